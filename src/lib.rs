@@ -10,31 +10,31 @@
 //!  engine┘      ▲                          │      ├─► PNG, SVG, CSV (figure: the same Figure)
 //!               │                          ▼      └─► session file (session::record, append-only)
 //!               └── Event ◄── Engine ◄── Command
-//!                           (local thread | engine far away | recording | scripted fake)
+//!                           (local thread | remote engine | recording | scripted fake)
 //! ```
 //!
 //! - [`engine`] takes [`engine::message::Command`]s and answers with a stream of [`engine::message::Event`]s. All its
-//!   implementations behave alike.
+//!   implementations behave the same.
 //! - [`engine::board::Board`] holds all measurements: a fold over commands and events, with no clock, no I/O and no
 //!   randomness. The terminal program, the headless run and the replay of a session all build their numbers through this
 //!   one fold, so a replay shows exactly what the live run showed. It keeps the latest run of every lab. The state of the
 //!   screen (focus, theme, zoom) is separate, in [`tui::state`].
 //! - A [`lab::Spec`] is a complete experiment; a [`lab::Finding`] is one typed result. Every number traces to (spec
 //!   hash, model hash, data hash, seed, program version, n).
-//! - Findings come early and are refined: each point of a curve comes first from a subsample and then from all test examples, always
-//!   with its n and its interval. Cancellation is polled between batches and never queues behind work.
+//! - Findings come early and are refined: each point of a curve is computed first on a subsample and then on all test examples,
+//!   always with its n and its interval. Cancellation is polled between batches and never queues behind work.
 //! - One run computes at a time. Another one waits in [`tui::state::State::queue`] or replaces it, as the user chooses; a
-//!   run is sent to the engine, and recorded, when it begins, so that recordings and replays contain no waiting.
+//!   run is sent to the engine, and recorded, when it begins, so recordings and replays contain no waiting.
 //! - A question is one [`engine::message::Question`] with a number, and has one [`engine::message::Answer`]: points of an
-//!   experiment (only the latest survives), models (each waits its turn), data sets (answered on a separate thread, so that
-//!   neither they nor runs wait for each other).
-//! - Earlier results are found by content: hidden states ([`engine::local::embeddings`]) and trained probes
-//!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is computed again. Labs see both as a
+//!   experiment (only the latest is answered), models (answered in turn), data sets (answered on a separate thread, so that
+//!   they and runs do not wait for each other).
+//! - Earlier results are looked up by everything that affected them: hidden states ([`engine::local::embeddings`]) and trained probes
+//!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is recomputed. Labs see both as a
 //!   [`lab::Store`].
-//! - A spec with `[grid]` is many ([`lab::grid`]): cells, each a plain spec. Shards compute them into files of their own
-//!   ([`session::parts`]), as a pure function of specs, version and number of shards; merging makes one session of them.
-//! - A run forecasts its needs before it begins ([`lab::demand`]): memory by arithmetic over counts, time by counted work and
-//!   the rate of each kind of work, measured on a slice of it. A memory limit is kept by smaller batches.
+//! - A spec with `[grid]` stands for many cells ([`lab::grid`]), each a plain spec. Shards compute them, each cell into a separate
+//!   file ([`session::parts`]), as a pure function of specs, version and number of shards; merging makes one session of them.
+//! - A run forecasts its needs before it begins ([`lab::demand`]): memory from counts, time from counted work and the measured
+//!   rate of each kind of work. Smaller batches keep a memory limit.
 //!
 //! # The crates, from the bottom up
 //!
@@ -44,32 +44,32 @@
 //! | crate | contents |
 //! | --- | --- |
 //! | [`kernels`] | vector kernels on plain slices for the CPU executor; tests compile it at the highest optimisation |
-//! | [`base`] | cancellation, problems, printable text, files that appear whole, numbers in and out, matrices |
+//! | [`base`] | cancellation, problems, printable text, atomic file writes, parsing and formatting of numbers, matrices |
 //! | [`stats`] | random streams, bootstrap, intervals, corrections for multiple testing, paired tests and their power |
 //! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, the data doctor |
-//! | [`figure`] | figures without a renderer, and their renderers |
+//! | [`figure`] | figures independent of a renderer, and their renderers |
 //! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations |
 //! | [`probe`] | classifiers on hidden states, splits enforced by type, grid search, audit |
-//! | [`pretraining`] | the training texts of the built-in models, and training any model further on facts or on corrupted text |
+//! | [`pretraining`] | the training texts of the built-in models, and further training of any model on facts or on corrupted text |
 //! | `lab` (`src/lab/core`) | the parts that labs share: specs, findings with their provenance, hosts, stores, settings, forecasts, tables |
 //! | [`interventions`], [`prompts`], [`power`], [`saliency`] | the four labs; science with no terminal, no threads, no files |
 //! | [`lab`](mod@lab) (`src/lab/registry`) | the list of labs and the types with one case per lab; grids |
 //! | [`gallery`] | training and scoring of the built-in models; only the command line uses it |
 //! | [`engine`] | commands, events, the board, the worker that runs any lab and its cache, answers to questions about data |
 //! | [`session`] | recordings and their replay; parts of grids |
-//! | `remote` | an engine on another machine: frames, the keeper that owns it there, the bridge that ssh starts, the link (Unix) |
+//! | `remote` | an engine on another machine: message frames, the keeper that owns it there, the bridge that ssh starts, the link (Unix) |
 //! | [`guide`] | the pages of the guide, which the command line and the help of the terminal program show |
 //! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
 //! No crate up to the labs depends on ratatui, crossterm or tokio. `tests/house.rs` checks that no file outside a lab's own folders
-//! knows the lab by name, but for the few that list them. This root crate holds `main.rs`, the tests from outside and the benches.
+//! names the lab, except the few that list all labs. This root crate holds `main.rs`, the tests from outside and the benches.
 //!
 //! # How a lab lives here
 //!
 //! A lab is a crate below `src/lab` with its `Spec`, its kinds of finding (`Kind`), the questions it answers (`Question`), the fold of its
 //! findings (`Results`), its figures and its procedure; it implements [`lab::Instrument`] in these types. Its screen is a folder in
 //! `src/tui/screens`. One line in `labs!` (`src/lab/registry/lib.rs`) makes it part of [`lab::Spec`], [`enum@lab::Kinds`], [`lab::Question`]
-//! and [`lab::Results`]; the rest of the program speaks to it through [`lab::Lab`]. An experiment speaks to its surroundings through
+//! and [`lab::Results`]; the rest of the program uses it through [`lab::Lab`]. An experiment uses its host through
 //! [`lab::Host`] and [`lab::Channel`].
 //!
 //! # Where to add things
@@ -105,27 +105,26 @@
 //! | board | all measurements of a session, folded from commands and events |
 //! | cell | one experiment of a grid: a combination of values of its axes, and a plain spec |
 //! | chunk | test examples that are changed and judged together |
-//! | desk | the thread that answers questions about data sets |
-//! | family | comparisons whose p-values are corrected for one another |
+//! | family | comparisons whose p-values are corrected together |
 //! | finding | one typed result with its provenance |
 //! | frame | the terminal program without its screens: title, tabs, status line, footer, popups, settings |
 //! | generation | the number of a run, which separates its events from those of older runs |
-//! | host | the surroundings of an experiment, as it sees them |
-//! | inbox | commands that wait for the worker, and the rule by which they supersede each other |
+//! | host | the part of the engine that an experiment sees |
+//! | inbox | commands that wait for the worker, and the rules by which they supersede each other |
 //! | keeper | the process on another machine that owns an engine, its journal and its session |
 //! | notice | a message to the user that is not a result |
 //! | part | the file of the findings of one cell of a grid |
-//! | place, site | the layers that an intervention writes and an oracle reads |
+//! | site | the layers that an intervention writes and an oracle reads |
 //! | pulse | progress and cancellation of long work, called between batches |
-//! | recipe | the settings that a probe is trained with |
+//! | recipe | the settings with which a probe is trained |
 //! | replicate | one training of several with the same recipe on the same data |
 //! | rival | another recipe that validates equally well |
 //! | role | the meaning of a series of a figure, from which each renderer derives colour, dash and marker |
-//! | shard | a share of the cells of a grid, computed by one machine; a lane is a part of it for one of several processes |
+//! | shard | a share of the cells of a grid, computed by one machine; a lane is the part of a shard for one of several processes |
 //! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
-//! | space | one model at one point, read in one way: hidden states in it are comparable and cached together |
-//! | store | the cache between runs, as a lab sees it: trained probes and hidden states |
-//! | ticket | the number of a question, which its answer carries |
+//! | space | one model at one point, read in one way; its hidden states are comparable and cached together |
+//! | store | a lab's view of the cache between runs: trained probes and hidden states |
+//! | ticket | the number that a question and its answer share |
 
 pub use base;
 pub use cli;

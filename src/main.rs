@@ -1,4 +1,4 @@
-//! The `probity` binary: hands the command line to the library.
+//! The `probity` binary: passes the command line to the library.
 
 use std::process::ExitCode;
 

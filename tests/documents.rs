@@ -1,4 +1,4 @@
-//! README and guide hold what can be checked by a program: links, pictures, generated tables, and every command in them.
+//! Checks of README and guide: links, pictures, generated tables, and every command in them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,7 +77,7 @@ fn the_spec_in_the_readme_is_one() {
     Spec::parse(toml, "README").and_then(|spec| spec.check("README")).unwrap();
 }
 
-/// An example of a document: the lines of a `sh` block, and the comment before it.
+/// An example in a document: the lines of a `sh` block, and the comment before it.
 struct Example {
     place: String,
     comment: String,
@@ -102,7 +102,7 @@ fn examples() -> Vec<Example> {
     all
 }
 
-/// Lines with their continuations.
+/// Lines joined with their continuations.
 fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut open = false;
@@ -117,7 +117,7 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     all
 }
 
-/// The words of a command up to a pipe, a redirection or a comment; quotes hold words together.
+/// The words of a command up to a pipe, a redirection or a comment; quotes keep words together.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut begun) = (Vec::new(), String::new(), None, false);
     for c in line.chars() {
@@ -160,13 +160,13 @@ fn every_command_line_in_the_documents_is_one_that_the_program_takes() {
     assert!(seen > 40, "only {seen} commands were found");
 }
 
-/// The commands that Python code starts, each a list of words in brackets.
+/// The commands started by Python code, each a list of words in brackets.
 fn commands_in_python(code: &str) -> Vec<Vec<String>> {
     let starts = code.match_indices("[\"probity\"").map(|(at, _)| &code[at..]);
     starts.map(|rest| serde_json::from_str(&rest[..=rest.find(']').unwrap()]).unwrap()).collect()
 }
 
-/// Golden tests run the page and the notebook where Python has the packages; this one needs none.
+/// Golden tests run the page and the notebook if Python has the packages; this test needs none.
 #[test]
 fn every_command_in_python_code_is_one_that_the_program_takes() {
     let notebook = std::fs::read_to_string(root().join("src/dist/findings.ipynb")).unwrap();

@@ -1,4 +1,4 @@
-//! The forecast of memory against what the program then takes, and limits that are kept; run as a user would.
+//! The forecast of memory against actual use, and limits that are kept; run like a user would.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,7 +40,7 @@ fn forecast(dir: &Path, arguments: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Runs to the end and gives the largest resident memory that the system saw, in bytes.
+/// Runs to the end and returns the peak resident memory reported by the system, in bytes.
 #[cfg(target_os = "linux")]
 fn peak(dir: &Path, arguments: &[&str]) -> u64 {
     // An empty cache, so that every run does all of its work.
@@ -80,7 +80,7 @@ fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
             continue;
         }
         let path = spec(dir.path(), model, 1000);
-        // A little more than the least that is accepted.
+        // A little more than the smallest accepted limit.
         let limit = (forecast(dir.path(), &[&path])["bytes"].as_u64().unwrap() as f64 * 1.155) as u64;
         let limit_text = limit.to_string();
         let within = peak(dir.path(), &[&path, "--memory-limit", &limit_text]);
@@ -89,8 +89,8 @@ fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
     }
 }
 
-/// The forecast measured its assessment with all resamples and more strengths than the run has: at 100,000 that alone took more than
-/// twice of what it said.
+/// The forecast measured its assessment with all resamples and more strengths than the run: at 100,000 that alone took
+/// more than twice the forecast.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_memory_of_100_000_resamples_is_forecast() {
@@ -105,7 +105,7 @@ fn the_memory_of_100_000_resamples_is_forecast() {
     assert!((0.8..=1.25).contains(&ratio), "forecast {foreseen}, taken {taken}");
 }
 
-/// A larger model's peak is while it loads: file, parameters and packed parameters are there at once.
+/// A larger model's peak is while it loads: file, parameters and packed parameters are in memory together.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_peak_of_loading_belongs_to_the_forecast() {
@@ -130,7 +130,7 @@ fn the_peak_of_loading_belongs_to_the_forecast() {
     assert!((0.8..=1.2).contains(&ratio), "forecast {foreseen}, taken {taken}");
 }
 
-/// The others took the limit into their forecast and never compared it.
+/// The other labs put the limit into their forecast but never compared it.
 #[test]
 fn every_lab_refuses_a_limit_that_it_cannot_keep() {
     let dir = tempfile::tempdir().unwrap();
@@ -150,7 +150,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(1), "{lab}, {models}: {said}");
             assert_eq!(said.matches("limit is 8.0 MB").count(), 1, "{lab}, {models}: {said}");
-            // The figure that suffices does.
+            // The suggested limit suffices.
             let enough = said.rsplit("--memory-limit ").next().unwrap();
             let enough: String = enough.chars().take_while(char::is_ascii_alphanumeric).collect();
             let kept = ["--forecast", path.to_str().unwrap(), "--memory-limit", &enough];
@@ -161,7 +161,7 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
     assert_eq!(probity::lab::LABS.len(), 4, "a lab more wants a line here");
 }
 
-/// One refusal for the grid, not one a cell, and no part of any.
+/// One refusal for the grid, not one per cell, and no parts.
 #[test]
 fn a_grid_refuses_a_limit_before_its_first_cell() {
     let dir = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn a_grid_refuses_a_limit_before_its_first_cell() {
     }
 }
 
-/// Each model stayed in memory to the end of the run: four of them took two and a half times what one takes.
+/// Each model stayed in memory to the end of the run: four of them took two and a half times as much as one.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_of_four_models_holds_one_at_a_time() {
@@ -208,7 +208,7 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("limit is 8.0 MB") && said.contains("--memory-limit"), "{said}");
     }
-    // Of several models, once, before the first of them runs, and with a figure that is enough for all.
+    // With several models: one refusal, before the first of them runs, with a limit that is enough for all.
     let text = std::fs::read_to_string(&path).unwrap().replace("\"bert-mini\"", "\"bert-tiny\", \"bert-mini\"");
     std::fs::write(&path, text).unwrap();
     let output = probity(dir.path(), &[&path, "--memory-limit", "8M"]).output().unwrap();

@@ -1,4 +1,4 @@
-//! The measure of the house: no room but its own knows a lab by name, and functions stay short enough to read.
+//! House rules: only a lab's own folders know it by name, and functions stay short enough to read.
 
 use super::sources::sources;
 
@@ -8,7 +8,8 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text[..end].lines().map(str::trim).filter(|l| !l.starts_with("//"))
 }
 
-/// Files outside a lab's own folders that may name it, and the most lines of each: a further lab adds a line or two there.
+/// Files outside a lab's own folders that may name it, and the maximum lines of each: a new lab adds a line or two
+/// there.
 const MOST_FILES: usize = 7;
 const MOST_LINES: usize = 3;
 
@@ -18,7 +19,8 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
         let name = lab.id().name();
         let title: String = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
         let own = [format!("src/lab/{name}/"), format!("src/tui/screens/{name}/")];
-        // A lab may be called by an ordinary word (power): what counts is its module, its case in a type, and its name as a text.
+        // A lab may have an ordinary word as its name (power): what counts is its module, its case in a type, and its
+        // name as a string.
         let modules = ["lab::", "screens::", "screens.", "mod "].map(|before| format!("{before}{name}"));
         let quoted = format!("\"{name}\"");
         let case = |line: &str| {
@@ -56,10 +58,10 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
     }
 }
 
-/// Most lines of a function.
+/// Maximum lines of a function.
 const MOST_OF_A_FUNCTION: usize = 80;
 
-/// Whether a function that begins here has a body: its signature ends with a brace, a declaration with a semicolon.
+/// True if the function that begins here has a body: its signature ends with a brace, a declaration with a semicolon.
 fn has_body(lines: &[&str]) -> bool {
     let ends = lines.iter().map(|l| l.trim_end()).find(|l| l.ends_with('{') || l.ends_with(';') || l.ends_with('}'));
     ends.is_some_and(|l| !l.ends_with(';'))
@@ -89,7 +91,7 @@ fn functions_are_short_enough_to_read() {
     assert!(long.is_empty(), "functions above {MOST_OF_A_FUNCTION} lines:\n{}", long.join("\n"));
 }
 
-/// The golden target has a harness of its own: a `#[test]` there would never run. (What no list names is dead code to clippy.)
+/// The golden target has its own harness, where a `#[test]` would never run. (Unlisted tests are dead code to clippy.)
 #[test]
 fn golden_tests_are_in_the_list_of_their_harness() {
     for (path, text) in sources("tests/golden") {
@@ -97,13 +99,13 @@ fn golden_tests_are_in_the_list_of_their_harness() {
     }
 }
 
-/// `1.89` as numbers that compare; it is the same version as `1.89.0`.
+/// `1.89` as comparable numbers; it is the same version as `1.89.0`.
 fn version(text: &str) -> [u64; 3] {
     let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
     [(); 3].map(|()| parts.next().unwrap_or(0))
 }
 
-/// What cargo says when asked so.
+/// The output of a cargo command.
 fn cargo(arguments: &[&str]) -> String {
     let mut cargo = std::process::Command::new(env!("CARGO"));
     let output = cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo");
@@ -111,12 +113,12 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("utf-8")
 }
 
-/// Clippy looks after our own code (`incompatible_msrv`).
+/// Clippy checks our own code (`incompatible_msrv`).
 #[test]
 fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     let about = cargo(&["-vV"]);
     let host = about.lines().find_map(|l| l.strip_prefix("host: ")).expect("a host");
-    // Those of other systems need not have been fetched.
+    // Dependencies for other systems need not have been fetched.
     let metadata = cargo(&["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host]);
     let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
     let packages = metadata["packages"].as_array().expect("packages");
@@ -126,10 +128,10 @@ fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     assert!(packages.len() > 100 && told.is_empty(), "{told:?}");
 }
 
-/// Most crates of others that the program is built from, apart from those for tests, for building and for Unix alone.
+/// Maximum number of third-party crates in the program, not counting those for tests, for building and for Unix only.
 const MOST_DEPENDENCIES: usize = 40;
 
-/// Whether code names a crate: in a path, as a macro, or in a `use` of its own.
+/// True if code names a crate: in a path, as a macro, or in its own `use`.
 fn names_crate(text: &str, name: &str) -> bool {
     let line_names = |line: &str| {
         line.match_indices(name).any(|(at, _)| {
@@ -172,7 +174,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
                 external.insert(name.to_owned());
             }
-            // One of our own may be named in tests for the sample data that a feature of it adds.
+            // One of our own crates may be named in tests for the sample data behind one of its features.
             let for_samples = text("kind") == Some("dev")
                 && text("source").is_none()
                 && dependency["features"] == serde_json::json!(["samples"]);
@@ -186,7 +188,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
     assert!(most.contains(&external.len()), "{} dependencies: {external:?}", external.len());
 }
 
-/// Bytes of the project's own fixtures: they are in every clone.
+/// Maximum bytes of the project's fixtures, which are in every clone.
 const MOST_FIXTURES: u64 = 3_000_000;
 
 #[test]
@@ -211,7 +213,7 @@ fn every_file_says_what_it_is_for_and_stays_readable() {
     }
 }
 
-/// "data did not match any variant of untagged enum LayerRef" was the answer to a misspelled layer.
+/// "data did not match any variant of untagged enum LayerRef" was the error for a misspelled layer.
 #[test]
 fn messages_about_values_of_several_forms_name_the_forms() {
     for (path, text) in sources("src") {
@@ -224,11 +226,11 @@ fn messages_about_values_of_several_forms_name_the_forms() {
     }
 }
 
-/// Files of `src` that may open files themselves: the reader, what locks folders, what writes, and what runs when the program is built.
+/// Files of `src` that may open files themselves: the reader, code that locks folders or writes, and build scripts.
 const OPENERS: [&str; 6] =
     ["base/read.rs", "gallery/series.rs", "gallery/work.rs", "build.rs", "packing.rs", "pretraining/further.rs"];
 
-/// `run /dev/zero` read without end, a pipe in place of a file was waited for.
+/// `run /dev/zero` read without end, and a pipe in place of a file was waited for.
 #[test]
 fn files_that_others_name_are_read_by_the_one_bounded_reader() {
     let raw = ["fs::read(", "fs::read_to_string(", "File::open(", "read_to_string(path", "Mmap::map(&File"];

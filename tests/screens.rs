@@ -1,4 +1,4 @@
-//! What the screen looks like: two whole screens a lab, each pane by itself, and what holds of all of them.
+//! The look of the screen: two whole screens per lab, each pane by itself, and properties of all of them.
 
 use crate::common::comparison::has_compared;
 use crate::common::saliency::has_scored;
@@ -83,10 +83,10 @@ fn cropped(h: &Harness, rect: Rect) -> String {
     lines.map(cut).collect()
 }
 
-/// A pane with the focus at 120×40.
+/// A focused pane at 120×40.
 fn pane(h: &mut Harness, pane: Pane) -> String {
     h.state.focus_on(pane);
-    // What is derived from the pane in sight follows the next action.
+    // Whatever derives from the visible pane is updated on the next action.
     h.act(Action::Paste(String::new()));
     let rect = compute(&h.state).unwrap().pane(pane).unwrap();
     cropped(h, rect)
@@ -146,7 +146,7 @@ fn a_lab_says_how_its_run_stands_in_place_of_an_answer() {
     assert!(said(&h).contains("Failed: "));
 }
 
-/// On a small screen the question, the first sentence and the doubt stay in sight.
+/// On a small screen the question, the first sentence and the doubt stay visible.
 #[test]
 fn question_answer_and_doubt_are_seen_at_every_size() {
     for (name, finished) in LABS {
@@ -177,7 +177,7 @@ fn no_label_of_a_setting_is_cut() {
     }
 }
 
-/// Words and phrases that only the authors know. Each was on a screen.
+/// Words and phrases that only the authors know. Each was once on a screen.
 const PRIVATE: [&str; 43] = [
     "its probabilities miss",
     "recipes of",
@@ -234,7 +234,7 @@ fn screens_speak_without_private_words() {
                 h.state.focus_on(*p);
                 h.act(Action::Paste(String::new()));
                 all.push((format!("{name} {}", p.0), h.screen()));
-                // The pane alone: its sentences run on from line to line.
+                // Only the pane: its sentences continue from line to line.
                 h.keys("z");
                 all.push((format!("{name} {} alone", p.0), h.screen()));
                 h.keys("z");
@@ -271,7 +271,7 @@ fn a_tiny_screen_says_what_it_needs() {
     }
 }
 
-/// With both bands the line of scores grew wider than its pane, and n, which no number may be without, was cut.
+/// With both bands the line of scores grew wider than its pane, and n, which every number needs, was cut.
 #[test]
 fn n_stands_beside_the_scores_at_every_width() {
     for (c, r) in [(80, 24), (100, 32), (120, 40), (160, 50)] {

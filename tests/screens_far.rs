@@ -1,4 +1,4 @@
-//! What the screen of an engine far away looks like.
+//! The screen with a remote engine.
 
 use std::time::Duration;
 

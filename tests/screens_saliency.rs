@@ -1,4 +1,4 @@
-//! What the screen of the saliency lab looks like.
+//! The screen of the saliency lab.
 
 use probity::tui::action::Action;
 use probity::tui::screens::saliency::{HEADS, HEATMAP, SCORES};
@@ -9,7 +9,7 @@ use ratatui::style::Color;
 use super::common::saliency::{answer_latest, asks_two, has_scored};
 use super::common::{self, Harness};
 
-/// What the heatmap shows.
+/// The content of the heatmap.
 fn heatmap(h: &mut Harness) -> String {
     h.state.focus_on(HEATMAP);
     h.act(Action::Paste(String::new()));
@@ -87,7 +87,7 @@ fn no_size_is_too_odd() {
     }
 }
 
-/// The third sentence holds an override of direction and an escape sequence.
+/// The third sentence contains a direction override and an escape sequence.
 #[test]
 fn hostile_words_cannot_steer_the_terminal() {
     let mut h = has_scored(120, 40);

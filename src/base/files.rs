@@ -8,25 +8,24 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempDir};
 
-/// Prefix of the names of files and folders that are being written, followed by the number of the process that writes them and by where
-/// that number means something; these serve to find what killed processes left behind.
+/// Prefix of files and folders still being written. The writer's process id and the scope in which that id is valid
+/// follow, so that leftovers of killed processes can be found.
 pub const UNFINISHED: &str = ".probity-";
-/// Unfinished files not written to for this long are removed if their process is gone.
+/// Unfinished files older than this are removed if their process has ended.
 const STALE: Duration = Duration::from_secs(3600);
-/// Unfinished files of other machines are removed after this time: on a shared folder nothing else can be known of
-/// them.
+/// Unfinished files of other machines are removed after this time: on a shared folder nothing else is known about them.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// Errors of [`Whole`].
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Something exists there and may not be replaced.
+    /// The path exists and may not be replaced.
     #[error("{} already exists; --force replaces it", .0.display())]
     There(PathBuf),
     /// The path exists and is not a file: a folder, a device, a pipe.
     #[error("{} is {what}; name a file", path.display())]
     NoFile { path: PathBuf, what: &'static str },
-    /// The system refused.
+    /// The system refused to write.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file that was to be written.
@@ -37,7 +36,7 @@ pub enum FileError {
 }
 
 /// A new file beside `path`, to be renamed to it when it is complete. It gets the permissions of an ordinary new file.
-/// Whatever killed processes left in the folder is removed.
+/// Removes what killed processes left in the folder.
 pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sweep(folder);
@@ -47,8 +46,8 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     builder.prefix(&own_prefix()).tempfile_in(folder).map_err(bare)
 }
 
-/// A new folder within `folder` for files that will be renamed out of it; it is removed when dropped. Leftovers of
-/// killed processes are removed.
+/// A new folder within `folder` for files that will be renamed out of it; removed when dropped. Removes leftovers of
+/// killed processes.
 pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     sweep(folder);
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(bare)
@@ -61,9 +60,9 @@ fn own_prefix() -> String {
     format!("{UNFINISHED}{}@{}-", std::process::id(), home())
 }
 
-/// The scope of this process's number: eight digits for this machine since it was started, and this container on it. A
-/// folder may be shared by many, each with processes of the same numbers. Where the system does not say it, all that
-/// lies there counts as left by others.
+/// The scope of this process's id: eight digits for this boot of this machine and this container. Processes on machines
+/// that share a folder may have equal ids. Where the system does not report it, all unfinished files count as another
+/// machine's.
 fn home() -> &'static str {
     static HOME: OnceLock<String> = OnceLock::new();
     HOME.get_or_init(|| {
@@ -76,7 +75,7 @@ fn home() -> &'static str {
     })
 }
 
-/// True if a process that is gone left an unfinished file of this age; `rest` is its name after the prefix.
+/// True if an unfinished file of this age was left by a process that has ended; `rest` is its name after the prefix.
 fn is_left(rest: &str, age: Duration) -> bool {
     let owner = rest.split_once('-').and_then(|(owner, _)| owner.split_once('@'));
     match owner.map(|(pid, place)| (pid.parse(), place)) {
@@ -85,13 +84,13 @@ fn is_left(rest: &str, age: Duration) -> bool {
     }
 }
 
-/// An error without the name of the unfinished file, which would mean nothing to the user.
+/// The error without the name of the unfinished file, which means nothing to the user.
 fn bare(error: std::io::Error) -> std::io::Error {
     let inner = error.get_ref().and_then(std::error::Error::source).and_then(|e| e.downcast_ref());
     inner.and_then(std::io::Error::raw_os_error).map_or(error, std::io::Error::from_raw_os_error)
 }
 
-/// Removes unfinished files and folders of processes that are gone. Best effort: the next writer tries again.
+/// Removes unfinished files and folders of processes that have ended. Best effort: the next writer tries again.
 fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -103,7 +102,7 @@ fn sweep(folder: &Path) {
         }
         let numbered = rest.starts_with(|c: char| c.is_ascii_digit());
         match entry.file_type() {
-            // A folder without a number may have an owner that this place does not know of.
+            // A folder without a process id may belong to a process that cannot be identified here.
             Ok(kind) if kind.is_dir() => {
                 if numbered {
                     let _ = std::fs::remove_dir_all(entry.path());
@@ -116,8 +115,8 @@ fn sweep(folder: &Path) {
 
 #[cfg(unix)]
 fn is_running(pid: i32) -> bool {
-    // 0 and what is below it name groups of processes. Only "no such process" means that it is gone: another user's process
-    // may not be asked.
+    // 0 and below name groups of processes. Only "no such process" means that it has ended: signalling another user's
+    // process may be forbidden.
     let pid = (pid > 0).then(|| nix::unistd::Pid::from_raw(pid));
     pid.is_some_and(|pid| nix::sys::signal::kill(pid, None) != Err(nix::errno::Errno::ESRCH))
 }
@@ -127,7 +126,7 @@ fn is_running(_: i32) -> bool {
     false
 }
 
-/// The kind of a path that no file may be written to; `None` for a file, or if nothing exists there.
+/// The kind of thing at a path to which no file may be written; `None` for a file or a free path.
 fn obstacle(path: &Path) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     if kind.is_file() {
@@ -146,7 +145,7 @@ fn obstacle(path: &Path) -> Option<&'static str> {
             return Some("a pipe");
         }
     }
-    Some("no regular file")
+    Some("not a regular file")
 }
 
 /// Writes a file under a temporary name and renames it, replacing what exists.
@@ -167,8 +166,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// For `path`. What already exists there is replaced only with `force`, and only if it is a file; if it is a link, the
-    /// file it points to is replaced.
+    /// Begins a file for `path`. Whatever exists there is replaced only with `force`, and only if it is a file; of a
+    /// link, the target is replaced.
     pub fn new(path: &Path, force: bool) -> Result<Self, FileError> {
         if let Some(what) = obstacle(path) {
             return Err(FileError::NoFile { path: path.to_owned(), what });
@@ -212,7 +211,7 @@ impl Whole {
     /// [`FileError`], also if something has appeared there in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
-        // A full disk may show only here; what exists at the destination stays.
+        // A full disk may surface only here; the existing file at the destination stays.
         if let Err(source) = file.as_file().sync_all() {
             return Err(FileError::Write { path, source });
         }
@@ -284,8 +283,8 @@ mod tests {
         assert!(kept.iter().all(|p| p.exists()), "being written, or not ours");
     }
 
-    /// On a folder that machines share, the file of another machine's process was removed after an hour, because this one had no
-    /// process of that number; and the file of a dead one stayed for as long as it had one.
+    /// On a shared folder, the file of another machine's process was removed after an hour, because no local process
+    /// had its id; and the file of a dead process stayed while some local process had the same id.
     #[test]
     fn what_other_machines_write_is_judged_by_its_age_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -302,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Folders stayed for ever: only files were removed.
+    /// Folders stayed forever: only files were removed.
     #[test]
     fn folders_of_killed_processes_are_removed_and_no_others() {
         let folder = tempfile::tempdir().unwrap();

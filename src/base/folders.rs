@@ -8,7 +8,7 @@ pub fn home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }
 
-/// Files that can be made again.
+/// Files that can be recomputed.
 pub fn cache() -> Option<PathBuf> {
     user(("XDG_CACHE_HOME", ".cache"), "Library/Caches", ("LOCALAPPDATA", "AppData/Local"))
 }
@@ -33,7 +33,7 @@ pub fn fonts() -> Option<PathBuf> {
     }))
 }
 
-/// A folder by system: a variable that names it, and its place in the home folder.
+/// A folder by operating system: the variable that names it, and its default within the home folder.
 fn user(xdg: (&str, &str), mac: &str, windows: (&str, &str)) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         return chosen(None, home(), mac);

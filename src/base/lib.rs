@@ -1,4 +1,4 @@
-//! Shared basics: cancellation, problems, text, files, numbers, matrices. It depends on no other room.
+//! Shared basics: cancellation, problems, text, files, numbers, matrices. Depends on no other crate of the workspace.
 
 pub mod files;
 pub mod folders;

@@ -14,7 +14,7 @@ pub trait Element: Copy + Send + Sync + PartialEq + std::ops::Mul<Output = Self>
 }
 
 mod sealed {
-    /// Keeps others from implementing the trait below.
+    /// Seals [`Element`].
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
@@ -65,7 +65,7 @@ pub fn matmul<T: Element>(dst: &mut [T], keep: T, a: View<'_, T>, b: View<'_, T>
     assert_eq!(k, b.rows, "inner sizes differ: {m} x {k} times {} x {n}", b.rows);
     assert_eq!(Some(dst.len()), m.checked_mul(n), "result does not fit {m} x {n}");
     if k == 0 {
-        // An empty sum; the kernel's contract says nothing about it.
+        // Empty inner axis: the kernel does not define this case.
         for d in dst.iter_mut() {
             *d = if keep == T::ZERO { T::ZERO } else { keep * *d };
         }

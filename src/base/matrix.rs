@@ -64,7 +64,7 @@ pub struct Dense<T> {
 /// The matrix of embeddings, weights and gradients: single precision.
 pub type Matrix = Dense<f32>;
 
-/// A slice whose length is not rows times columns.
+/// A slice whose length is not rows × columns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{len} numbers do not make a matrix of {rows} rows and {cols} columns")]
 pub struct ShapeError {
@@ -92,7 +92,7 @@ impl<T: Real> Dense<T> {
         m
     }
 
-    /// A matrix from its elements, row after row.
+    /// A matrix from its elements in row order.
     ///
     /// # Errors
     /// [`ShapeError`] if their number is not `rows * cols`.
@@ -120,12 +120,12 @@ impl<T: Real> Dense<T> {
         self.cols
     }
 
-    /// All elements, row after row.
+    /// All elements in row order.
     pub fn data(&self) -> &[T] {
         &self.data
     }
 
-    /// All elements, row after row, mutably.
+    /// All elements in row order, mutably.
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
@@ -173,7 +173,7 @@ impl<T: Real> Dense<T> {
         Self::from_fn(self.cols, self.rows, |i, j| self.data[j * self.cols + i])
     }
 
-    /// For products.
+    /// A view for matrix products.
     pub fn view(&self) -> View<'_, T> {
         View::new(&self.data, self.rows, self.cols)
     }
@@ -200,12 +200,12 @@ impl<T: Real> Dense<T> {
         product
     }
 
-    /// `self += scale * a * b`, rows shared out over threads in fixed groups.
+    /// `self += scale * a * b`, with rows divided among threads in fixed groups.
     ///
     /// # Panics
     /// If the shapes do not fit.
     pub fn add_product(&mut self, a: &Self, b: View<'_, T>, scale: T) {
-        assert_eq!(self.rows, a.rows, "the product has another number of rows");
+        assert_eq!(self.rows, a.rows, "the product has a different number of rows");
         if self.cols == 0 || a.cols == 0 {
             return;
         }
@@ -263,7 +263,7 @@ pub fn softmax_rows<T: Real>(logits: &Dense<T>) -> Dense<f64> {
     p
 }
 
-/// Index of the largest element; the first of several, 0 of none. Elements that are not numbers never win.
+/// Index of the largest element: the first one on ties, 0 if empty. NaN never wins.
 pub fn argmax<T: Real>(row: &[T]) -> usize {
     let mut best = 0;
     for (i, x) in row.iter().enumerate() {

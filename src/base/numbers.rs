@@ -1,4 +1,4 @@
-//! Reading numbers as people write them, and showing them in few characters.
+//! Parses numbers as people write them, and formats them compactly.
 
 /// Errors in numbers that users type.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum NumberError {
     /// A number outside 0 to 1 where a probability is required.
     #[error("`{0}` is {value}; a probability is from 0 to 1", value = brief(.1))]
     Probability(String, f64),
-    /// Not a count, or one out of range.
+    /// Not a whole number, or out of range.
     #[error("`{0}` is not a whole number from {1} to {2}; write for example 500, 1e6 or 3/1")]
     Whole(String, u64, u64),
 }
@@ -26,12 +26,12 @@ pub fn number(text: &str) -> Result<f64, NumberError> {
         Some((a, b)) => plain(a).ok_or_else(bad)? / plain(b).ok_or_else(bad)?,
         None => plain(body).ok_or_else(bad)?,
     };
-    // Dividing, not multiplying by .01, keeps 5 % exactly .05.
+    // Dividing by 100, rather than multiplying by .01, keeps 5 % exactly .05.
     let value = if hundredths { value / 100.0 } else { value };
     if value.is_finite() { Ok(value) } else { Err(bad()) }
 }
 
-/// A decimal number; Rust's own reader also takes `inf`, `nan` and `infinity`, which are not numbers here.
+/// A decimal number; Rust's parser also accepts `inf`, `nan` and `infinity`, which are rejected here.
 fn plain(text: &str) -> Option<f64> {
     let text = text.trim();
     let ok = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
@@ -48,10 +48,10 @@ pub fn probability_of(text: &str) -> Result<f64, NumberError> {
     }
 }
 
-/// Reads a count: any number that is whole and in the range, so `1e6` too.
+/// Reads a count: any whole number in the range, in any form, so also `1e6`.
 pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, NumberError> {
     let bad = || NumberError::Whole(super::text::shortened(text, 40), *range.start(), *range.end());
-    // Digits alone are read as an integer: large counts have no exact form as f64.
+    // Plain digits are read as an integer: f64 cannot hold every large count.
     let count = match text.trim().parse() {
         Ok(count) => count,
         Err(_) => {
@@ -64,13 +64,13 @@ pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Nu
     if range.contains(&count) { Ok(count) } else { Err(bad()) }
 }
 
-/// A number in a message: with a power of ten where its digits would fill a line.
+/// A number for messages: scientific notation where plain digits would fill a line.
 pub fn brief<T: std::fmt::Display + std::fmt::LowerExp>(x: &T) -> String {
     let text = x.to_string();
     if text.len() > 24 { format!("{x:e}") } else { text }
 }
 
-/// A number in few characters, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
+/// A compact number, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
 pub fn short(x: f64) -> String {
     if !x.is_finite() {
         return if x.is_nan() { "–".into() } else { format!("{x}") };
@@ -103,7 +103,7 @@ pub fn score(x: f64) -> String {
     decimals(x, 2)
 }
 
-/// A probability: as [`score`], but small ones stay distinct: `.012`, `<.001`.
+/// A probability in the format of [`score`], but with small values kept distinct: `.012`, `<.001`.
 pub fn probability(x: f64) -> String {
     match x {
         // An underflow to 0 is small, not impossible.
@@ -113,7 +113,7 @@ pub fn probability(x: f64) -> String {
     }
 }
 
-/// Half the width of an interval of scores in three decimals: `±.006`.
+/// Half the width of a score's interval in three decimals: `±.006`.
 pub fn plus_minus(half: f64) -> String {
     format!("±{}", decimals(half, 3))
 }
@@ -127,7 +127,7 @@ pub fn decimals(x: f64, places: usize) -> String {
     match text.strip_prefix("0.") {
         Some(rest) => format!(".{rest}"),
         None => match text.strip_prefix("-0.") {
-            // Rounding can leave a zero with a minus sign.
+            // Rounding can leave a negative zero.
             Some(rest) if rest.bytes().all(|b| b == b'0') => format!(".{rest}"),
             Some(rest) => format!("-.{rest}"),
             None => text,
@@ -154,7 +154,7 @@ pub fn count(x: f64) -> String {
     }
 }
 
-/// An expected span of time, rounded to what can be known of it: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`,
+/// An expected duration, rounded to its likely precision: `a moment`, `about 10 s`, `about 3 min`, `about 25 min`,
 /// `about 2 h 30 min`.
 pub fn about(t: f64) -> String {
     let to = |step: f64| (t / step).round() * step;
@@ -173,7 +173,7 @@ pub fn about(t: f64) -> String {
     }
 }
 
-/// A span of time: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+/// A duration: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
 pub fn seconds(t: f64) -> String {
     if !t.is_finite() || t < 0.0 {
         return "–".into();
@@ -181,7 +181,7 @@ pub fn seconds(t: f64) -> String {
     if t < 9.95 {
         return format!("{t:.1} s");
     }
-    // A span beyond any run is still a number, not a wrap-around.
+    // Caps absurd durations, so that the cast cannot overflow.
     let whole = t.round().min(1e12) as u64;
     match whole {
         0..60 => format!("{whole} s"),
@@ -190,7 +190,7 @@ pub fn seconds(t: f64) -> String {
     }
 }
 
-/// A time on a recording: `0:05`, `12:40`.
+/// A time within a recording: `0:05`, `12:40`.
 pub fn clock(t: f64) -> String {
     let whole = if t.is_finite() { t.clamp(0.0, 1e12) as u64 } else { 0 };
     format!("{}:{:02}", whole / 60, whole % 60)
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// Large numbers were once printed with 300 digits.
+    /// Large numbers used to be printed with 300 digits.
     #[test]
     fn a_number_in_a_message_is_short() {
         assert_eq!(
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// A time left was said to the second, and changed with every report.
+    /// The remaining time was shown to the second, and changed with every report.
     #[test]
     fn an_expected_time_is_no_more_precise_than_it_is_known() {
         let said =

@@ -1,4 +1,4 @@
-//! The form in which errors reach the user: what failed, on what, and what to do.
+//! The form in which errors reach the user: the failure, where it occurred, and what to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Problem {
     /// The failure, in words.
     pub what: String,
-    /// On what: file, line, model, method.
+    /// Where: file, line, model, method.
     pub r#where: String,
     /// Advice to the user.
     pub hint: String,

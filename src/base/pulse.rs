@@ -50,7 +50,7 @@ impl<'a> SharedPulse<'a> {
         Self { state: Mutex::new(State { pulse, done: 0, cancelled: false }), total }
     }
 
-    /// To be called by any thread before a batch.
+    /// Any thread calls this before a batch.
     ///
     /// # Errors
     /// [`Cancelled`] if the pulse says so now or said so before.
@@ -65,7 +65,7 @@ impl<'a> SharedPulse<'a> {
         if state.cancelled { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// To be called by any thread within a batch that takes long: asks again, and counts nothing.
+    /// Any thread calls this within a long batch: polls for cancellation without counting a batch.
     pub fn poll(&self) -> Result<(), Cancelled> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.cancelled {

@@ -1,4 +1,4 @@
-//! The one reader of files that others name: regular files only, up to a stated size, within the memory limit.
+//! Reads files that users name: regular files only, up to a given size, within the memory limit.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes allowed by `--memory-limit`.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Sets the memory limit of this process for everything that is read whole.
+/// Sets this process's memory limit for files that are read whole.
 pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// Refuses to hold `bytes` of a file where the memory limit is lower.
+/// Refuses `bytes` of a file if they exceed the memory limit.
 pub fn fits(bytes: u64) -> Result<()> {
     let limit = LIMIT.load(Ordering::Relaxed);
     if bytes <= limit {
@@ -23,13 +23,13 @@ pub fn fits(bytes: u64) -> Result<()> {
     Err(Error::other(format!("it takes {needed} of memory, and --memory-limit allows {limit}; raise it")))
 }
 
-/// Opens a regular file. Anything else is refused at once: a pipe would wait for its other end, a device may never end.
+/// Opens a regular file. Refuses anything else: opening a pipe can block, and a device may never end.
 pub fn open(path: &Path) -> Result<File> {
-    // Asked before opening, because even to open some devices has an effect.
+    // Checked before opening, because merely opening some devices has an effect.
     regular(&std::fs::metadata(path)?)?;
     let mut options = File::options();
     options.read(true);
-    // A pipe that has come into its place since is opened without waiting, and refused.
+    // If a pipe has replaced the file since, it is opened without blocking, and refused below.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NONBLOCK.bits());
     let file = options.open(path)?;
@@ -42,7 +42,7 @@ fn regular(about: &std::fs::Metadata) -> Result<()> {
     if about.is_file() { Ok(()) } else { Err(Error::other(format!("it is {kind}; name a file"))) }
 }
 
-/// The bytes of a file of at most `most` bytes.
+/// The bytes of a file, at most `most` of them.
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
     let size = file.metadata()?.len();
@@ -62,12 +62,12 @@ pub fn stdin(most: u64) -> Result<String> {
     utf8(stream(std::io::stdin().lock(), most, 0)?)
 }
 
-/// Everything that a source has, up to `most` bytes; `size` is what it says to have.
+/// All bytes of a source, at most `most`; `size` is the size it reports.
 fn stream(source: impl Read, most: u64, size: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // A file may say less than it has.
+    // A file may report less than it contains.
     if size > most || source.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
-        return Err(Error::other(format!("it is larger than the {} that are read", super::size::show(most))));
+        return Err(Error::other(format!("it is larger than the limit of {}", super::size::show(most))));
     }
     Ok(bytes)
 }

@@ -1,16 +1,16 @@
-//! Signals, handled on a separate thread, so that they take effect whatever the rest of the program is busy with.
+//! Signals, handled on a separate thread, so that they take effect even while the program is busy.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The terminal went away (SIGHUP).
 pub const HANGUP: u8 = 1;
-/// Ctrl-C from outside (SIGINT).
+/// Ctrl-C in another terminal, or `kill -INT` (SIGINT).
 pub const INTERRUPT: u8 = 2;
 
 /// The first signal that asked the program to end; 0 for none.
 static FIRST: AtomicU8 = AtomicU8::new(0);
 
-/// Notes that a signal asks the program to end; returns whether it is the first, which determines the exit code.
+/// Records a signal that asks the program to end; true for the first one, which determines the exit code.
 pub fn note(signal: u8) -> bool {
     FIRST.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
@@ -20,8 +20,8 @@ pub fn first() -> Option<u8> {
     Some(FIRST.load(Ordering::SeqCst)).filter(|s| *s != 0)
 }
 
-/// Calls `heard` for each of these signals, on a separate thread; from then on they no longer end the process by
-/// themselves. Signals that were ignored when the process started (`nohup`, background jobs of a script) stay ignored.
+/// Calls `heard` on a separate thread for each of these signals, which then no longer end the process. Signals that
+/// were ignored when the process started (`nohup`, background jobs of a script) stay ignored.
 ///
 /// # Errors
 /// The system's reason if a signal cannot be caught or no thread can be started.

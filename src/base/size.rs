@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     if bytes.is_finite() && bytes < 1e18 { Ok(bytes as u64) } else { Err(bad()) }
 }
 
-/// A size in the largest unit that fits, for reading.
+/// A size in the largest unit that fits.
 pub fn show(bytes: u64) -> String {
     let units = [("TB", 1u64 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)];
     match units.iter().find(|(_, size)| bytes >= *size) {

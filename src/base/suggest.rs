@@ -8,18 +8,18 @@ pub fn is_unknown(name: &str, known: &[&str]) -> String {
     format!("is `{}`: known are {}{near}", shortened(name, 40), known.join(", "))
 }
 
-/// A sentence for a name that is not in `known`: the closest one, if it is close, and all of them.
+/// An error for a name that is not in `known`, with the closest known name, if any is close, and all of them.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let listed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     match closest(name, known) {
-        Some(near) => format!("`{name}` is no {what}; did you mean `{near}`? Known: {listed}"),
-        None => format!("`{name}` is no {what}. Known: {listed}"),
+        Some(near) => format!("`{name}` is not a known {what}; did you mean `{near}`? Known: {listed}"),
+        None => format!("`{name}` is not a known {what}. Known: {listed}"),
     }
 }
 
-/// The known name that `name` may be a typing error for: at most a third of its letters, and at most three, are wrong.
+/// The known name of which `name` may be a misspelling: at most three letters, and at most a third of them, are wrong.
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Longer input is not a typing error, and the distance takes quadratic time.
+    // Longer input is not a misspelling, and the distance takes quadratic time.
     if name.len() > 64 {
         return None;
     }
@@ -28,7 +28,7 @@ pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     (d <= (near.chars().count() / 3).clamp(1, 3)).then_some(near)
 }
 
-/// Letters to insert, delete, replace or swap with their neighbour to get from one word to the other (optimal string alignment).
+/// Edit distance: letters inserted, deleted, replaced or swapped with a neighbour (optimal string alignment).
 fn distance(from: &str, to: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];

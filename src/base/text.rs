@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Text from outside, with everything made visible that could control a terminal: control characters become their Unicode
-/// pictures, and marks that reorder or hide text become the replacement character. Everything from a file, a model
-/// or an engine passes through here before it is drawn.
+/// Makes visible whatever in a text could control a terminal: control characters become their Unicode pictures;
+/// characters that reorder or hide text become the replacement character. All text from files, models and engines
+/// passes through here before it is drawn.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| picture(c).is_none()) {
         return Cow::Borrowed(text);
@@ -37,7 +37,7 @@ fn picture(c: char) -> Option<char> {
 
 /// Longest label that is drawn, in characters.
 const MAX_LABEL: usize = 300;
-/// Longest line of a message: failure and object may take a label each, and the advice comes last.
+/// Longest line of a message: room for a label each for the failure and its place, with the advice after them.
 const MAX_MESSAGE: usize = 1_200;
 
 /// A name from a model, a spec or a session as a label of a figure or a line of a message: printable, and cut after 300
@@ -46,7 +46,7 @@ pub fn printable_label(text: &str) -> String {
     shortened(text, MAX_LABEL)
 }
 
-/// A line that says what failed and what to do about it: printable, and long enough that advice after a quotation is read.
+/// A message that says what failed and what to do: printable, and long enough to keep advice that follows a quotation.
 pub fn printable_message(text: &str) -> String {
     shortened(text, MAX_MESSAGE)
 }
@@ -61,12 +61,12 @@ pub fn shortened(text: &str, chars: usize) -> String {
     out
 }
 
-/// The last part of a path, or of a name with slashes: where there is little room, it says most.
+/// The last part of a path, or of a name with slashes: the most telling part where there is little room.
 pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Columns that a text takes.
+/// Terminal columns that a text occupies.
 pub fn width(text: &str) -> usize {
     text.width()
 }
@@ -92,7 +92,7 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The end of the text in at most `columns` columns, because the end of a path identifies it.
+/// The end of a text in at most `columns` columns: the end of a path is what identifies it.
 pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -114,9 +114,9 @@ pub fn pad(text: &str, columns: usize) -> String {
     format!("{fitted}{:missing$}", "")
 }
 
-/// Text in lines of at most `room` columns, broken at blanks, or within a word that is too long.
+/// The text in lines of at most `room` columns, broken at spaces, or within words that are too long.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
-    // Each line is filled completely: later text must not move earlier lines.
+    // Greedy filling: later text must not move earlier lines.
     let options = Options::new(room.max(1))
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_separator(WordSeparator::AsciiSpace)
@@ -159,7 +159,7 @@ mod tests {
         assert!(matches!(printable("plain äöü 漢字"), Cow::Borrowed(_)));
     }
 
-    /// One function of three used to let these through to the terminal.
+    /// One of three functions let these through to the terminal.
     #[test]
     fn arabic_letter_mark_and_zero_width_marks_are_made_visible() {
         for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}'] {

@@ -28,7 +28,7 @@ struct Check {
     text: String,
 }
 
-/// Looks at device, terminal, folders and fonts.
+/// Checks device, terminal, folders and fonts.
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
     let checks = [program(), device(), gpu(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
     for check in &checks {
@@ -65,10 +65,10 @@ fn device() -> Check {
     Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}") }
 }
 
-/// The GPU that this build computes on, or why it has none and what a build with one needs.
+/// The GPU that this build uses, or the reason why it has none and what a build with one needs.
 fn gpu() -> Check {
     let text = if cfg!(any(feature = "cuda", feature = "metal")) {
-        format!("{} unless --device names another", Device::Auto.resolve())
+        format!("{} unless --device selects another", Device::Auto.resolve())
     } else if cfg!(target_os = "macos") {
         "not used: this build has no GPU code; cargo install --path . --features metal adds it".to_owned()
     } else {
@@ -78,8 +78,7 @@ fn gpu() -> Check {
             "no NVIDIA driver was found"
         };
         format!(
-            "not used: this build has no GPU code ({driver}); cargo install --path . --features cuda adds it and needs the CUDA toolkit \
-             (nvcc, cuBLAS, cuRAND) to build, the driver to start"
+            "not used: this build has no GPU code ({driver}); cargo install --path . --features cuda adds it and needs the CUDA toolkit (nvcc, cuBLAS, cuRAND) to build and the driver to run"
         )
     };
     Check { mark: Mark::Ok, what: "gpu", text }
@@ -98,12 +97,12 @@ fn models() -> Check {
 fn terminal() -> Check {
     let what = "terminal";
     if !std::io::stdout().is_terminal() {
-        let text = "standard output is not a terminal; run, replay --headless and export work".to_owned();
+        let text = "standard output is not a terminal; run, replay --headless and export still work".to_owned();
         return Check { mark: Mark::Note, what, text };
     }
     let kind = std::env::var("TERM").unwrap_or_default();
     if kind.is_empty() || kind == "dumb" {
-        let text = format!("TERM is `{kind}`, which cannot draw; set it to what your terminal is");
+        let text = format!("TERM is `{kind}`, which cannot draw; set it to your terminal's type");
         return Check { mark: Mark::Note, what, text };
     }
     match crossterm::terminal::size() {
@@ -124,7 +123,7 @@ fn colour() -> Check {
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
         .is_some_and(|v| v.to_lowercase().replace('-', "").contains("utf8"));
     let colour = if set("NO_COLOR") { "off (NO_COLOR)" } else { "on" };
-    let (mark, text) = if utf8 { (Mark::Ok, "UTF-8") } else { (Mark::Note, "not UTF-8; lines may look odd") };
+    let (mark, text) = if utf8 { (Mark::Ok, "UTF-8") } else { (Mark::Note, "not UTF-8; lines may look wrong") };
     Check { mark, what: "colour", text: format!("{colour}; locale {text}") }
 }
 
@@ -143,7 +142,7 @@ fn sessions() -> Check {
         }
         Err(error) => {
             let text = format!(
-                "{}: {error}; runs are not recorded; set PROBITY_STATE_DIR to a folder that can be written",
+                "{}: {error}; runs are not recorded; set PROBITY_STATE_DIR to a writable folder",
                 folder.display()
             );
             Check { mark: Mark::Note, what, text }
@@ -151,13 +150,13 @@ fn sessions() -> Check {
     }
 }
 
-/// Tries to write a file in the folder, which is created if it is missing.
+/// Tries to write a file in the folder, creating the folder if needed.
 fn writable(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     tempfile::tempfile_in(folder).map(|_| ())
 }
 
-/// The hub cache that models are loaded from.
+/// The hub cache from which models are loaded.
 fn hub() -> Check {
     let settings = Settings::of_process();
     let absent = if settings.cache.is_dir() { "" } else { " (not there yet)" };
@@ -170,7 +169,7 @@ fn hub() -> Check {
     Check { mark, what: "hub cache", text }
 }
 
-/// The system font for characters that the embedded font lacks, tried with a Chinese one.
+/// The system font for characters that the embedded font lacks, tested with a Chinese one.
 fn fonts() -> Check {
     let what = "fonts";
     match spare_font('中') {
@@ -179,7 +178,7 @@ fn fonts() -> Check {
     }
 }
 
-/// Draws an empty figure: the embedded font and the encoder.
+/// Draws an empty figure to test the embedded font and the encoder.
 fn figures() -> Check {
     let axis = || Axis::linear("x").from_to(0.0, 1.0);
     let figure = Figure {

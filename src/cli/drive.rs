@@ -1,4 +1,4 @@
-//! The loop of a headless run: one job, its events, the user's interrupts.
+//! The loop of a headless run: one job, its events, and interrupts.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -35,15 +35,15 @@ pub(crate) enum End {
 pub(crate) struct Sinks<'a> {
     /// The fold of everything.
     pub board: Board,
-    /// The session, or the part of a cell.
+    /// The recorder of the session, or of the part of a cell.
     pub recorder: Option<Box<dyn Record + 'a>>,
-    /// Findings as JSON lines for the user, if asked for.
+    /// Findings as JSON lines for the user, if requested.
     pub json: Option<&'a mut dyn Write>,
     /// Findings as JSON lines for a file, and its destination.
     pub file: Option<(Box<dyn Write>, PathBuf)>,
     /// Progress.
     pub meter: Meter,
-    /// Why something that was to be kept could not be.
+    /// The reason why something could not be kept.
     pub unkept: Option<String>,
 }
 
@@ -54,7 +54,7 @@ struct Run<'s, 'a> {
     job: JobId,
     start: Instant,
     errors: Vec<Problem>,
-    /// Warnings already printed; repeating one would say nothing new.
+    /// Warnings already printed, which are not repeated.
     said: HashSet<String>,
     /// Held back until the end, because it closes the list of findings.
     summary: Option<Finding>,
@@ -63,7 +63,7 @@ struct Run<'s, 'a> {
 /// Runs one spec to its end. The first interrupt cancels, the second exits at once. The last finding is always a summary.
 ///
 /// # Errors
-/// [`CliError::Closed`] or [`CliError::Failed`] if findings cannot be written; the run is cancelled then.
+/// [`CliError::Closed`] or [`CliError::Failed`] if findings cannot be written; the run is then cancelled.
 pub(crate) async fn drive(
     engine: &mut dyn Engine,
     events: &mut Receiver<Event>,
@@ -84,7 +84,7 @@ pub(crate) async fn drive(
                 Some(()) if cancelling => break Outcome::Cancelled,
                 Some(()) => {
                     cancelling = true;
-                    run.sinks.meter.say("cancelling; interrupt again to leave at once");
+                    run.sinks.meter.say("cancelling; interrupt again to leave immediately");
                     run.command(engine, &Command::Cancel { job });
                 }
             },
@@ -113,22 +113,23 @@ impl Run<'_, '_> {
         self.sinks.board.on_command(command);
         let t = self.seconds();
         self.record(|recorder| recorder.command(t, command));
-        // An engine that is gone closes its events, which ends the run with a message.
+        // An engine that has ended closes its events, which ends the run with a message.
         let _ = engine.send(command.clone());
     }
 
     fn record(&mut self, write: impl FnOnce(&mut dyn Record) -> Result<(), SessionError>) {
         let Some(recorder) = &mut self.sinks.recorder else { return };
         if let Err(error) = write(recorder.as_mut()) {
-            self.sinks
-                .meter
-                .say(&format!("warning: {}; the run goes on unrecorded", printable_message(&error.to_string())));
+            self.sinks.meter.say(&format!(
+                "warning: {}; the run continues without recording",
+                printable_message(&error.to_string())
+            ));
             self.sinks.recorder = None;
             self.sinks.unkept = Some(error.to_string());
         }
     }
 
-    /// Takes in an event; returns the outcome if it ends this run.
+    /// Processes an event; returns the outcome if it ends this run.
     fn event(&mut self, event: &Event) -> Result<Option<Outcome>, CliError> {
         self.sinks.board.on_event(event);
         let t = self.seconds();
@@ -180,7 +181,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding of this program, as if the engine had sent it: the session has it too.
+    /// Adds a finding of this program, as if the engine had sent it, so that the session has it too.
     fn add(&mut self, what: Common) -> Result<(), CliError> {
         let model = self.spec.models().first().cloned().unwrap_or_default();
         let finding = Label::new(self.spec.common(), &model).common(0, self.seconds(), what);

@@ -10,7 +10,7 @@ use session::format::{Header, Session};
 use session::name;
 use session::record::Recorder;
 
-/// Runs the default spec against a script; gives the end, the JSON lines and the recorded session.
+/// Runs the default spec against a script; returns the end, the JSON lines and the recorded session.
 fn run(
     script: impl FnMut(&Command) -> Vec<Event> + Send + 'static,
     interrupt: impl FnOnce(&Sender<()>),
@@ -81,7 +81,7 @@ fn a_run_closes_with_a_summary_and_the_session_folds_to_the_same_board() {
 #[test]
 fn a_failure_is_an_error_finding_and_then_a_summary() {
     let script = |command: &Command| match command {
-        // The engine's own summary comes before it says how the run ended.
+        // The engine's own summary comes before the run's end.
         Command::Run { spec, .. } => {
             let summary = SummaryFinding { seconds: 0.5, device: "fake".into(), version: "9".into(), cancelled: false };
             let finding = Finding {
@@ -123,7 +123,7 @@ fn a_second_interrupt_leaves_although_the_engine_never_answers() {
     assert_eq!(json.last().unwrap()["cancelled"], true);
 }
 
-/// An engine whose thread has died: events end, commands go nowhere.
+/// An engine whose thread has died: events end, and commands have no effect.
 struct Dead(Option<Receiver<Event>>);
 
 impl Engine for Dead {

@@ -1,4 +1,4 @@
-//! `probity engine`: the far ends of `--remote`.
+//! `probity engine`: the remote side of `--remote`.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use remote::{bridge, keeper};
 /// Compute for another machine, which starts this through ssh (see --remote).
 #[derive(Debug, Clone, Args)]
 pub struct EngineArgs {
-    /// Speak with it over standard input and output.
+    /// Communicate over standard input and output.
     #[arg(long, required_unless_present = "keep")]
     pub stdio: bool,
-    /// Keep an engine, as a greeting asks for it.
+    /// Keep an engine running, as its greeting requests.
     #[arg(long, value_name = "GREETING", hide = true, conflicts_with = "stdio")]
     pub keep: Option<String>,
 }
 
-/// Serves one near end, or keeps an engine.
+/// Serves one client, or keeps an engine running.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a device that cannot be used, [`CliError::Failed`] if the engine cannot be kept.
+/// [`CliError::Usage`] for a device that cannot be used, [`CliError::Failed`] if the engine cannot be kept running.
 pub fn engine(args: &EngineArgs) -> Result<(), CliError> {
     let Some(greeting) = &args.keep else {
         bridge::bridge(std::io::stdin(), std::io::stdout());

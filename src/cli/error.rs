@@ -11,12 +11,12 @@ use labs::SpecError;
 use session::SessionError;
 use session::parts::PartError;
 
-/// Everything was done.
+/// Success.
 pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
-/// The command line or an input is wrong.
+/// Error in the command line or an input.
 pub(crate) const USAGE: u8 = 2;
-/// A condition on a comparison is not met.
+/// A condition on a comparison is not satisfied.
 pub(crate) const GATE: u8 = 3;
 /// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
@@ -29,7 +29,7 @@ pub enum CliError {
     Usage(String),
     #[error("{0}")]
     Failed(String),
-    /// A condition that the user set is not met.
+    /// A condition set by the user is not satisfied.
     #[error("{0}")]
     Gate(String),
     /// The user or a signal stopped it.
@@ -38,7 +38,7 @@ pub enum CliError {
     /// It failed, and the reason has already been reported.
     #[error("failed")]
     Told,
-    /// Nothing reads the output any more (`| head`), which is no reason for a message.
+    /// The output was closed by its reader (`| head`), which needs no message.
     #[error("the output was closed")]
     Closed,
 }
@@ -57,7 +57,7 @@ impl CliError {
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) | CliError::Gate(what) => {
-                // Errors quote file names and contents; a long one keeps its lines, and the advice at their ends.
+                // Errors quote file names and contents; a long one keeps its lines, with the advice at their ends.
                 Some(what.lines().map(printable_message).collect::<Vec<_>>().join("\n"))
             }
             CliError::Cancelled | CliError::Told | CliError::Closed => None,

@@ -1,4 +1,5 @@
-//! `probity export`: figures of a recorded session as PNG, SVG, PDF or CSV, tables as Markdown, LaTeX or CSV, and a report on all of it.
+//! `probity export`: figures of a recorded session as PNG, SVG, PDF or CSV, tables as Markdown, LaTeX or CSV, and a
+//! report on everything.
 
 pub mod figures;
 mod list;
@@ -41,27 +42,27 @@ pub struct ExportArgs {
     /// The figure, for example `pareto` or `figure-1`; --list shows those of the session.
     #[arg(long, value_name = "NAME", requires = "out", required_unless_present_any = ["table", "list", "all", "report", "script"])]
     pub figure: Option<String>,
-    /// The table of the papers, in place of a figure; --list shows those of the session.
+    /// A table in a paper's layout, instead of a figure; --list shows those of the session.
     #[arg(long, value_name = "NAME", requires = "out", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
-    /// List the figures and tables of the session, each with a sentence on what it shows.
+    /// List the figures and tables of the session, each with a description.
     #[arg(long, conflicts_with_all = ["figure", "table", "all", "report", "out"])]
     pub list: bool,
     /// Write all figures and tables of the session to this folder.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["figure", "table", "report", "out"])]
     pub all: Option<PathBuf>,
-    /// Write one page on the session: question, answer, tables, figures, provenance, and how to compute it again. Figures go to a folder
-    /// beside it.
+    /// Write a one-page report on the session: question, answer, tables, figures, provenance, and how to recompute it.
+    /// Figures go to a folder next to it.
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["figure", "table", "out"])]
     pub report: Option<PathBuf>,
-    /// Write to this folder what computes the session's numbers again: a spec for each run, and `run.sh`, which runs them and compares
-    /// each with the recorded one.
+    /// Write to this folder the files that recompute the session's numbers: a spec for each run, and `run.sh`, which
+    /// runs them and compares each with the recorded one.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["figure", "table", "list", "all", "report", "out"])]
     pub script: Option<PathBuf>,
     /// File to write; its extension determines the format.
     #[arg(long, short, value_name = "FILE.png|.svg|.pdf|.csv|.md|.tex")]
     pub out: Option<PathBuf>,
-    /// How figures look.
+    /// Appearance of figures.
     #[command(flatten)]
     pub look: FigureArgs,
     /// Formats of the figures of --all, separated by commas: png, svg, pdf, csv.
@@ -70,22 +71,22 @@ pub struct ExportArgs {
     /// Model to draw [default: the first].
     #[arg(long)]
     pub model: Option<String>,
-    /// Model beside it, for figures of two (`ledger`) [default: the first other].
+    /// Second model, for figures of two (`ledger`) [default: the first other].
     #[arg(long, value_name = "MODEL")]
     pub with: Option<String>,
-    /// Relation to draw (`prompts`, `ranks`, `stability`) [default: the first; of `stability`, the mean over all].
+    /// Relation to draw (`prompts`, `ranks`, `stability`) [default: the first; for `stability`, the mean over all].
     #[arg(long, value_name = "ID")]
     pub relation: Option<String>,
     /// Methods to draw; those that sweep the same hyperparameter can share a figure [default: the first].
     #[arg(long, value_delimiter = ',')]
     pub method: Vec<String>,
-    /// Oracle that judges: `mlp` or `linear` [default: the first].
+    /// Judging oracle: `mlp` or `linear` [default: the first].
     #[arg(long)]
     pub oracle: Option<String>,
     /// Sentence of a heatmap, by its identifier [default: the first].
     #[arg(long, value_name = "ID")]
     pub sentence: Option<String>,
-    /// Perturbed partner beside the sentence, by its identifier [default: its first].
+    /// Perturbed partner of the sentence, by its identifier [default: its first].
     #[arg(long, value_name = "ID")]
     pub partner: Option<String>,
     /// Strength at which to draw a vertical line.
@@ -96,7 +97,7 @@ pub struct ExportArgs {
     pub force: bool,
 }
 
-/// Draws what is asked for and writes it, or lists what there is.
+/// Draws and writes what was requested, or lists what there is.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a session, figure, table, model, method or oracle that does not exist and for a file that does,
@@ -115,7 +116,7 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     } else if let Some(folder) = &args.script {
         script::write(&board, &args.session, folder, args.force)?
     } else {
-        // clap asks for a file with a figure and with a table.
+        // clap requires a file with a figure or a table.
         let path = args.out.as_deref().unwrap_or_else(|| Path::new(""));
         match &args.table {
             Some(name) => vec![write_table(&table(&board, name, &args.session)?, path, args.force)?],
@@ -138,7 +139,7 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The table of this name, of the latest run that has one.
+/// The table with this name, from the latest run that has one.
 fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
     let mut there: Vec<Table> =
         board.runs.iter().rev().flat_map(|run| labs::by_id(run.job.spec.lab()).tables(&run.results)).collect();
@@ -155,7 +156,7 @@ fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
     Err(CliError::Usage(format!("{session}: {why}")))
 }
 
-/// Writes a table in the form that the extension names; the file appears whole or not at all.
+/// Writes a table in the format of the file's extension, atomically.
 pub(crate) fn write_table(table: &Table, path: &Path, force: bool) -> Result<PathBuf, CliError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let form = Form::of_extension(extension)
@@ -186,15 +187,15 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     if !board.runs.is_empty() && !names.contains(&name) {
         return Err(CliError::Usage(format!("{}: {}", args.session, unknown("figure", name, &names))));
     }
-    // A session may contain runs of several labs; the latest one with such a figure draws it, a cancelled one only where none was
-    // finished.
+    // A session may contain runs of several labs; the latest one with such a figure draws it, a cancelled one only if
+    // none has finished.
     let mut refused = None;
     let shown = board.runs.iter().rev().filter(|run| table::is_shown(board, run));
     for run in shown.chain(board.runs.iter().rev()) {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),
-            // The message of a lab without such a figure is of no use.
+            // The message of a lab without such a figure is useless here.
             Err(why) if lab.figure_entries().iter().any(|e| e.name == name) => refused = Some(why),
             Err(_) => {}
         }
@@ -203,7 +204,7 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     Err(CliError::Usage(format!("{}: {why}", args.session)))
 }
 
-/// The name of a session without folder and extension: a path of this machine says nothing to a figure's reader.
+/// The name of a session without folder and extension: a local path means nothing to a figure's reader.
 fn named(path: &str) -> String {
     let file = base::text::last_part(path);
     file.strip_suffix(session::name::EXTENSION).unwrap_or(file).to_owned()

@@ -1,4 +1,4 @@
-//! `probity findings`: every finding of one kind of a session as a table. The columns are those that the kind declares.
+//! `probity findings`: all findings of one kind in a session as a table. The kind declares the columns.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -39,7 +39,7 @@ pub struct FindingsArgs {
     force: bool,
 }
 
-/// Prints or writes what was asked for.
+/// Prints or writes what was requested.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a session or kind that does not exist and for a file that does, [`CliError::Failed`] if it cannot be written.
@@ -71,8 +71,8 @@ struct Row {
     body: Value,
 }
 
-/// The findings of all runs in the order in which they came; a later one takes the place of the one that it replaces. Only those of the
-/// `wanted` kind have their content.
+/// The findings of all runs in order; a later one replaces the one that it supersedes. Only those of the `wanted` kind
+/// keep their content.
 fn rows(session: &Session, wanted: &str) -> Result<Vec<Row>, CliError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -94,7 +94,7 @@ fn rows(session: &Session, wanted: &str) -> Result<Vec<Row>, CliError> {
     Ok(rows)
 }
 
-/// The kinds that occur, in the order of their first finding.
+/// The kinds that occur, in order of first appearance.
 fn kinds(rows: &[Row]) -> Vec<&'static KindInfo> {
     let mut kinds: Vec<&'static KindInfo> = Vec::new();
     for row in rows {
@@ -113,7 +113,7 @@ fn list(rows: &[Row], out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A table with one row a finding.
+/// A table with one row per finding.
 struct Flat {
     caption: String,
     columns: Vec<Column>,
@@ -140,7 +140,7 @@ impl Flat {
         self.rows.iter().any(|r| r.body.get(column.key).is_some_and(|v| v.get("mean").is_some()))
     }
 
-    /// One number a cell: an estimate takes three columns.
+    /// One number per cell: an estimate takes three columns.
     fn csv(&self) -> String {
         let mut head = vec!["run".to_owned(), "model".to_owned(), "n".to_owned()];
         for column in &self.columns {
@@ -164,7 +164,8 @@ impl Flat {
         text
     }
 
-    /// Head and cells for a reader: numbers with three digits, an estimate with its interval; lists and objects are left out.
+    /// Heading and cells for readers: numbers with three digits, an estimate with its interval; lists and objects are
+    /// left out.
     fn readable(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let simple = |c: &&Column| {
             let fits = |v: &Value| {
@@ -213,7 +214,7 @@ fn named(fields: &Map<String, Value>) -> String {
     fields.iter().filter(|(key, _)| *key != "name").fold(name, |text, (key, value)| format!("{text} {key}={value}"))
 }
 
-/// A value for a reader.
+/// A value for readers.
 fn shown(value: Option<&Value>) -> String {
     let number = |v: Option<&Value>| v.and_then(Value::as_f64).map_or_else(|| "∞".to_owned(), short);
     match value {
@@ -225,7 +226,7 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// Writes the table in the form that the extension names; the file appears whole or not at all.
+/// Writes the table in the format of the file's extension, atomically.
 fn write(table: &Flat, path: &Path, force: bool) -> Result<(), CliError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let text = match Form::of_extension(extension) {
@@ -277,7 +278,7 @@ mod tests {
         assert!(table.latex().contains("p\\_greater") || table.latex().contains("p greater"));
     }
 
-    /// A bar in the name of a model began another column.
+    /// A vertical bar in a model's name used to begin another column.
     #[test]
     fn a_bar_in_a_name_stays_in_its_cell() {
         let mut rows: Vec<Row> =

@@ -38,7 +38,7 @@ enum GalleryCommand {
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
     Judge(judge::JudgeArgs),
-    /// Measure a trained folder again and write its card anew; its weights stay.
+    /// Measure a trained folder again and rewrite its card; its weights stay.
     Score(ScoreArgs),
     /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
     Mix(super::mix::MixArgs),
@@ -58,20 +58,20 @@ enum GalleryCommand {
   probity gallery train gpt2-mini --seed 7 --steps 200 --out /tmp/gpt2-quick
   probity gallery train --all --seeds 5 --jobs 2 --out gallery-seeds
 
-With --all every model is a folder DIR/NAME/seed-S. What is complete there is not trained again, so that a run that was stopped goes on
-when it is started again. `probity gallery judge DIR` reads the results.")]
+With --all every model is a folder DIR/NAME/seed-S. Complete folders are skipped, so repeating the command continues
+a stopped run. `probity gallery judge DIR` reads the results.")]
 struct TrainArgs {
     /// Name of the model in the gallery.
     #[arg(required_unless_present = "all")]
     name: Option<String>,
-    /// Train every model from seeds 1 to --seeds, tinies from three of them at most; the first seed of all models comes first.
+    /// Train every model from seeds 1 to --seeds, tinies from at most three; the first seed of every model comes first.
     #[arg(long, conflicts_with_all = ["name", "seed"])]
     all: bool,
-    /// With --all: how many seeds of each model [default: 5].
+    /// With --all: number of seeds per model [default: 5].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=seeds::MOST as u64))]
     seeds: Option<u64>,
-    /// With --all: how many models are trained side by side, each on its share of the processor threads [default: 1]. As many
-    /// as there are threads take the least time, and the most memory.
+    /// With --all: number of models trained in parallel, each with its share of the processor threads [default: 1]. One
+    /// per thread takes the least time, and the most memory.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=256))]
     jobs: Option<u64>,
     /// With --all: only these models.
@@ -80,14 +80,14 @@ struct TrainArgs {
     /// The seed of initial weights, text, masking and order.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Folder to write, which must not exist yet [default: the model's name, in the current folder]; with --all, the folder of all
-    /// models [default: gallery-seeds].
+    /// Folder to write, which must not exist yet [default: the model's name, in the current folder]; with --all, the
+    /// folder for all models [default: gallery-seeds].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Optimiser steps [default: the recipe's].
     #[arg(long)]
     steps: Option<usize>,
-    /// Judge on the half that recipes are chosen on, and leave the final half alone.
+    /// Judge on the half on which recipes are chosen, and leave the final half unused.
     #[arg(long)]
     development: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -104,10 +104,11 @@ struct TrainArgs {
 struct ScoreArgs {
     /// A folder that `gallery train` wrote.
     folder: PathBuf,
-    /// Judge on the half of facts, names and sentences that recipes are chosen on.
+    /// Judge on the half of facts, names and sentences on which recipes are chosen.
     #[arg(long)]
     development: bool,
-    /// Ask only the rationale benchmark again, after its sentences have changed, on the half that the card is judged on; the other scores stay.
+    /// Measure only the rationale benchmark again, after its sentences have changed, on the half that the card is
+    /// judged on; the other scores stay.
     #[arg(long, conflicts_with = "development")]
     benchmark: bool,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -174,7 +175,7 @@ fn known_recipe(name: &str) -> Result<&'static Recipe, CliError> {
     })
 }
 
-/// Options of a training from the arguments; `out` if they name no folder.
+/// Training options from the arguments; `out` if they name no folder.
 fn options(args: &TrainArgs, out: &Path) -> Result<Options, CliError> {
     Ok(Options {
         seed: args.seed,
@@ -188,9 +189,9 @@ fn options(args: &TrainArgs, out: &Path) -> Result<Options, CliError> {
 
 fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(name) = &args.name else { return all::all(args, out) };
-    // clap does not ask for what is required by these, since --all and a name exclude each other.
+    // clap cannot enforce this requirement, because --all and a name exclude each other.
     if args.seeds.is_some() || args.jobs.is_some() || !args.only.is_empty() {
-        return Err(CliError::Usage("--seeds, --jobs and --only belong to --all, which takes no name".into()));
+        return Err(CliError::Usage("--seeds, --jobs and --only need --all, which takes no name".into()));
     }
     let recipe = known_recipe(name)?;
     let options = options(args, Path::new(recipe.name))?;
@@ -223,7 +224,7 @@ fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     print(&made?.to_string(), out)
 }
 
-/// A flag that Ctrl-C (or a termination signal) sets; the work stops between two steps.
+/// A flag set by Ctrl-C or a termination signal; the work stops between two steps.
 pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
@@ -242,7 +243,7 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
 /// Steps between two reported losses.
 const TELL_EVERY: usize = 50;
 
-/// Turns the progress of the gallery into the program's own.
+/// Turns the gallery's progress into the program's own.
 pub(super) struct Reporter {
     name: String,
     /// The line of progress.
@@ -341,9 +342,9 @@ mod tests {
         for (words, hint) in [
             (&["train", "bert-mimi"][..], "did you mean `bert-mini`?"),
             (&["train", "bert-mini", "--device", "toaster"], "toaster"),
-            (&["train", "bert-mini", "--jobs", "2"], "belong to --all"),
-            (&["train", "bert-mini", "--seeds", "2"], "belong to --all"),
-            (&["train", "bert-mini", "--only", "bert-mini"], "belong to --all"),
+            (&["train", "bert-mini", "--jobs", "2"], "need --all"),
+            (&["train", "bert-mini", "--seeds", "2"], "need --all"),
+            (&["train", "bert-mini", "--only", "bert-mini"], "need --all"),
             (&["train", "bert-mini", "--out", &there], "exists already"),
             (&["train", "bert-mini", "--out", "never-made", "--steps", "0"], "0 steps"),
             (&["card", "bert-huge"], "bert-huge"),

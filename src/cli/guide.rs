@@ -31,7 +31,7 @@ pub struct GuideArgs {
     write: Option<PathBuf>,
 }
 
-/// Shows what was asked for.
+/// Shows what was requested.
 ///
 /// # Errors
 /// [`CliError::Usage`] for an unknown page, [`CliError::Failed`] if a file cannot be read or written.
@@ -51,7 +51,7 @@ pub fn guide(args: &GuideArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// The list of pages with the question that each answers.
+/// The list of pages, each with the question that it answers.
 fn contents() -> String {
     let width = PAGES.iter().map(|p| p.name.len()).max().unwrap_or(0);
     let mut text = String::from("Pages of the guide (`probity guide PAGE` shows one):\n\n");
@@ -61,7 +61,7 @@ fn contents() -> String {
     text
 }
 
-/// Lines with the text, by page; case does not matter.
+/// Lines with the text, by page, ignoring case.
 fn search(text: &str) -> String {
     let wanted = text.to_lowercase();
     let mut found = String::new();
@@ -76,7 +76,7 @@ fn search(text: &str) -> String {
     if found.is_empty() { format!("no page contains \"{}\"\n", base::text::printable_label(text)) } else { found }
 }
 
-/// Pipes the text through `$PAGER` (or `less`) where a person reads; prints it elsewhere, and where there is no pager.
+/// Pipes the text through `$PAGER` (or `less`) on a terminal; prints it otherwise, or if there is no pager.
 fn show(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     if !std::io::stdout().is_terminal() || !paged(text) {
         return print(out, text);
@@ -105,7 +105,7 @@ fn print(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     })
 }
 
-/// Writes a page of a folder with its tables made anew, if they changed.
+/// Rewrites a page in a folder with regenerated tables, if they changed.
 fn rewrite(folder: &Path, page: &Page) -> Result<(), CliError> {
     let path = folder.join(format!("{}.md", page.name));
     let fail = |what: &dyn std::fmt::Display| CliError::Failed(format!("{}: {what}", path.display()));

@@ -1,5 +1,5 @@
-//! `--jobs`: several processes side by side, each with its part of a share. Processes rather than threads: each keeps its own
-//! model, its own part of the memory limit and of the threads, and one that is killed takes no other with it.
+//! `--jobs`: several processes in parallel, each with its part of a share. Processes rather than threads: each keeps
+//! its own model and its own part of the memory limit and of the threads, and a killed one does not affect the others.
 
 use std::io::Read;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -13,12 +13,12 @@ use base::signals;
 /// Runs the share in `jobs` processes and waits for all of them.
 ///
 /// # Errors
-/// [`CliError::Cancelled`] after a signal, which all of them get; [`CliError::Told`] where one failed.
+/// [`CliError::Cancelled`] after a signal, which is passed to all of them; [`CliError::Told`] if one failed.
 pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>) -> Result<(), CliError> {
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut running: Vec<Child> = Vec::new();
-    // The system closes them when this process ends, however it ends; see [`end_with_parent`].
+    // The system closes these when this process ends, however it ends; see [`end_with_parent`].
     let mut pipes: Vec<Option<ChildStdin>> = Vec::new();
     for index in 1..=jobs {
         let mut command = Command::new(&program);
@@ -26,7 +26,7 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
         if std::env::var_os("RAYON_NUM_THREADS").is_none() {
             command.env("RAYON_NUM_THREADS", (rayon::current_num_threads() / jobs).max(1).to_string());
         }
-        // A Ctrl-C reaches them once, through this process.
+        // A Ctrl-C reaches the jobs only through this process.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         match command.stdin(Stdio::piped()).spawn() {
@@ -47,8 +47,8 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     judge(&ends)
 }
 
-/// Ends this job when the process that started it has ended, even where that was killed: its end of the pipe is closed then. Every part
-/// is written whole or not at all, so that nothing is left half done.
+/// Ends this job when its parent process has ended, even if killed: the parent's end of the pipe then closes. Every
+/// part is written atomically, so nothing is left half-written.
 pub(crate) fn end_with_parent() -> std::io::Result<()> {
     let watch = || {
         let mut byte = [0];
@@ -71,13 +71,13 @@ fn arguments(args: &RunArgs, shard: Shard, lane: Shard, memory_limit: Option<u64
     out.extend(args.quiet.then(|| "--quiet".into()));
     out.push("--out".into());
     out.extend(args.out.iter().map(|dir| dir.clone().into_os_string()));
-    // Names of files may begin with a dash.
+    // File names may begin with a dash.
     out.push("--".into());
     out.extend(args.specs.iter().map(|spec| spec.clone().into_os_string()));
     out
 }
 
-/// Passes signals that are to end the program on to the jobs, which end by themselves then.
+/// Forwards termination signals to the jobs, which then end by themselves.
 #[cfg(unix)]
 fn pass_on(jobs: Vec<u32>) {
     use nix::sys::signal::{Signal, kill};
@@ -91,7 +91,7 @@ fn pass_on(jobs: Vec<u32>) {
             _ => Signal::SIGINT,
         };
         for pid in jobs.iter().filter_map(|id| i32::try_from(*id).ok()) {
-            // One that has ended already needs no signal.
+            // A job that has already ended needs no signal.
             let _ = kill(Pid::from_raw(pid), signal);
         }
     };
@@ -106,10 +106,10 @@ fn judge(ends: &[ExitStatus]) -> Result<(), CliError> {
     let mut bad = false;
     for (k, end) in ends.iter().enumerate().filter(|(_, end)| !end.success()) {
         bad = true;
-        // One that ended by itself has said why.
+        // A job that ended by itself has said why.
         if !end.code().is_some_and(|code| code == i32::from(FAILED) || code == i32::from(USAGE)) {
             output::say(&format!(
-                "job {} of {} ended by {end}: its cells are computed when the spec is run again; --jobs with a smaller number takes less memory",
+                "job {} of {} ended by {end}: its cells are computed when the spec is run again; a smaller --jobs takes less memory",
                 k + 1,
                 ends.len()
             ));

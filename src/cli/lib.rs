@@ -48,7 +48,7 @@ use clap_complete::Shell;
 use self::error::CliError;
 use base::text::printable_label;
 
-/// The help: the subcommands by what they are for; a test compares them with those that there are.
+/// The help: subcommands grouped by purpose; a test compares them with the existing ones.
 const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -72,18 +72,18 @@ One question, answered at once:
   reliability  Combine a completeness and a selectivity
   prompts      How far scores depend on the prompt
   pairs        How often a model prefers the right sentence of two
-  n            How many training examples tell two probes apart
+  n            How many training examples distinguish two probes
   mcnemar      Whether two classifiers differ on the same items
-  power        What a comparison on n items would show
+  power        The power of a comparison on n items
   compare      Compare two models by their results
   rationale    Judge saliency scores against gold rationales
-  saliency     Which words a prediction rests on
+  saliency     Which words a prediction depends on
   states       Write the hidden states of an experiment
-  decorrelate  What is left of a table of two properties
+  decorrelate  The largest uncorrelated subset of two properties
 
 Large experiments and other machines:
   merge        Join the parts of a grid
-  follow       Say how far a grid is
+  follow       Show the progress of a grid
   submit       Submit a grid to a cluster
   remote       Look after engines on other machines
 
@@ -150,17 +150,18 @@ enum Command {
     Man,
 }
 
-/// Runs the command line and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 and the number of the
+/// Runs the command line and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 plus the number of the
 /// signal if one ended it (130 for Ctrl-C).
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // clap quotes arguments verbatim; those that could control the terminal are shown without colour.
+            // clap quotes arguments verbatim; if one could control the terminal, the message is made printable and
+            // loses its colours.
             if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
                 error.render().to_string().lines().for_each(|line| output::say(&printable_label(line)));
             } else {
-                // Help and version are not errors and go to standard output; clap knows which is which.
+                // Help and version are not errors and go to standard output; clap distinguishes them.
                 let _ = error.print();
             }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
@@ -168,7 +169,7 @@ pub fn main() -> ExitCode {
     };
     let command = cli.command.unwrap_or(Command::Tui(cli.tui));
     set_panic_hook();
-    // Standard output is not locked permanently: the terminal program writes to it, too.
+    // Standard output is not locked permanently, because the terminal program also writes to it.
     let run = || dispatch(command, &mut std::io::stdout());
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         tell_panic();
@@ -188,8 +189,9 @@ pub fn main() -> ExitCode {
 /// Message of the latest panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps the messages of panics instead of printing them: panics of libraries on broken files become errors where they are
-/// caught, those of the engine become findings, and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints them.
+/// Stores the messages of panics instead of printing them: panics of libraries on broken files become errors where they
+/// are caught, those of the engine become findings, and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints
+/// them.
 fn set_panic_hook() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         return;
@@ -202,7 +204,7 @@ fn set_panic_hook() {
 /// Reports a panic in lines that cannot control the terminal.
 fn tell_panic() {
     let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
-    output::say("internal error; RUST_BACKTRACE=1 shows more, and a report would help");
+    output::say("internal error; RUST_BACKTRACE=1 shows more; please report it");
     text.lines().for_each(|line| output::say(&format!("  {}", printable_label(line))));
 }
 

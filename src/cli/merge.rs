@@ -25,9 +25,9 @@ use session::parts::merge::{Merged, Survey, write};
   probity replay grid/merged.probity.jsonl
   probity merge grid -o so-far.probity.jsonl --partial
 
-Comparisons are corrected within their families (one question of one cell), and families are selected among those of all cells. Ranks, verdicts and common
-vocabularies compare what is within a cell: models that are to be ranked together belong into one. More than 256 MiB become
-several sessions, of whole cells: FILE, FILE-2 and so on.")]
+Comparisons are corrected within their families (one question of one cell), and families are selected across all cells.
+Ranks, verdicts and common vocabularies compare within a cell: put models to be ranked together into one cell. More than
+256 MiB become several sessions of whole cells: FILE, FILE-2 and so on.")]
 pub struct MergeArgs {
     /// The folder that `probity run --out DIR` wrote.
     #[arg(value_name = "DIR")]
@@ -35,7 +35,7 @@ pub struct MergeArgs {
     /// The session to write [default: merged.probity.jsonl in DIR].
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Join the cells that are done, although others are missing or failed.
+    /// Join the finished cells although others are missing or failed.
     #[arg(long)]
     pub partial: bool,
     /// Replace the file if it exists.
@@ -46,14 +46,15 @@ pub struct MergeArgs {
     pub json: bool,
 }
 
-/// The session in the folder of the grid, where no other is named.
+/// The session in the grid's folder if no other is given.
 const MERGED: &str = "merged.probity.jsonl";
-/// Largest session that is written as one, in bytes and in lines: of a larger one a replay would hold the results of the last cells.
+/// Maximum size of a session, in bytes and in lines: replaying a larger one would keep only the results of the last
+/// cells.
 const MAX_FILE: u64 = 256 << 20;
 const MAX_ENTRIES: usize = 1_000_000;
-/// Cells that a message lists by name.
+/// Maximum cells listed by name in a message.
 const LISTED: usize = 10;
-/// Comparisons that are printed.
+/// Maximum number of comparisons printed.
 const SHOWN: usize = 12;
 
 /// Output of `--json`.
@@ -71,7 +72,7 @@ struct Report<'a> {
     sessions: Vec<Volume>,
 }
 
-/// One of the sessions that were written.
+/// One of the written sessions.
 #[derive(Debug, Serialize)]
 struct Volume {
     path: String,
@@ -82,16 +83,16 @@ struct Volume {
 /// Joins the parts.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder or file that does not belong, or where cells are missing; [`CliError::Failed`] where the file
-/// cannot be written.
+/// [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing;
+/// [`CliError::Failed`] if the file cannot be written.
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let folder = Folder::open(&args.dir)?;
     let survey = Survey::of(&folder)?;
     let absent = absent(&folder, &survey);
     if !absent.is_empty() && (!args.partial || survey.done.is_empty()) {
         let said = absent.join("\n");
-        let way = "`probity run SPEC --out DIR` computes what is missing and skips what is there; --partial joins what there is";
-        return Err(CliError::Usage(format!("{}: not every cell is there\n{said}\n{way}", args.dir.display())));
+        let way = "`probity run SPEC --out DIR` computes the missing cells and skips the others; --partial joins the finished ones";
+        return Err(CliError::Usage(format!("{}: some cells are missing\n{said}\n{way}", args.dir.display())));
     }
     let (merged, volumes) = join(args, &folder, &survey)?;
     let corrected = correct(merged.family.iter().map(|(_, c)| c));
@@ -126,7 +127,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes the sessions; they appear together, when all of them are whole.
+/// Writes the sessions; they appear together, when all are complete.
 fn join(args: &MergeArgs, folder: &Folder, survey: &Survey) -> Result<(Merged, Vec<Volume>), CliError> {
     let created = name::utc(SystemTime::now());
     let first = args.output.clone().unwrap_or_else(|| args.dir.join(MERGED));
@@ -177,7 +178,8 @@ fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     out
 }
 
-/// Comparisons below .05: alone, adjusted within their family, and in the families that are selected among all cells.
+/// Number of comparisons below .05: unadjusted, adjusted within their family, and in the families selected among all
+/// cells.
 fn below(corrected: &Corrections<'_>) -> [usize; 3] {
     let count = |is_in: &dyn Fn(&Corrected<'_>) -> bool| corrected.rows.iter().filter(|row| is_in(row)).count();
     [
@@ -189,7 +191,7 @@ fn below(corrected: &Corrections<'_>) -> [usize; 3] {
 
 fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<String> {
     if merged.family.is_empty() {
-        return vec!["comparisons over all cells: none, because no finding of these cells is a test".into()];
+        return vec!["comparisons over all cells: none, because these cells contain no tests".into()];
     }
     let [alone, adjusted, found] = below(corrected);
     let Corrections { families, exploratory, selected, .. } = corrected;
@@ -200,7 +202,7 @@ fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<
             families.len()
         ),
         format!(
-            "exploratory, across families (Benjamini and Bogomolov): {selected} of {exploratory} families selected, {found} comparisons found in them"
+            "exploratory, across families (Benjamini and Bogomolov): {selected} of {exploratory} families selected, {found} comparisons significant in them"
         ),
     ];
     let mut order: Vec<usize> = (0..corrected.rows.len()).filter(|k| corrected.is_found(&corrected.rows[*k])).collect();

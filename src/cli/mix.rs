@@ -16,7 +16,7 @@ use pretraining::GalleryError;
 use pretraining::further::{Diet, Keep, Outcome, Settings, Start, mix};
 use pretraining::own_text::OwnText;
 
-/// Model, mixtures and outputs of a further training.
+/// Model, mixtures and outputs of further training.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity gallery mix --model bert-mini
@@ -24,8 +24,8 @@ use pretraining::own_text::OwnText;
   probity gallery mix --model gpt2-mini --gamma 0 --shuffled --weights corrupted
   probity gallery mix --model ./my-model --text papers.txt --gamma 0 --epochs 1 --weights adapted --out adapted.jsonl
 
-With --out a run that was stopped continues where it was: mixtures that are in the file are not trained again, and one that was not
-finished goes on from FILE.unfinished.")]
+With --out, a stopped run continues where it was: mixtures in the file are not trained again, and an unfinished one continues
+from FILE.unfinished.")]
 pub struct MixArgs {
     /// Built-in name, folder in Hugging Face layout, or hub id.
     #[arg(long)]
@@ -36,31 +36,32 @@ pub struct MixArgs {
     /// Also train for 200 steps on sentences with their words in random order.
     #[arg(long)]
     shuffled: bool,
-    /// Text of your own, a sentence a line, in place of Micro-English; a line that is too long for the model is split.
+    /// A text file of your own, one sentence per line, instead of Micro-English; lines too long for the model are
+    /// split.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// Number of different sentences in a mixture.
     #[arg(long, default_value_t = Settings::default().sentences)]
     sentences: usize,
-    /// Number of times that each sentence of a mixture is read.
+    /// How often each sentence of a mixture is read.
     #[arg(long, value_name = "N", default_value_t = Settings::default().epochs, conflicts_with = "steps")]
     epochs: usize,
-    /// Training steps of a mixture, in place of --epochs.
+    /// Training steps per mixture, instead of --epochs.
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Sentences of a step.
+    /// Sentences per step.
     #[arg(long, value_name = "N", default_value_t = Settings::default().batch)]
     batch: usize,
     /// Peak learning rate of AdamW.
     #[arg(long, value_name = "RATE", default_value_t = Settings::default().rate)]
     rate: f64,
-    /// Share of the words that are masked, for models that are trained on masks.
+    /// Share of the words that are masked, for masked models.
     #[arg(long, value_name = "SHARE", default_value_t = Settings::default().masking)]
     mask: f64,
     /// The seed of text, order and masks.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// File of results as JSON lines; an existing one is continued.
+    /// Results file (JSON lines); an existing one is continued.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Folder for the weights after each mixture.
@@ -80,7 +81,7 @@ pub struct MixArgs {
 /// Largest number of sentences.
 const MAX_SENTENCES: usize = 10_000_000;
 
-/// Runs the mixtures, the untouched model first.
+/// Runs the mixtures, starting with the unchanged model.
 ///
 /// # Errors
 /// [`CliError::Usage`] for names and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
@@ -140,10 +141,10 @@ fn settings(args: &MixArgs, text: Option<&OwnText>) -> Settings {
 
 fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     if let Some(bad) = args.gamma.iter().find(|g| !(0.0..=100.0).contains(*g)) {
-        return Err(CliError::Usage(format!("--gamma {bad}: a share in % lies between 0 and 100")));
+        return Err(CliError::Usage(format!("--gamma {bad}: a share in % is between 0 and 100")));
     }
     if !(1..=MAX_SENTENCES).contains(&args.sentences) {
-        return Err(CliError::Usage(format!("--sentences {}: allowed are 1 to {MAX_SENTENCES}", args.sentences)));
+        return Err(CliError::Usage(format!("--sentences {}: must be from 1 to {MAX_SENTENCES}", args.sentences)));
     }
     for (flag, n, most) in [
         ("--epochs", args.epochs, 1_000),
@@ -151,14 +152,14 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
         ("--batch", args.batch, 4_096),
     ] {
         if !(1..=most).contains(&n) {
-            return Err(CliError::Usage(format!("{flag} {n}: allowed are 1 to {most}")));
+            return Err(CliError::Usage(format!("{flag} {n}: must be from 1 to {most}")));
         }
     }
     if !(args.rate > 0.0 && args.rate <= 1.0) {
-        return Err(CliError::Usage(format!("--rate {}: a learning rate lies between 0 and 1", args.rate)));
+        return Err(CliError::Usage(format!("--rate {}: a learning rate is between 0 and 1", args.rate)));
     }
     if !(0.01..=0.95).contains(&args.mask) {
-        return Err(CliError::Usage(format!("--mask {}: allowed are .01 to .95", args.mask)));
+        return Err(CliError::Usage(format!("--mask {}: must be from .01 to .95", args.mask)));
     }
     let mut diets = vec![Diet::None];
     diets.extend(args.gamma.iter().map(|g| Diet::Gamma(g / 100.0)));
@@ -166,7 +167,7 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     Ok(diets)
 }
 
-/// One outcome in words.
+/// One outcome as text.
 fn line(outcome: &Outcome) -> String {
     let name = match outcome.diet {
         Diet::None => "untouched".to_owned(),

@@ -1,4 +1,4 @@
-//! `probity models`: the models that can be probed, where they come from, and how exactly they are computed.
+//! `probity models`: the available models, their sources, and the accuracy of their computation.
 
 mod check;
 mod convert;
@@ -25,7 +25,7 @@ use model::{Model, ModelError, ModelSource};
 /// Subcommands of `models`.
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
-    /// List the models that ship inside the program and those in the hub cache.
+    /// List the built-in models and those in the hub cache.
     List,
     /// Load a model and describe it.
     Show {
@@ -47,8 +47,8 @@ pub enum ModelsCommand {
         #[command(subcommand)]
         what: Option<CacheCommand>,
     },
-    /// Compare a model with another implementation's reference numbers beside its weights.
-    #[command(after_help = "DIR holds expected.json, and expected.safetensors for values that are not rounded.\n\
+    /// Compare a model with another implementation's reference numbers in its folder.
+    #[command(after_help = "DIR contains expected.json, and expected.safetensors for unrounded values.\n\
         Exit codes: 0 nothing deviates, 1 something deviates, 2 bad input.\n\n\
         Example:\n  probity models check ~/reference/models/bert")]
     Check {
@@ -61,10 +61,10 @@ pub enum ModelsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Turn pickled PyTorch weights into safetensors, without running any pickled code.
+    /// Convert pickled PyTorch weights to safetensors, without running any pickled code.
     #[command(
         after_help = "FROM is a folder with pytorch_model.bin (or its shards), or one .bin or .pt file. DIR must not exist.\n\
-        A pickle that names anything but tensors is refused. fairseq's RoBERTa gets the names of transformers.\n\n\
+        A pickle that names anything but tensors is refused. Tensors of fairseq's RoBERTa are renamed as in transformers.\n\n\
         Example:\n  probity models convert old/bert -o bert"
     )]
     Convert {
@@ -122,7 +122,7 @@ pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliErr
     }
 }
 
-/// Exit of a command whose model failed: trouble with the network or the machine is a failure, everything else wrong
+/// Error of a command whose model failed: trouble with the network or the machine is a failure, anything else is wrong
 /// input.
 fn failure(e: ModelError) -> CliError {
     match e {
@@ -137,7 +137,7 @@ fn failure(e: ModelError) -> CliError {
 fn list(out: &mut dyn Write) -> Result<(), CliError> {
     for builtin in BUILTINS {
         let size = builtin.weights.len() as f64 / 1e6;
-        // A built-in model has its description inside: this cannot fail but in a test of another build.
+        // A built-in model embeds its description: this can fail only in a build without it.
         let serves = builtin.name.parse().and_then(|s| Model::describe(&s)).map_or("", |a| a.serves());
         output::line(out, &format!("{:<16} {size:>6.1} MB  built in; {serves}", builtin.name))?;
     }
@@ -160,12 +160,12 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, "also: any folder in Hugging Face layout, or a hub id (organisation/name)")?;
     output::line(
         out,
-        "      glove:FILE.txt (word vectors; ?lower, ?spaces, ?words=TEXTS), untrained:MODEL#SEED (the twin)",
+        "      glove:FILE.txt (word vectors; ?lower, ?spaces, ?words=TEXTS), untrained:MODEL#SEED (the same architecture with random weights)",
     )?;
     settings.token_withheld().map_or(Ok(()), |why| output::line(out, &format!("note: {why}")))
 }
 
-/// Shows, empties or bounds the cache.
+/// Shows, clears or limits the cache.
 fn cache(what: &CacheCommand, out: &mut dyn Write) -> Result<(), CliError> {
     let cache = Cache::user();
     let failed = |e: std::io::Error| CliError::Failed(format!("the cache cannot be changed: {e}"));

@@ -14,8 +14,8 @@ pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     Ok(spec.common().reach(origin)?)
 }
 
-/// Checks the folders of a spec's models: configuration, weights by their headers, tokenizer. A model that would have
-/// to be fetched first is not checked.
+/// Checks the folders of a spec's models: configuration, weights by their headers, tokenizer. Models not yet fetched
+/// are not checked.
 ///
 /// # Errors
 /// [`CliError::Usage`] with the file, as for any other use of a broken model.
@@ -67,7 +67,7 @@ mod tests {
 
     fn message(change: impl FnOnce(&mut interventions::Spec)) -> String {
         let mut spec = interventions::Spec::shipped();
-        // The folder that is always there.
+        // A folder that always exists.
         spec.models = vec![".".into()];
         change(&mut spec);
         check(&spec.into(), "x.toml").map_or_else(|e| e.message().unwrap(), |()| String::new())

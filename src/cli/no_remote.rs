@@ -20,7 +20,7 @@ fn refuse(_: &str) -> Result<String, String> {
     Err(WHY.into())
 }
 
-/// Any arguments, so that the reason is given whatever was asked for.
+/// Any arguments, so that the reason is given in every case.
 #[derive(Debug, Args)]
 pub struct RemoteCommand {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

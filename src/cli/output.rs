@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::error::CliError;
 use base::text::printable_label;
 
-/// Cells of a line of the terminal; no limit where the output goes elsewhere.
+/// Columns of a terminal line; unlimited if the output goes elsewhere.
 pub(crate) fn room() -> usize {
     let terminal = std::io::stdout().is_terminal();
     let size = terminal.then(crossterm::terminal::size).and_then(Result::ok);
@@ -29,8 +29,8 @@ pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError
     line(out, &escaped(text))
 }
 
-/// JSON without characters that control a terminal or turn the direction of text: the other control characters, which JSON allows
-/// in a text, and the marks of writing direction, each as its code.
+/// JSON with remaining control characters (which JSON allows in strings) and marks of writing direction as escape
+/// codes, because they could control a terminal or reverse text.
 fn escaped(text: String) -> String {
     let harmful = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(harmful) {
@@ -46,12 +46,12 @@ pub(crate) fn json_to_file<T: Serialize>(file: &mut dyn Write, path: &Path, valu
     writeln!(file, "{text}").map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
 }
 
-/// Prints a line on stderr; a stderr that cannot be written is no reason to stop.
+/// Prints a line on stderr; ignores a stderr that cannot be written.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// An absolute path, so that a message can be followed from anywhere.
+/// The absolute path, so that a message can be followed from any folder.
 pub fn full(path: &Path) -> String {
     printable_label(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }
@@ -60,7 +60,7 @@ pub fn full(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// A name with C1 or bidirectional control characters reached the terminal through `--json`.
+    /// A name with C1 or bidirectional control characters used to reach the terminal through `--json`.
     #[test]
     fn json_holds_no_character_that_controls_a_terminal() {
         let name = "a\u{9b}31m\u{202e}b\u{7f}é\u{1b}";

@@ -10,7 +10,7 @@ use base::numbers::about;
 use base::text::printable_label;
 use engine::message::Progress;
 
-/// Plain lines are printed at most this often within a stage.
+/// Minimum interval between plain lines within a stage.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 /// Positions of the bar, which shows the share of the whole run.
 const STEPS: u64 = 1000;
@@ -46,7 +46,7 @@ impl Meter {
         }
     }
 
-    /// Shows how far the run has got.
+    /// Shows the progress of the run.
     pub fn show(&mut self, progress: &Progress) {
         let percent = (progress.overall.clamp(0.0, 1.0) * 100.0).floor();
         match self {
@@ -74,7 +74,7 @@ impl Meter {
         }
     }
 
-    /// Prints a line that belongs only to the progress.
+    /// Prints a line that is only progress.
     pub fn tell(&self, text: &str) {
         if !matches!(self, Meter::Quiet) {
             self.say(text);

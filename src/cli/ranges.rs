@@ -1,4 +1,4 @@
-//! Sets of numbers as people and sbatch write them: `1,3-5`.
+//! Sets of numbers in the notation of people and of sbatch: `1,3-5`.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) fn listed(numbers: &BTreeSet<usize>) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// Largest number that is read.
+/// Largest number accepted.
 const MOST: usize = 10_000_000;
 
 /// Reads the output of [`listed`].

@@ -19,22 +19,22 @@ use session::name;
 /// Options for a remote engine.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RemoteArgs {
-    /// Compute on another machine, through the system's ssh: ssh://user@host:port. Models and data are named as that machine sees
-    /// them; --device and --memory-limit are its own.
+    /// Compute on another machine through the system's ssh: ssh://user@host:port. Names of models and data are those on
+    /// that machine; --device and --memory-limit refer to it.
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<Address>,
-    /// Time that the engine there waits without a client when nothing runs, for example 90m or 3d [default: 24h].
+    /// Idle time that the engine there waits without a client, for example 90m or 3d [default: 24h].
     #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
     pub wait: Option<u64>,
-    /// Send this file along, named as the spec names it, relative to the spec's folder. All relative files of specs are then those that
-    /// were sent. May be given several times.
+    /// Send this file along, named as in the spec, relative to the spec's folder; relative files of specs then refer to
+    /// the files sent. May be repeated.
     #[arg(long, value_name = "FILE", requires = "remote")]
     pub send: Vec<String>,
 }
 
-/// Seconds that an engine waits by default.
+/// Seconds that an idle engine waits by default.
 const WAIT: u64 = 24 * 3600;
-/// Longest time that an engine can wait, in seconds: a year.
+/// Longest wait of an idle engine, in seconds: a year.
 const MOST_WAIT: u64 = 366 * 24 * 3600;
 
 /// Reads a time as people write it: `30s`, `90m`, `24h`, `3d`.
@@ -52,7 +52,7 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl RemoteArgs {
-    /// The first message to the far end, except for additions of single commands.
+    /// The first message to the far end, before the additions of single commands.
     pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),
@@ -65,17 +65,17 @@ impl RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// The files to send, each beside the first of these specs that has it there.
+    /// The files to send, each from the folder of the first of these specs that has it.
     ///
     /// # Errors
-    /// [`CliError::Usage`] for a file that is not there or whose name leads elsewhere.
+    /// [`CliError::Usage`] for a file that does not exist or whose name leads out of the folder.
     pub(crate) fn files(&self, specs: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, CliError> {
         let find = |name: &String| {
             let bad = |what: &str| CliError::Usage(format!("--send {name}: {what}"));
-            let inner = inner(name).ok_or_else(|| bad("name it as the spec does, relative to the spec's folder"))?;
+            let inner = inner(name).ok_or_else(|| bad("name it as in the spec, relative to the spec's folder"))?;
             let beside = specs.iter().filter_map(|s| s.parent()).map(|folder| folder.join(&inner));
             let path = beside.chain([inner.clone()]).find(|p| p.is_file());
-            path.map(|path| (name.clone(), path)).ok_or_else(|| bad("there is no such file beside the spec"))
+            path.map(|path| (name.clone(), path)).ok_or_else(|| bad("there is no such file in the spec's folder"))
         };
         self.send.iter().map(find).collect()
     }
@@ -87,12 +87,12 @@ impl From<RemoteError> for CliError {
     }
 }
 
-/// Connects, and says so if the two programs are of different versions.
+/// Connects, and reports if the two programs have different versions.
 pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> Result<(Far, Past), CliError> {
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
-            "warning: {} computes with Probity {}, this is {}: its numbers are those of its version",
+            "warning: {} computes with Probity {}, this is {}: results come from its version",
             address.host(),
             printable_label(far.version()),
             env!("CARGO_PKG_VERSION")
@@ -107,11 +107,11 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     match farewell.parting() {
         Parting::Ended => {}
         Parting::Left => output::say(&format!(
-            "the engine goes on at {}; `probity --remote {address} --attach {name}` comes back to it",
+            "the engine continues at {}; `probity --remote {address} --attach {name}` reconnects to it",
             address.host()
         )),
         Parting::Untold => output::say(&format!(
-            "{} did not confirm that the engine ends; `probity remote stop {address} {name}` ends it",
+            "{} did not confirm the end of the engine; `probity remote stop {address} {name}` ends it",
             address.host()
         )),
     }
@@ -124,12 +124,12 @@ pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
   probity remote fetch ssh://gpu1 agreement-20260102-030405
   probity remote stop ssh://ada@gpu1:2222 agreement-20260102-030405")]
 pub enum RemoteCommand {
-    /// Show the engines that run there, and the latest sessions.
+    /// Show the running engines and the latest sessions there.
     List {
         /// The machine: ssh://user@host:port.
         #[arg(value_name = "ADDRESS")]
         address: Address,
-        /// Write one JSON object a line.
+        /// Write one JSON object per line.
         #[arg(long)]
         json: bool,
     },
@@ -138,21 +138,21 @@ pub enum RemoteCommand {
         /// The machine.
         #[arg(value_name = "ADDRESS")]
         address: Address,
-        /// The engine, as `list` names it.
+        /// The engine's name, as shown by `list`.
         name: String,
     },
-    /// Bring sessions home, of engines that run too, into the folder of sessions here.
+    /// Copy sessions to the folder of sessions here, also from engines that are running.
     Fetch {
         /// The machine.
         #[arg(value_name = "ADDRESS")]
         address: Address,
-        /// The sessions, as `list` names them.
+        /// The sessions' names, as shown by `list`.
         #[arg(required = true)]
         names: Vec<String>,
     },
 }
 
-/// Runs an errand.
+/// Runs a subcommand.
 pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         RemoteCommand::List { address, json } => {
@@ -161,7 +161,7 @@ pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliErr
                 return all.iter().try_for_each(|status| output::json(out, status));
             }
             if all.is_empty() {
-                return output::line(out, "nothing runs there, and no session is there");
+                return output::line(out, "no engines and no sessions there");
             }
             let widest = all.iter().map(|s| printable_label(&s.name).chars().count()).max().unwrap_or(0);
             all.iter().try_for_each(|status| output::line(out, &row(status, widest)))

@@ -1,4 +1,4 @@
-//! `probity replay`: shows a recorded session, without any model.
+//! `probity replay`: shows a recorded session, without loading any model.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use session::{SessionError, name};
 pub struct ReplayArgs {
     /// Name or file of the session.
     pub session: String,
-    /// Play it from its beginning, at this many seconds of recording per second [default: open it at its end, where `p` plays it].
+    /// Play from the beginning, at this many seconds of recording per second [default: open at the end; `p` plays it].
     #[arg(long, value_parser = speed)]
     pub speed: Option<f64>,
     /// Print the results instead of showing them in the terminal program.
     #[arg(long)]
     pub headless: bool,
-    /// The run whose results are printed, from 1; without it the latest of each lab (implies --headless).
+    /// The run whose results are printed, from 1; by default the latest of each lab (implies --headless).
     #[arg(long, value_name = "N")]
     pub run: Option<usize>,
     /// Print findings as JSON lines (implies --headless).
     #[arg(long)]
     pub json: bool,
-    /// Looks of the screen.
+    /// Appearance of the screen.
     #[command(flatten)]
     pub look: super::tui::LookArgs,
 }
@@ -46,18 +46,18 @@ fn speed(text: &str) -> Result<f64, String> {
     if value > 0.0 {
         Ok(value)
     } else {
-        Err(format!("{} is not a speed; it is above 0, for example 2 or 0.5", base::numbers::brief(&value)))
+        Err(format!("{} is not a speed; a speed is above 0, for example 2 or 0.5", base::numbers::brief(&value)))
     }
 }
 
 /// Opens a session by name or file and reports on stderr what could not be read.
 ///
 /// # Errors
-/// [`CliError::Usage`] if there is no such session, or the file is not a session.
+/// [`CliError::Usage`] if the session does not exist, or the file is not a session.
 pub fn open(what: &str) -> Result<Session, CliError> {
     let path = match name::folder() {
         Ok(folder) => name::find(&folder, what)?,
-        // Without a folder of sessions, files can still be named by their paths.
+        // Without a folder of sessions, files can still be given by path.
         Err(SessionError::NoFolder) => what.into(),
         Err(error) => return Err(error.into()),
     };
@@ -68,7 +68,7 @@ pub fn open(what: &str) -> Result<Session, CliError> {
     Ok(session)
 }
 
-/// Looks at the run with a number, from 1.
+/// Picks the run with a number, from 1.
 pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(), CliError> {
     if n.checked_sub(1).and_then(|at| board.runs.get(at)).is_some_and(|run| run.gone) {
         *board = session.board_of(n);
@@ -83,15 +83,15 @@ pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(),
     };
     let generation = generation.ok_or_else(missing)?;
     board.pick(generation);
-    // The table of one run, not of every lab.
+    // The table of one run rather than of every lab.
     board.runs.retain(|run| run.job.generation == generation);
     Ok(())
 }
 
-/// Says where the results of a run are that a long session no longer holds at its end.
+/// Message on where to find results of a run that a long session has dropped by its end.
 pub(crate) fn gone(n: usize) -> String {
     format!(
-        "run {n}: its results are not held in memory at the end of this long session; `probity replay SESSION --run {n}` shows them"
+        "run {n}: its results are no longer in memory at the end of this long session; `probity replay SESSION --run {n}` shows them"
     )
 }
 
@@ -107,7 +107,7 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         for entry in player.advance(wall) {
-            // Of a grid, each cell's results are shown before the next one's take their place.
+            // For a grid, each cell's results are shown before those of the next cell replace them.
             if let Item::Note(note) = &entry.item
                 && of_a_grid
                 && !args.json

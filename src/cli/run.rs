@@ -1,4 +1,4 @@
-//! `probity run`: specs to findings, figures and a summary, without a terminal.
+//! `probity run`: turns specs into findings, figures and a summary, without a terminal.
 
 mod report;
 
@@ -38,27 +38,29 @@ use session::record::Record;
   probity run grid.toml --out grid --jobs 2
   probity run grid.toml --out grid --shard 3/8")]
 pub struct RunArgs {
-    /// Specs to run, one after the other: files, `-` for the standard input, or the name of a lab for its shipped experiment. One with [grid] is as many experiments as its axes have combinations.
+    /// Specs to run in order: files, `-` for the standard input, or the name of a lab for its shipped experiment. A
+    /// spec with [grid] stands for all combinations of its axes.
     #[arg(required_unless_present = "preset", value_name = "SPEC")]
     pub specs: Vec<PathBuf>,
-    /// Run an experiment that is shipped under a name; an unknown name lists them. May be given several times.
+    /// Run an experiment that is shipped under a name; an unknown name lists them. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub preset: Vec<String>,
-    /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder per spec if there are several).
-    /// Of a grid, and with --shard: one file a cell, which `probity merge` joins; cells that are there are skipped.
+    /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder per spec if there are
+    /// several). For a grid, and with --shard: one file per cell, which `probity merge` joins; finished cells are
+    /// skipped.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Figures that --out draws: `paper` (the ten or so that a paper would show) or `all`.
     #[arg(long, value_name = "paper|all", requires = "out", default_value = "paper", value_parser = ["paper", "all"])]
     pub figures: String,
-    /// How figures look.
+    /// Appearance of figures.
     #[command(flatten)]
     pub look: FigureArgs,
-    /// Compute only share I of N, counted from 1: which cells those are follows from the specs and N alone.
+    /// Compute only share I of N, counted from 1; the cells of a share follow from the specs and N alone.
     #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
           conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
     pub shard: Option<Shard>,
-    /// Number of cells of a grid computed side by side, each in a process with its part of the threads and of
+    /// Number of cells of a grid computed in parallel, each in a process with its part of the threads and of
     /// --memory-limit.
     #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
@@ -80,10 +82,11 @@ pub struct RunArgs {
     /// Precision in which models are kept: f32, or f16 and bf16 (half the memory, no gradients).
     #[arg(long, default_value = "f32")]
     pub dtype: String,
-    /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
+    /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is
+    /// refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Print how much memory and time the specs would take, and keep nothing. A slice of each kind of work is timed for this.
+    /// Print how much memory and time the specs would take, and keep nothing. Times a slice of each kind of work.
     #[arg(long)]
     pub forecast: bool,
     /// Name of the recorded session [default: task and time].
@@ -102,7 +105,7 @@ pub struct RunArgs {
 
 /// A spec with the name of its file.
 pub struct Task {
-    /// The file's name without its extension; of a cell of a grid, with its number.
+    /// The file's name without its extension; for a cell of a grid, with the cell's number.
     pub stem: String,
     /// Spec and number of the cell.
     pub cell: Cell,
@@ -114,7 +117,7 @@ impl RunArgs {
         self.far.remote.is_some()
     }
 
-    /// True if results go into a folder of parts.
+    /// True if results go to a folder of parts.
     fn in_parts(&self, tasks: &[Task]) -> Result<bool, CliError> {
         let of_a_grid = tasks.iter().find(|t| !t.cell.at.is_empty());
         let Some(task) = of_a_grid.or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some())) else {
@@ -124,21 +127,21 @@ impl RunArgs {
         let cells = tasks.len();
         if self.out.is_none() {
             return Err(CliError::Usage(format!(
-                "{file}: a grid of {cells} cells needs --out DIR for what they find; --forecast says what they would take"
+                "{file}: a grid of {cells} cells needs --out DIR for its results; --forecast shows what it would take"
             )));
         }
         let other = [("--json", self.json), ("--force", self.force), ("--session", self.session.is_some())];
         match other.iter().find(|(_, given)| *given) {
             None => Ok(true),
             Some((flag, _)) => Err(CliError::Usage(format!(
-                "{file}: {flag} is for single specs; what cells find is in a file each, and `probity merge` joins them"
+                "{file}: {flag} is for single specs; each cell has its own file, and `probity merge` joins them"
             ))),
         }
     }
 }
 
-/// Reads and checks every spec and every cell of a grid, and, if they are to run `here`, the folders of their models, before anything
-/// runs.
+/// Reads and checks every spec and every cell of a grid before anything runs, including the folders of their models if
+/// they run `here`.
 pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: bool) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut stems: Vec<String> = Vec::new();
@@ -158,7 +161,7 @@ pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: boo
     let all: Result<Vec<_>, CliError> = specs.iter().map(read).chain(presets.iter().map(shipped)).collect();
     for (cells, path) in all? {
         let stem = path.file_stem().map_or("spec".into(), |s| s.to_string_lossy().into_owned());
-        // Two files with the same name in different folders get separate folders.
+        // Files with the same name in different folders get separate output folders.
         let taken = stems.iter().filter(|s| **s == stem).count();
         stems.push(stem.clone());
         let stem = if taken == 0 { stem } else { format!("{stem}-{}", taken + 1) };
@@ -181,7 +184,7 @@ pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: boo
     Ok(tasks)
 }
 
-/// Runs all specs on an engine of this process and reports on `out`.
+/// Runs all specs on an engine in this process and reports to `out`.
 ///
 /// # Errors
 /// As [`execute`], and [`CliError::Usage`] for a device or spec that cannot be used.
@@ -198,7 +201,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
         cache: Cache::user(),
         models: Vec::new(),
         memory_limit,
-        // A headless run never goes back to an earlier model, and gets no questions about it.
+        // A headless run never returns to an earlier model, and gets no questions about it.
         most_models: 1,
         asked: false,
     };
@@ -206,9 +209,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(address) = &args.far.remote {
         if args.forecast || args.in_parts(&tasks)? {
             let what = if args.forecast {
-                "--forecast measures the machine that it runs on"
+                "--forecast measures the machine it runs on"
             } else {
-                "cells are computed beside their folder"
+                "cells are computed on the machine with their folder"
             };
             return Err(CliError::Usage(format!("{what}; run it there, with `ssh {}`", address.target())));
         }
@@ -222,15 +225,14 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
     if several {
-        // The run of a single model refuses at its beginning anyway, and a forecast before it would only add to its
-        // memory.
+        // A run of a single model refuses at its own beginning, and a forecast before it would only add to its memory.
         tasks.iter().try_for_each(|task| fits(&task.cell, &options))?;
     }
     let mut engine = LocalEngine::start(options).map_err(failed)?;
     runtime.block_on(execute(&mut engine, args, &tasks, out))
 }
 
-/// Runs all specs on an engine far away, which ends when they have ended.
+/// Runs all specs on a remote engine, which ends when they have ended.
 #[cfg(unix)]
 async fn run_far(
     address: &remote::Address,
@@ -256,14 +258,15 @@ async fn run_far(
 /// Origin named in a refusal of the memory limit.
 const MEMORY_LIMIT: &str = "memory limit";
 
-/// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model.
+/// Refuses a memory limit that cannot be kept, before anything is computed, and names one that is enough for every
+/// model.
 pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     if options.memory_limit.is_none() {
         return Ok(());
     }
     let mut refused = match local::forecast(&cell.spec, options.clone()) {
         Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
-        // Other faults are reported and recorded by the run itself.
+        // The run itself reports and records other faults.
         _ => return Ok(()),
     };
     if cell.spec.models().len() > 1 {
@@ -300,7 +303,7 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
     Ok(())
 }
 
-/// Runs all specs on an engine and reports on `out`.
+/// Runs all specs on an engine and reports to `out`.
 ///
 /// # Errors
 /// [`CliError::Cancelled`] if the user stopped it, [`CliError::Told`] if a run failed and reported it, and the failures of
@@ -312,7 +315,7 @@ pub async fn execute(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let folders = folders(args, tasks)?;
-    let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
+    let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine sends no events".into()))?;
     let mut interrupts = signals::interrupts();
     let mut info = None;
     let (mut failed, mut unkept) = (false, None);
@@ -331,7 +334,7 @@ pub async fn execute(
         let job = k as u64 + 1;
         let end = drive(engine, &mut events, &mut interrupts, (job, &task.cell.spec), &mut sinks).await;
         info.clone_from(&sinks.board.engine);
-        // A recording that broke off is not pointed at.
+        // A recording that broke off is not mentioned.
         let session = session.filter(|_| sinks.recorder.is_some());
         let board = std::mem::take(&mut sinks.board);
         unkept = unkept.or(sinks.unkept.take());

@@ -1,4 +1,4 @@
-//! `probity --remote`: the terminal program on an engine far away, steering it or only seeing it.
+//! `probity --remote`: the terminal program on a remote engine, in control of it or only watching.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +15,7 @@ use session::record::Recorder;
 use tui::run::Source;
 use tui::state::{ReplayState, Seat};
 
-/// Connects, then opens the screen; ssh may ask for a password in between.
+/// Connects, then opens the screen; ssh may ask for a password before that.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a spec that cannot be used, [`CliError::Failed`] if there is no engine or the terminal

@@ -1,4 +1,4 @@
-//! `probity run` over cells: a share of a grid, one cell after the other, each into a separate file.
+//! `probity run` over cells: a share of a grid, cell by cell, each into a separate file.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -33,7 +33,7 @@ pub struct Shard {
     pub count: usize,
 }
 
-/// Most shares that cells are divided into.
+/// Maximum number of shares.
 const MOST: usize = 100_000;
 
 impl Shard {
@@ -46,7 +46,7 @@ impl Shard {
         match parts {
             Some((index, count)) if (1..=count).contains(&index) && count <= MOST => Ok(Self { index, count }),
             Some((index, 0)) => {
-                Err(format!("{index}/0 is a share of nothing: of 8 shares the first is 1/8 and the last 8/8"))
+                Err(format!("{index}/0 is not a share: of 8 shares, the first is 1/8 and the last 8/8"))
             }
             Some((index, count)) => {
                 Err(format!("invalid shard {index}/{count}: shards are numbered from 1, and there are at most {MOST}"))
@@ -65,15 +65,15 @@ impl std::fmt::Display for Shard {
 /// Computes this machine's share of the tasks.
 ///
 /// # Errors
-/// [`CliError::Usage`] for cells that cannot be distinguished, and for a folder of something else;
-/// [`CliError::Cancelled`] after a signal; [`CliError::Told`] where cells failed.
+/// [`CliError::Usage`] for identical cells, and for a folder with other contents; [`CliError::Cancelled`] after a
+/// signal; [`CliError::Told`] if cells failed.
 pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
     let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    // From the list, as `submit --again` reads the shares.
+    // From the list, as in `submit --again`.
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
     if args.lane.is_none() {
@@ -100,7 +100,7 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     let status = &share.reporter.status;
     let mut said = format!("shard {name}: {} of {} cells done", status.done, own.len());
     if share.there > 0 {
-        said += &format!(" ({} were there already)", share.there);
+        said += &format!(" ({} existed already)", share.there);
     }
     if status.failed > 0 {
         said += &format!(", {} failed", status.failed);
@@ -110,15 +110,15 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     if status.failed > 0 { Err(CliError::Told) } else { Ok(()) }
 }
 
-/// Refuses a memory limit that the largest of these cells cannot keep, before any of them is computed. The largest is
-/// enough: every cell refuses at its own beginning anyway, and a forecast of each would take long.
+/// Refuses a memory limit that the largest of these cells cannot keep, before any is computed. Checking the largest is
+/// enough: every cell checks again at its own beginning, and a forecast for each would take long.
 fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) -> Result<(), CliError> {
     let to_do = own.iter().filter(|i| !matches!(folder.state(**i), State::Done));
     let largest = to_do.max_by_key(|i| folder.cells[**i].work);
     largest.map_or(Ok(()), |i| fits(&cells[*i], options))
 }
 
-/// The folder of a grid whose cells are to be computed elsewhere.
+/// The folder of a grid whose cells will be computed by other processes.
 pub fn prepare(specs: &[PathBuf], dir: &Path) -> Result<Folder, CliError> {
     let cells: Vec<Cell> = tasks(specs, &[], None, true)?.into_iter().map(|t| t.cell).collect();
     join(dir, &cells)
@@ -129,13 +129,13 @@ fn join(dir: &Path, cells: &[Cell]) -> Result<Folder, CliError> {
     Ok(Folder::join(dir, cells, &counted(cells)?)?)
 }
 
-/// Refuses cells that are the same: their parts would have the same name.
+/// Refuses identical cells: their parts would have the same name.
 fn distinct(cells: &[Cell]) -> Result<(), CliError> {
     let mut seen: HashMap<&str, &Cell> = HashMap::new();
     for cell in cells {
         if let Some(first) = seen.insert(&cell.hash, cell) {
             return Err(CliError::Usage(format!(
-                "{} and {} are the same experiment ({}): leave one of them out",
+                "{} and {} are the same experiment ({}): remove one of them",
                 first.origin, cell.origin, cell.hash
             )));
         }
@@ -154,7 +154,7 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
                 Some(size) => *size,
                 None => Size::of(model).map_err(|e| {
                     CliError::Usage(format!(
-                        "{}: `models`: {e}; shards are balanced by model size, so every machine needs the config of each model: \
+                        "{}: `models`: {e}; shards are balanced by model size, so every machine needs config.json of each model: \
                          `probity models pull` fetches it",
                         cell.origin
                     ))
@@ -168,20 +168,20 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
     Ok(work)
 }
 
-/// Those of `indices` that a share computes, in their order.
+/// The `indices` that a share computes, in order.
 fn of_share(indices: Vec<usize>, work: &[u128], shard: Shard) -> Vec<usize> {
     let of_them: Vec<u128> = indices.iter().map(|i| work[*i]).collect();
     let given = shares(&of_them, shard.count);
     indices.into_iter().zip(given).filter(|(_, share)| share + 1 == shard.index).map(|(i, _)| i).collect()
 }
 
-/// A share at work.
+/// A share in progress.
 struct Share<'a> {
     args: &'a RunArgs,
     cells: &'a [Cell],
     folder: &'a Folder,
     reporter: Reporter,
-    /// Cells that were done before.
+    /// Number of cells that were done before.
     there: usize,
     /// Description of the engine, once it has introduced itself.
     info: Option<EngineInfo>,
@@ -189,7 +189,7 @@ struct Share<'a> {
 
 impl Share<'_> {
     async fn compute(&mut self, engine: &mut dyn Engine, own: &[usize]) -> Result<(), CliError> {
-        let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
+        let mut events = engine.take_events().ok_or_else(|| CliError::Failed("the engine sends no events".into()))?;
         let mut interrupts = signals::interrupts();
         for (k, index) in own.iter().copied().enumerate() {
             match self.folder.checked(index) {
@@ -198,13 +198,13 @@ impl Share<'_> {
                     self.reporter.status.done += 1;
                     continue;
                 }
-                // Files of another grid are not overwritten; damaged ones are computed again.
+                // Files of another grid are not overwritten; damaged ones are recomputed.
                 State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
                     return Err(error.into());
                 }
                 State::Broken(error) => {
                     let text = printable_label(&error.to_string());
-                    output::say(&format!("warning: {}; it is computed again now", text.trim_end_matches('.')));
+                    output::say(&format!("warning: {}; it is now recomputed", text.trim_end_matches('.')));
                 }
                 State::Absent | State::Failed(_) | State::Stopped => {}
             }
@@ -222,7 +222,7 @@ impl Share<'_> {
         Ok(())
     }
 
-    /// Computes one cell. Whatever came of it is in its file then.
+    /// Computes one cell. Its outcome is then in its file.
     async fn cell(
         &mut self,
         engine: &mut dyn Engine,
@@ -259,12 +259,12 @@ impl Share<'_> {
         let word = match (end, self.folder.state(index)) {
             (End::Done, State::Done) => "done",
             (End::Failed, State::Failed(_)) => "failed",
-            (End::Cancelled, State::Stopped) => "stopped; it begins anew when the spec is run again",
+            (End::Cancelled, State::Stopped) => "stopped; it starts over when the spec is run again",
             (_, State::Broken(error)) => return Err(error.into()),
             _ => {
                 let path = output::full(&path);
                 return Err(CliError::Failed(format!(
-                    "{path}: what the cell found could not be written: make room there"
+                    "{path}: the cell's findings could not be written: make room there"
                 )));
             }
         };
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(Shard::parse("3/8"), Ok(Shard { index: 3, count: 8 }));
         assert_eq!(Shard::parse("1/1").unwrap(), Shard::WHOLE);
         for (text, word) in [
-            ("0/0", "share of nothing"),
+            ("0/0", "is not a share"),
             ("0/8", "numbered from 1"),
             ("9/8", "invalid shard 9/8"),
             ("3", "3/8"),

@@ -1,4 +1,4 @@
-//! `probity completions` and `probity man`: made from the same definition as the command line itself.
+//! `probity completions` and `probity man`, generated from the definition of the command line.
 
 use std::io::Write;
 

@@ -1,10 +1,10 @@
-//! Interrupts from outside: Ctrl-C and termination signals.
+//! Interrupts: Ctrl-C and termination signals.
 
 use tokio::sync::mpsc::{Receiver, channel};
 
 use base::signals;
 
-/// Interrupts as they arrive. To be called within a runtime; from then on, Ctrl-C does not end the process by itself. The
+/// Interrupts as they arrive. Must be called within a runtime; from then on, Ctrl-C no longer ends the process. The
 /// signal determines the exit code ([`signals::first`]).
 pub(crate) fn interrupts() -> Receiver<()> {
     // Two are enough: the first cancels, the second exits.
@@ -14,7 +14,7 @@ pub(crate) fn interrupts() -> Receiver<()> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let heard = move |signal: i32| {
             signals::note(u8::try_from(signal).unwrap_or(signals::INTERRUPT));
-            // A full queue already holds as many interrupts as matter.
+            // A full queue already contains as many interrupts as matter.
             let _ = sender.try_send(());
         };
         // Signals that cannot be caught keep their usual effect.

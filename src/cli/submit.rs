@@ -1,4 +1,4 @@
-//! `probity submit`: a grid as an array of jobs of the cluster's own scheduler.
+//! `probity submit`: a grid as an array of jobs for the cluster's scheduler.
 
 pub(super) mod again;
 #[cfg(unix)]
@@ -29,8 +29,8 @@ use session::parts::log::LOGS;
   probity submit --slurm grid.toml --out /scratch/ada/grid --remote ssh://login -- --partition gpu
   probity submit --again --out grid
 
-Submitting again computes what is missing: cells that are there are skipped; --again submits only the jobs whose cells failed or were
-left. `probity follow DIR` shows how far it has got, `probity merge DIR` joins what was found.")]
+Submitting again computes what is missing and skips finished cells; --again submits only jobs whose cells failed or were left
+unfinished. `probity follow DIR` shows the progress, `probity merge DIR` joins the results.")]
 pub struct SubmitArgs {
     /// Specs and grids to compute.
     #[arg(required_unless_present_any = ["again", "received"], value_name = "SPEC.toml")]
@@ -38,13 +38,13 @@ pub struct SubmitArgs {
     /// Submit to Slurm with sbatch, on the machine that has it.
     #[arg(long, required_unless_present = "again")]
     pub slurm: bool,
-    /// Submit again the tasks whose cells failed or were left by jobs that have ended.
+    /// Resubmit the tasks whose cells failed or were left by jobs that have ended.
     #[arg(long, conflicts_with_all = ["specs", "array", "device", "dtype", "memory_limit", "dry_run", "options", "received"])]
     pub again: bool,
-    /// The folder of the grid; every job must see it.
+    /// The folder of the grid; every job must be able to reach it.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Jobs of the array, each with its share of the cells [default: 8, or the number of cells where that is smaller].
+    /// Jobs in the array, each with its share of the cells [default: 8, or the number of cells if that is smaller].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub array: Option<u64>,
     /// Device: auto, cpu, cuda, cuda:N or metal.
@@ -56,19 +56,19 @@ pub struct SubmitArgs {
     /// Keep the memory of each job below this size.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Write the script and do not submit it.
+    /// Write the script without submitting it.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Submit on another machine, the login node, through ssh: ssh://user@host:port. The specs are sent; DIR, models and data are named as
-    /// that machine sees them.
+    /// Submit on another machine, the login node, through ssh: ssh://user@host:port. The specs are sent; DIR, models
+    /// and data are paths on that machine.
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<remote::Address>,
-    /// Send this file along, named as the spec names it, relative to the spec's folder. May be given several times.
+    /// Send this file along, named as in the spec, relative to the spec's folder. May be repeated.
     #[cfg(unix)]
     #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "again")]
     pub send: Vec<String>,
-    /// The specs come from standard input, as another machine sends them.
+    /// The specs come from standard input, sent by another machine.
     #[arg(long, hide = true, conflicts_with = "specs")]
     pub received: bool,
     /// Options for sbatch, after `--`; they are written into the script, before its other options.
@@ -76,15 +76,16 @@ pub struct SubmitArgs {
     pub options: Vec<String>,
 }
 
-/// Jobs where none are asked for.
+/// Number of jobs if none is given.
 const JOBS: usize = 8;
-/// The script in the folder of the grid.
+/// The script in the grid's folder.
 const SCRIPT: &str = "submit.sh";
 
 /// Writes the script and submits it.
 ///
 /// # Errors
-/// [`CliError::Usage`] for specs, folders and names that cannot be used; [`CliError::Failed`] where sbatch is absent or refuses.
+/// [`CliError::Usage`] for specs, folders and names that cannot be used; [`CliError::Failed`] if sbatch is absent or
+/// refuses.
 pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -103,7 +104,7 @@ pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
     write_and_submit(args, &args.specs, &folder, out)
 }
 
-/// Writes the script for a folder whose cells these specs describe, and submits it.
+/// Writes and submits the script for a folder with the cells of these specs.
 fn write_and_submit(
     args: &SubmitArgs,
     specs: &[PathBuf],
@@ -116,7 +117,7 @@ fn write_and_submit(
     let wanted = args.array.map_or(JOBS, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let jobs = wanted.min(cells).max(1);
     if args.array.is_some() && jobs < wanted {
-        output::say(&format!("{cells} cells are computed by {jobs} jobs: more would have nothing to do"));
+        output::say(&format!("{jobs} jobs compute {cells} cells: more jobs would have nothing to do"));
     }
     let dir = std::path::absolute(&args.out).map_err(|e| CliError::Failed(format!("{}: {e}", args.out.display())))?;
     let logs = dir.join(LOGS);
@@ -133,16 +134,16 @@ fn write_and_submit(
     output::line(out, &format!("probity follow {}", quoted(&dir.display().to_string())?))
 }
 
-/// Submits a script with these options and says the number of its job.
+/// Submits a script with these options and reports the number of its job.
 fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
     match Command::new("sbatch").arg("--parsable").args(options).arg(script).output() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(CliError::Failed(format!(
-            "there is no sbatch on this machine. Submit the script where Slurm is: sbatch {}",
+            "there is no sbatch on this machine. Submit the script on a machine with Slurm: sbatch {}",
             quoted(&script.display().to_string())?
         ))),
         Err(e) => Err(CliError::Failed(format!("sbatch cannot be started: {e}"))),
         Ok(done) if done.status.success() => {
-            // `--parsable` prints the number, and the cluster's name after a semicolon.
+            // `--parsable` prints the number, followed by a semicolon and the cluster's name.
             let said = String::from_utf8_lossy(&done.stdout);
             Ok(printable_label(said.trim().split(';').next().unwrap_or_default()))
         }
@@ -176,19 +177,18 @@ fn script(
     let mut options = String::new();
     if !args.options.is_empty() {
         let words: Result<Vec<String>, CliError> = args.options.iter().map(|o| sbatch_word(o)).collect();
-        let _ =
-            writeln!(options, "# As given to probity submit; of two lines that say the same, the later one counts.");
+        let _ = writeln!(options, "# As given to probity submit; if an option appears twice, the later line counts.");
         let _ = writeln!(options, "#SBATCH {}", words?.join(" "));
     }
     Ok(format!(
         "#!/bin/sh\n\
          # {cells} cells of the grid {hash} in {jobs} jobs, written by probity {version}.\n\
-         # It may be edited and submitted again (sbatch {SCRIPT}): cells that are there are skipped.\n\
-         # Another scheduler gives its own number from 1 in place of SLURM_ARRAY_TASK_ID.\n\
+         # It may be edited and submitted again (sbatch {SCRIPT}): finished cells are skipped.\n\
+         # For another scheduler, replace SLURM_ARRAY_TASK_ID by its own task number from 1.\n\
          #SBATCH --job-name=probity-{hash}\n\
          #SBATCH --array=1-{jobs}\n\
          #SBATCH --output={logs}\n\
-         # A minute before the time is up the job is told, and records where it was.\n\
+         # A minute before its time is up the job gets a signal, and records its state.\n\
          #SBATCH --signal=B:TERM@60\n\
          #SBATCH --requeue\n\
          {options}\n\
@@ -197,7 +197,7 @@ fn script(
     ))
 }
 
-/// A word as sbatch takes it from a line of the script, where it knows double quotes and nothing else for certain.
+/// A word for a line of the script that sbatch reads, where only double quotes are certain to work.
 fn sbatch_word(text: &str) -> Result<String, CliError> {
     if text.contains(['"', '\\']) || text.chars().any(char::is_control) {
         return Err(CliError::Usage(format!(
@@ -208,13 +208,13 @@ fn sbatch_word(text: &str) -> Result<String, CliError> {
     Ok(if text.contains([' ', '\'', '#']) || text.is_empty() { format!("\"{text}\"") } else { text.into() })
 }
 
-/// The name of the log of each job. Slurm reads `%j` and its like in the names of folders too.
+/// The name pattern of the jobs' logs. Slurm also expands `%j` and similar in the names of folders.
 fn log_pattern(dir: &Path) -> Result<String, CliError> {
     let folder = dir.join(LOGS).display().to_string().replace('%', "%%");
     sbatch_word(&format!("{folder}/%A-%a.log"))
 }
 
-/// A word as a shell takes it.
+/// A word quoted for the shell.
 ///
 /// # Errors
 /// [`CliError::Usage`] for names with control characters, which would end a line of the script.
@@ -237,7 +237,7 @@ pub(crate) fn quoted(text: &str) -> Result<String, CliError> {
 mod tests {
     use super::*;
 
-    /// The logs of a folder `run%j` went to a folder that was not there.
+    /// The logs of a folder `run%j` went to a folder that did not exist.
     #[test]
     fn a_percent_sign_in_a_folder_is_no_pattern_of_slurm() {
         let pattern = log_pattern(Path::new("/grids/run%j")).unwrap();

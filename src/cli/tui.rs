@@ -28,7 +28,7 @@ use tui::state::{Glyphs, Opening, ReplayState, Start};
 use tui::terminal;
 use tui::theme::{Surroundings, Theme};
 
-/// Options for the terminal's looks.
+/// Options for the terminal's appearance.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LookArgs {
     /// Theme: the name of a shipped one [default: by NO_COLOR and the terminal's background].
@@ -77,17 +77,18 @@ pub struct TuiArgs {
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Follow a grid that others compute, in the folder that `probity run --out DIR` writes; with --remote, as that machine sees it.
+    /// Follow a grid that others compute, in the folder written by `probity run --out DIR`; with --remote, a folder on
+    /// that machine.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "spec", "session", "no_session", "device", "dtype", "memory_limit"])]
     pub follow: Option<PathBuf>,
     /// Options for a remote engine.
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
-    /// Reconnect to the engine of this name there; if another client steers it, watch.
+    /// Reconnect to the engine with this name there; if another client controls it, only watch.
     #[cfg(unix)]
     #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait", "send", "follow"])]
     pub attach: Option<String>,
-    /// Looks of the screen.
+    /// Appearance of the screen.
     #[command(flatten)]
     pub look: LookArgs,
 }
@@ -170,13 +171,13 @@ fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     memory
 }
 
-/// True if the locale says that the terminal has ASCII alone.
+/// True if the locale says that the terminal is ASCII-only.
 fn plain_locale() -> bool {
     let said = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| std::env::var(name).ok());
     said.into_iter().find(|value| !value.is_empty()).is_some_and(|value| value == "C" || value == "POSIX")
 }
 
-/// The experiment to open with; if it is to run `here`, its models and files must be.
+/// The experiment to open with; if it runs `here`, its models and files must exist.
 pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     let mut spec = match &args.spec {
         Some(path) => Spec::read(path)?,
@@ -201,7 +202,7 @@ pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     Ok(spec)
 }
 
-/// Runs the terminal program on a recording: at its end, or with a speed from its beginning.
+/// Runs the terminal program on a recording: at its end, or from its beginning with a given speed.
 pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs) -> Result<(), CliError> {
     let mut notices: Vec<Notice> = session
         .losses
@@ -237,7 +238,7 @@ pub(super) fn outside() -> Outside {
     }
 }
 
-/// The file of what is kept between starts.
+/// The file of settings kept between starts.
 fn memory_file() -> Option<PathBuf> {
     Some(name::folder().ok()?.parent()?.join("state.toml"))
 }
@@ -265,13 +266,13 @@ pub(super) fn open_with(
     let live = matches!(source, Source::Live(..));
     let report = terminal::launch(source, options, mouse);
     if let (true, Ok(report), Some(path)) = (live, &report, memory_file()) {
-        // Settings that cannot be kept are a matter of the next start.
+        // Settings that cannot be saved only matter at the next start.
         let _ = report.memory.write(&path);
     }
     match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
-        // A terminal that is gone cannot be drawn on: the former is the cause, the latter its consequence.
+        // A closed terminal cannot be drawn on: the signal is the cause, the error its consequence.
         Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
         Err(e) => Err(CliError::Failed(e.to_string())),
     }
@@ -302,7 +303,7 @@ pub(super) fn notice(what: String, place: &str, hint: &str) -> Notice {
     Notice { level: NoticeLevel::Warning, problem }
 }
 
-/// Begins the session, under the name of `called` if the user named none. One that cannot be recorded deserves a notice, not an end.
+/// Begins the session, named `called` if the user gave no name. If it cannot be recorded, a notice is enough.
 pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
     let now = SystemTime::now();
     let begin = || {
@@ -323,10 +324,10 @@ pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices:
     }
 }
 
-/// Most sessions that the opening screen lists.
+/// Maximum sessions listed on the opening screen.
 const MOST_SESSIONS: usize = 100;
 
-/// The recorded sessions, newest first, after a change of one of them.
+/// The recorded sessions, newest first, after applying a change to one of them.
 fn sessions(change: Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Recorded>, Problem> {
     let changed = change.map_or(Ok(()), |(path, change)| change.apply(path));
     let folder = changed.and_then(|()| name::folder());

@@ -22,10 +22,10 @@ use labs::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged}
 
 /// Most notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;
-/// Most final findings whose results are held, over all runs; beyond them those of the oldest runs are let go.
+/// Most final findings held over all runs; beyond this the results of the oldest runs are dropped.
 pub const MOST_HELD: usize = 30_000;
 
-/// Everything measured in a session. A fold over [`Command`]s sent and [`Event`]s received; no clock, no I/O.
+/// Everything measured in a session. A fold over sent [`Command`]s and received [`Event`]s; no clock, no I/O.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Board {
     /// Description of the engine, once it has introduced itself.
@@ -40,38 +40,38 @@ pub struct Board {
     pub ticket: Ticket,
     /// Every run of every lab, in the order in which they began.
     pub runs: Vec<Run>,
-    /// The run that is looked at in a lab, where the user has chosen one; not part of what was measured.
+    /// The run that the user chose to look at in each lab; not part of the measurements.
     #[serde(skip)]
     pub picked: Vec<(LabId, Generation)>,
-    /// Generation whose run is in progress or was the last.
+    /// Generation of the current or last run.
     pub generation: Generation,
-    /// Every comparison that was shown, of all labs.
+    /// Every comparison shown, across all labs.
     pub family: Family,
     /// Notices, oldest first.
     pub notices: VecDeque<Notice>,
-    /// The generation during which each of them came.
+    /// The generation in which each notice arrived.
     #[serde(skip)]
     pub notices_of: VecDeque<Generation>,
-    /// Those of them that were there before the latest run began.
+    /// Notices that were there before the latest run began.
     #[serde(default)]
     pub before: usize,
     /// Events of an older generation that were dropped.
     pub stale: u64,
 }
 
-/// A run with what it has found.
+/// A run with its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub job: Job,
-    /// Number of the latest question to it; 0 before the first.
+    /// Number of the latest question about it; 0 before the first.
     pub asked: Ticket,
     pub results: Results,
-    /// Its end.
+    /// The run's summary.
     pub summary: Option<Tagged<SummaryFinding>>,
-    /// Final findings in the results.
+    /// Number of final findings in the results.
     #[serde(skip)]
     pub held: usize,
-    /// True once the results were let go: a session of many runs holds those of the latest.
+    /// True once the results were dropped: a session of many runs keeps only those of the latest.
     #[serde(skip)]
     pub gone: bool,
 }
@@ -79,15 +79,15 @@ pub struct Run {
 /// Questions about one model and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dossier {
-    /// Its name, as it was asked for.
+    /// The name used in the question.
     pub model: String,
     /// Description of the loaded model.
     pub inspection: Option<Inspection>,
-    /// Comparison with the reference numbers beside its weights.
+    /// Comparison with the reference numbers in the model's folder.
     pub check: Option<Vec<CheckRow>>,
-    /// Why the latest question has no answer.
+    /// The reason why the latest question has no answer.
     pub problem: Option<Problem>,
-    /// The question that is being answered.
+    /// The question not yet answered.
     pub waiting: Option<ModelQuestion>,
 }
 
@@ -99,19 +99,19 @@ pub struct Job {
     pub spec: Spec,
     pub spec_hash: String,
     pub progress: Option<Progress>,
-    /// Forecasts of its models, as far as known.
+    /// Forecasts of its models known so far.
     #[serde(default)]
     pub forecasts: Vec<Forecast>,
     /// Outcome, once it has ended.
     pub outcome: Option<Outcome>,
     /// Wall seconds, once it has ended.
     pub seconds: Option<f64>,
-    /// True while the user holds it.
+    /// True while the user pauses it.
     pub held: bool,
 }
 
 impl Board {
-    /// Notes a command that was sent.
+    /// Records a sent command.
     pub fn on_command(&mut self, command: &Command) {
         match command {
             Command::Run { job, generation, spec } => self.begin(*job, *generation, spec),
@@ -142,7 +142,7 @@ impl Board {
             seconds: None,
             held: false,
         };
-        // A run that gives way is over: its own end will count as stale.
+        // A superseded run is over: its own end will arrive as stale.
         for run in self.runs.iter_mut().filter(|run| run.job.outcome.is_none()) {
             run.job.outcome = Some(Outcome::Cancelled);
         }
@@ -153,7 +153,7 @@ impl Board {
         self.runs.push(run);
     }
 
-    /// Lets the results of a run go, by its place.
+    /// Drops the results of the run at this index.
     pub fn let_go(&mut self, at: usize) {
         if let Some(old) = self.runs.get_mut(at) {
             (old.results, old.held, old.gone) = (Results::new(old.job.spec.lab()), 0, true);
@@ -172,7 +172,7 @@ impl Board {
         }
     }
 
-    /// Takes in an event. Events of an older generation, and answers to older questions, are dropped and counted.
+    /// Folds in an event. Events of an older generation, and answers to older questions, are dropped and counted.
     pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::Ready(info) => self.engine = Some(info.clone()),
@@ -191,7 +191,7 @@ impl Board {
     }
 
     fn on_run(&mut self, generation: Generation, event: &Event) {
-        // A superseded run has nothing more to say, even if its lab shows no newer results.
+        // A superseded run must not report anything more, even if its lab has no newer results.
         if self.generation != generation {
             self.stale += 1;
             return;
@@ -199,7 +199,7 @@ impl Board {
         let Some(run) = self.runs.iter_mut().find(|r| r.job.generation == generation) else { return };
         let mut failed = None;
         match event {
-            // A recorded run keeps the hash that it was recorded under.
+            // A recorded run keeps its recorded hash.
             Event::Started { spec_hash, .. } => run.job.spec_hash = spec_hash.clone(),
             Event::Progress { progress, .. } => run.job.progress = Some(progress.clone()),
             // A model's newer forecast replaces its older one.
@@ -213,7 +213,7 @@ impl Board {
                     run.held += usize::from(finding.r#final);
                     let lab = labs::by_id(finding.lab);
                     if let Some(mut comparison) = lab.compared(finding) {
-                        // The same comparison run again for another power is the same question.
+                        // The same comparison run again for another power counts once.
                         if comparison.spec == run.job.spec_hash {
                             comparison.spec = lab.decides(&run.job.spec).unwrap_or(comparison.spec);
                         }
@@ -237,12 +237,12 @@ impl Board {
         }
     }
 
-    /// Every run of a lab, the first one first, also those whose results were let go.
+    /// Every run of a lab, oldest first, including those whose results were dropped.
     pub fn runs_of(&self, lab: LabId) -> impl DoubleEndedIterator<Item = &Run> {
         self.runs.iter().filter(move |r| r.job.spec.lab() == lab)
     }
 
-    /// The run of a lab that is shown: the one that was picked, or else the latest one; a cancelled one only where none was finished.
+    /// The run shown in a lab: the picked one, or else the latest; a cancelled one only if none has finished.
     pub fn run_of(&self, lab: LabId) -> Option<&Run> {
         let picked = self.picked.iter().find(|(of, _)| *of == lab).map(|(_, generation)| *generation);
         if let Some(run) = self.runs_of(lab).find(|run| Some(run.job.generation) == picked) {
@@ -256,7 +256,7 @@ impl Board {
         }
     }
 
-    /// Looks at a run, by its generation.
+    /// Picks the run of a generation to look at.
     pub fn pick(&mut self, generation: Generation) {
         let lab = self.runs.iter().find(|run| run.job.generation == generation).map(|run| run.job.spec.lab());
         if let Some(lab) = lab {
@@ -265,12 +265,12 @@ impl Board {
         }
     }
 
-    /// Results of the run of a lab that is shown; empty if it has not run.
+    /// Results of the lab's shown run; empty if it has not run.
     pub fn results<R: LabResults>(&self) -> &R {
         self.run_of(R::LAB).and_then(|run| R::within(&run.results)).unwrap_or(R::none())
     }
 
-    /// The run that is in progress or was the last, of whichever lab.
+    /// The current or last run, of any lab.
     pub fn latest(&self) -> Option<&Run> {
         self.runs.iter().find(|r| r.job.generation == self.generation)
     }
@@ -316,7 +316,7 @@ impl Board {
         &mut self.sets[at]
     }
 
-    /// Takes in an answer. An answer to a question that has since been asked again is dropped and counted.
+    /// Folds in an answer. If the question has been asked again since, its earlier answer is dropped and counted.
     fn on_answer(&mut self, ticket: Ticket, answer: &Answer) {
         match answer {
             Answer::Experiment { generation, findings } => {
@@ -388,8 +388,8 @@ impl Board {
     }
 }
 
-/// The runs whose results are let go before another one begins, by how many final findings each holds: the oldest ones, as many as
-/// bring all of them to [`MOST_HELD`] or below. The latest stays.
+/// The runs whose results to drop before another run begins, given the number of final findings that each holds: the
+/// oldest ones, until the total is at most [`MOST_HELD`]. The latest run is kept.
 pub fn over(held: impl ExactSizeIterator<Item = usize> + Clone) -> Vec<usize> {
     let mut all: usize = held.clone().sum();
     let mut old = Vec::new();

@@ -1,4 +1,4 @@
-//! Description of a model without probing it, and its comparison with another implementation.
+//! Description of a loaded model, and its comparison with another implementation.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use model::check::{Row, Verdict};
 use model::hook::HookPoint;
 use model::{Arch, Model};
 
-/// Text that shows how a tokenizer splits common words, a rare word and digits.
+/// Sample text that shows how a tokenizer splits common words, a rare word and digits.
 const SAMPLE: &str = "The keys to the cabinet are unquestionably old, 1897";
 
 /// A loaded model, described.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// The model, as it was asked for.
+    /// The name used in the question.
     pub model: String,
     /// Family, for example `bert`.
     pub family: String,
@@ -27,7 +27,7 @@ pub struct Inspection {
     /// SHA-256 over weights, configuration and tokenizer.
     pub hash: String,
     pub device: String,
-    /// Seconds that loading took; 0 if the model was already in memory.
+    /// Loading time in seconds; 0 if the model was already in memory.
     pub seconds: f64,
     /// Further facts, as keys and values.
     pub facts: Vec<(String, String)>,
@@ -42,16 +42,16 @@ pub struct CheckRow {
     pub quantity: String,
     /// Numbers compared.
     pub n: u64,
-    /// Largest absolute deviation; none if nothing could be compared.
+    /// Largest absolute deviation; `None` if nothing could be compared.
     pub deviation: Option<f64>,
-    /// Largest deviation that passes.
+    /// Largest deviation that still passes.
     pub tolerance: Option<f64>,
     /// `pass`, `FAIL`, or why it was not compared.
     pub verdict: String,
 }
 
 impl CheckRow {
-    /// A row of a report.
+    /// From a row of a report.
     pub fn of(row: &Row) -> Self {
         let compared = row.verdict != Verdict::NotChecked;
         Self {
@@ -68,7 +68,7 @@ impl CheckRow {
         }
     }
 
-    /// True if the row speaks against the model.
+    /// True if the row shows a fault of the model.
     pub fn failed(&self) -> bool {
         self.verdict == FAIL
     }
@@ -96,7 +96,7 @@ impl Inspection {
         }
     }
 
-    /// Its line in the list of models.
+    /// Its entry in the list of models.
     pub fn info(&self) -> ModelInfo {
         ModelInfo {
             name: self.model.clone(),
@@ -108,7 +108,7 @@ impl Inspection {
         }
     }
 
-    /// Everything, as keys and values.
+    /// The whole description, as keys and values.
     pub fn lines(&self) -> Vec<(String, String)> {
         let mut lines: Vec<(String, String)> = vec![
             ("name".into(), self.model.clone()),
@@ -232,7 +232,7 @@ fn head(arch: &Arch) -> String {
     }
 }
 
-/// The hook points of the first block and of the ends, as examples of all.
+/// The hook points of the first block and of both ends, as examples.
 fn hooks(arch: &Arch) -> String {
     use HookPoint::*;
     let of_block = [ResidPre(0), Pattern(0), AttnOut(0), ResidMid(0), MlpOut(0), ResidPost(0)];

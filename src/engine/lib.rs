@@ -24,33 +24,33 @@ pub const EVENT_QUEUE: usize = 256;
 #[error("the engine has stopped; restart the program")]
 pub struct EngineGone;
 
-/// The link to an engine is down.
+/// State of a link that is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Down {
-    /// Whole seconds until the next try; none while it is being tried.
+    /// Whole seconds until the next attempt; `None` during an attempt.
     pub next: Option<u64>,
 }
 
-/// A source of events that takes commands.
+/// A source of events that accepts commands.
 pub trait Engine: Send {
     /// Sends a command; never blocks.
     fn send(&mut self, command: Command) -> Result<(), EngineGone>;
 
-    /// The receiving end of the events; taken once, by the front end's loop.
+    /// The receiving end of the events; the front end's loop takes it once.
     fn take_events(&mut self) -> Option<Receiver<Event>>;
 
-    /// The front end goes without having said what becomes of the engine: its terminal is gone, or a signal ended it. An engine
-    /// that cannot outlive the front end stops.
+    /// The front end leaves without saying what should become of the engine: its terminal has closed, or a signal ended
+    /// it. An engine that cannot outlive the front end stops.
     fn lose(&mut self) {
         // The engine may have exited: ignore the error.
         let _ = self.send(Command::Shutdown);
     }
 
-    /// Some if the link is down. An engine in this process has no link.
+    /// The state of the link if it is down. An engine in this process has no link.
     fn down(&self) -> Option<Down> {
         None
     }
 
-    /// Tries a link that is down at once.
+    /// Retries a link that is down, without waiting for the next attempt.
     fn try_now(&mut self) {}
 }

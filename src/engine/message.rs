@@ -10,7 +10,7 @@ use labs::{self, Finding, Forecast, Spec};
 
 /// Number of a run within a session, from 1.
 pub type JobId = u64;
-/// Counts how often the question changed; events of an older generation are dropped.
+/// Counts changes of the experiment; events of an older generation are dropped.
 pub type Generation = u64;
 /// Number of a question within a session, from 1.
 pub(crate) type Ticket = u64;
@@ -35,7 +35,7 @@ pub enum Command {
         ticket: Ticket,
         question: Question,
     },
-    /// Stop answering everything that was asked about a topic.
+    /// Stop answering all questions on a topic.
     Withdraw { topic: Topic },
     /// Stop a run.
     Cancel {
@@ -51,20 +51,20 @@ pub enum Command {
     Shutdown,
 }
 
-/// Questions. Those to an experiment supersede each other: only the latest is answered. Those about models wait their
-/// turn; those about data are answered alongside a run, not after it.
+/// Questions. Those to an experiment supersede each other: only the latest is answered. Those about models are answered
+/// in turn, those about data alongside a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Question {
-    /// Something about the experiment that is running or ran last.
+    /// About the current or last experiment.
     Experiment { generation: Generation, question: labs::Question },
-    /// Something about one model; a model that was not listed joins the list.
+    /// About one model; a model that was not listed joins the list.
     Model {
         /// Name, folder or hub id, as `models` of a spec takes it.
         model: String,
         what: ModelQuestion,
     },
-    /// About a data set: its contents, or its unfit rows.
+    /// About a data set: its content, or its unusable rows.
     Data(DataRequest),
 }
 
@@ -81,7 +81,7 @@ pub enum Topic {
 #[serde(rename_all = "snake_case")]
 pub enum ModelQuestion {
     Inspect,
-    /// Does it compute the reference numbers beside its weights?
+    /// Comparison of its outputs with the reference numbers in its folder.
     Check,
 }
 
@@ -95,7 +95,7 @@ pub enum Answer {
     },
     /// About one model.
     Model {
-        /// The model, as it was asked for.
+        /// The name used in the question.
         model: String,
         answer: ModelAnswer,
     },
@@ -111,7 +111,7 @@ pub enum ModelAnswer {
     Inspected(Box<Inspection>),
     /// To [`ModelQuestion::Check`]: one row per quantity.
     Checked(Vec<CheckRow>),
-    /// There is no answer: the failure and its remedy.
+    /// No answer: the failure and its remedy.
     Failed(Problem),
 }
 
@@ -164,13 +164,13 @@ pub enum Event {
         /// Stage and counts.
         progress: Progress,
     },
-    /// The answer to a question. A first one from few examples may be followed by one from all of them.
+    /// The answer to a question. A quick one from few examples may be followed by one from all of them.
     Answer {
         /// Number of the question.
         ticket: Ticket,
         answer: Answer,
     },
-    /// Something worth reporting that is not a result.
+    /// Something to report that is not a result.
     Notice(Notice),
 }
 
@@ -196,7 +196,7 @@ pub struct ModelInfo {
     /// Width of the hidden states.
     pub hidden: usize,
     pub parameters: u64,
-    /// Labs that the model serves; absent from the oldest recordings.
+    /// Labs that can use the model; absent from the oldest recordings.
     #[serde(default)]
     pub serves: String,
 }
@@ -217,6 +217,6 @@ pub struct Progress {
     pub overall: f64,
     /// Seconds since the run began.
     pub elapsed: f64,
-    /// Estimated seconds until the run ends; none while unknown.
+    /// Estimated seconds until the run ends; `None` while unknown.
     pub left: Option<f64>,
 }

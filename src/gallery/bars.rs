@@ -1,5 +1,5 @@
-//! The bars that the gallery's models are held to, and whether a card meets them. They were fixed before any lab was run on
-//! the models, and nothing but them decided on corpora and recipes.
+//! The targets for the gallery's models, and whether a card meets them. They were fixed before any lab was run on the
+//! models, and nothing else decided on corpora and recipes.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use stats::Estimate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    /// Its interval lies below that of another score, which is named in words too.
+    /// Its interval lies below that of another score, given by id and in words.
     Below(&'static str, &'static str),
-    /// Its interval lies above that of another score.
+    /// Its interval lies above that of another score, given by id and in words.
     Above(&'static str, &'static str),
 }
 
@@ -21,7 +21,7 @@ struct Bar {
     id: &'static str,
     title: &'static str,
     limit: Limit,
-    /// True if only models that have this score are held to the bar.
+    /// True if the target applies only to models that have this score.
     where_measured: bool,
 }
 
@@ -50,34 +50,34 @@ const BARS: &[Bar] = &[
     bar("rationale_knowledge", "rationale benchmark, knowledge", Limit::AtLeast(0.50)),
     bar("rationale_reasoning", "rationale benchmark, reasoning", Limit::AtLeast(0.50)),
     bar("rationale_computation", "rationale benchmark, computation", Limit::Below("rationale_grammar", "its grammar")),
-    // Only encoder-decoders have two sides to compare; cards made before the score was measured lack it.
+    // Only encoder-decoders have two sides to compare; cards from before the score was measured lack it.
     Bar {
         where_measured: true,
         ..bar("encoder_drop", "P@1 lost when the encoder reads of another subject", Limit::AtLeast(0.50))
     },
 ];
 
-/// A bar, and how a card measures up to it.
+/// A target, and how a card compares with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// Identifier of the score.
     pub id: &'static str,
     pub title: &'static str,
     limit: Limit,
-    /// The score; none if it was not measured.
+    /// The score; `None` if it was not measured.
     pub share: Option<Estimate>,
-    /// Position of its interval relative to the bar.
+    /// Position of its interval relative to the target.
     pub standing: Standing,
 }
 
-/// Position of a score's interval relative to a bar.
+/// Position of a score's interval relative to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All of it meets the bar.
+    /// The whole interval meets it.
     Met,
-    /// The interval contains the bar: more examples would be needed to decide.
+    /// The interval contains the target: more examples would be needed to decide.
     Open,
-    /// None of it does; so with a score that was not measured.
+    /// No part meets it, or the score was not measured.
     Missed,
 }
 
@@ -91,7 +91,7 @@ impl Standing {
     }
 }
 
-/// Counts of bars met, open and missed, in words.
+/// Counts of targets met, open and missed, as text.
 pub fn count(verdicts: &[Verdict]) -> String {
     let of = |standing| verdicts.iter().filter(|v| v.standing == standing).count();
     let rest: Vec<String> = [(Standing::Open, "open"), (Standing::Missed, "missed")]
@@ -102,7 +102,7 @@ pub fn count(verdicts: &[Verdict]) -> String {
     format!("{} of {} bars met{}", of(Standing::Met), verdicts.len(), rest.concat())
 }
 
-/// True if this model is held to the bars, which are for the minis.
+/// True if the targets, which are for the minis, apply to this model.
 pub fn apply_to(card: &Card) -> bool {
     card.name.ends_with("-mini")
 }
@@ -112,7 +112,7 @@ fn below(low: Estimate, high: Estimate) -> Standing {
     Standing::of(low.hi < high.lo, low.lo < high.hi)
 }
 
-/// The bars that a card is held to, against its scores.
+/// The targets that apply to a card, compared with its scores.
 pub fn verdicts(card: &Card) -> Vec<Verdict> {
     let verdict = |b: &Bar| {
         let share = card.score(b.id).map(|s| s.share);
@@ -166,7 +166,7 @@ mod tests {
             set(&mut card, "stability", value, 0.01);
             assert_eq!(stands(&card, "stability"), expected, "{value}");
         }
-        // A point above the bar whose interval reaches below it is undecided.
+        // A point above the target whose interval reaches below it is undecided.
         for (value, expected) in [(0.955, Open), (0.945, Open), (0.93, Missed), (0.97, Met)] {
             set(&mut card, "attractor_linear", value, 0.01);
             assert_eq!(stands(&card, "attractor_linear"), expected, "{value}");
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(stands(&card, "arithmetic_held"), Open, "intervals that overlap are not clearly apart");
         set(&mut card, "arithmetic_held", 0.5, 0.02);
         assert_eq!(stands(&card, "arithmetic_held"), Met);
-        // The gap has two bars: its size, and that chance does not reach it.
+        // The gap has two targets: its size, and that it exceeds chance.
         let gaps = |card: &Card| -> Vec<Standing> {
             verdicts(card).into_iter().filter(|v| v.id == "p1_gap").map(|v| v.standing).collect()
         };
@@ -195,7 +195,7 @@ mod tests {
         assert!(text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"), "{text:?}");
     }
 
-    /// A model with one side is not said to miss what only two sides can have.
+    /// A model with one side does not miss a target that needs two sides.
     #[test]
     fn a_bar_for_some_models_is_not_one_for_the_others() {
         let mut card = super::super::cards().unwrap().remove(0);

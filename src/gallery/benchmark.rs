@@ -1,4 +1,4 @@
-//! Score of a built-in model on the masked words of the rationale benchmark: where it finds none, its saliency explains
+//! Score of a built-in model on the masked words of the rationale benchmark: if it finds none, its saliency explains
 //! noise.
 
 use super::score::score;
@@ -10,11 +10,12 @@ use pretraining::recall::Tally;
 use pretraining::score::Score;
 use pretraining::splits::Judgement;
 
-/// Share of the English originals whose first answer is a gold answer, dimension by dimension, on one half of them: the half for
-/// decisions about recipes, or the half for the card. A causal model is asked where the whole rationale precedes the mask.
+/// Share of the English originals whose first answer is a gold answer, dimension by dimension, on one half of them: the
+/// half for choosing recipes, or the half for the card. A causal model is asked only where the whole rationale precedes
+/// the mask.
 ///
 /// # Errors
-/// Those of the model and of the benchmark.
+/// Errors of the model and of the benchmark.
 pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
     let half: Vec<&Instance> = originals()?.filter(|i| half_of(i) == judgement).collect();
     let mut scores = Vec::new();
@@ -33,7 +34,7 @@ pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
     Ok(scores)
 }
 
-/// True if a score of a card is one of these.
+/// True if this is a score of the benchmark.
 pub(crate) fn is_of_it(score: &Score) -> bool {
     Dimension::ALL.into_iter().any(|d| id(d) == score.id)
 }
@@ -50,8 +51,8 @@ fn half_of(i: &Instance) -> Judgement {
     }
 }
 
-/// The instances that this model can be asked about, and the tokens that are right for each. Answers of several tokens cannot be
-/// given at one mask.
+/// The instances that this model can be asked about, with the correct tokens of each. Answers of several tokens cannot
+/// be given at one mask.
 fn askable<'i>(asked: &Asked<'_>, of: &[&'i Instance]) -> (Vec<&'i Instance>, Vec<Vec<u32>>) {
     let settled = of.iter().filter(|i| i.is_settled_before() || !asked.is_causal());
     let with_gold = settled.map(|&i| (i, i.answers().filter_map(|word| asked.word(word, false)).collect::<Vec<u32>>()));
@@ -68,7 +69,8 @@ fn id(dimension: Dimension) -> &'static str {
     }
 }
 
-/// The number of words asked differs by vocabulary, hence by seed, so it is left to the score; seeds share these words.
+/// The number of words asked differs by vocabulary, hence by seed, so only the score states it; this description is the
+/// same for all seeds.
 fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
     let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };
@@ -81,7 +83,7 @@ mod tests {
     use crate::Card;
     use model::Device;
 
-    /// Both halves have enough of every dimension for a score, also of what a causal model can be asked.
+    /// Both halves have enough of every dimension for a score, also among what a causal model can be asked.
     #[test]
     fn halves_are_disjoint_and_large_enough() {
         let all: Vec<_> = originals().unwrap().collect();
@@ -97,7 +99,8 @@ mod tests {
         }
     }
 
-    /// Sentences of the benchmark are rewritten after models are trained: their scores are then asked again, and nothing else moves.
+    /// When sentences of the benchmark are rewritten after models were trained, their scores are measured again, and
+    /// nothing else changes.
     #[test]
     fn the_benchmark_is_asked_again_and_the_other_scores_stay() {
         let tmp = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use pretraining::recipe::Objective;
 use pretraining::score::Score;
 use pretraining::splits::Judgement;
 
-/// Everything that is known about a built-in model.
+/// Everything known about a built-in model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     pub name: String,
@@ -30,10 +30,10 @@ pub struct Card {
     pub tokenizer: TokenizerCard,
     pub corpus: CorpusCard,
     pub training: TrainingCard,
-    /// The half that it was judged on.
+    /// The half on which it was judged.
     pub judgement: Judgement,
-    /// Scores of the weights as stored (f16): grammar on sentences that it was never trained on; facts in the phrasings
-    /// that it was trained on and in others, as each says.
+    /// Scores of the weights as stored (f16): grammar on sentences that it was never trained on; facts in phrasings
+    /// that it was trained on and in others, as each states.
     pub scores: Vec<Score>,
     /// Recall of each relation, prompt by prompt, with the weights that the prompts had in training.
     pub facts: Vec<RelationRecall>,
@@ -78,9 +78,9 @@ pub struct CorpusCard {
     pub tokens: usize,
     /// SHA-256 of the sentences in the order in which they were written, each with a line feed.
     pub hash: String,
-    /// Shares of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl) in agreement.
+    /// Shares of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl) in agreement sentences.
     pub frequencies: Frequencies,
-    /// Everything that decided which sentences were written how often.
+    /// Everything that determined which sentences were written, and how often.
     pub mixture: Mixture,
 }
 
@@ -96,9 +96,9 @@ pub struct TrainingCard {
     pub(crate) warm_up: f64,
     /// Wall-clock seconds, without scoring.
     pub seconds: f64,
-    /// Processor threads that computed it.
+    /// Number of processor threads.
     pub threads: usize,
-    /// Step and mean cross entropy in nats over the steps since the point before.
+    /// Step and mean cross entropy in nats since the previous point.
     pub loss: Vec<(usize, f64)>,
 }
 
@@ -108,7 +108,7 @@ impl Card {
     }
 }
 
-/// The scores on facts by what they are about.
+/// The scores on facts, grouped by subject.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("by prompt", &["p1_best", "p1_trained", "p1_held", "p1_worst", "p1_gap"]),
     ("how much of the gap is preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
@@ -117,7 +117,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
 ];
 
-/// The place of a score among the groups of scores on facts: the trained phrasings say recall, not generalisation.
+/// The group of a score on facts: trained phrasings show recall, not generalisation.
 fn group(score: &Score) -> Option<usize> {
     GROUPS.iter().position(|(_, ids)| ids.contains(&score.id.as_str()))
 }

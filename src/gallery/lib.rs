@@ -1,14 +1,15 @@
 //! The built-in gallery: training of its models from a seed, and their scores.
 //!
-//! `recipe` has one line per model, `mixture` says what each family reads, `splits` which facts and names are for what and which half
-//! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`, `recall`,
-//! `benchmark` and `reads`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the numbers on it must
-//! be. `series` trains every model from several seeds, `seeds` reads what came of it and `spread` says how far scores depend on the
-//! seed. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
-//! `assets/models` and are embedded by [`model::builtin`].
+//! `recipe` has one line per model; `mixture` defines what each family reads; `splits` assigns facts and names, and the
+//! half of the questions on which recipes are chosen. `train` writes the text (`text`), learns a tokenizer, trains,
+//! measures (`score`, `recall`, `benchmark` and `reads`, through `ask`) and leaves a Hugging Face folder with a
+//! [`Card`]; `bars` defines targets for its numbers. `series` trains every model from several seeds, `seeds` reads the
+//! results and `spread` shows how much scores depend on the seed. `further` continues training any model on more or
+//! fewer of the facts. The shipped folders are in `assets/models` and are embedded by [`model::builtin`].
 //!
-//! Everything random comes from the seed. On one machine with one number of threads the same seed gives the same files, except
-//! for the seconds on the card; elsewhere sums may be added in another order, and weights then differ in their last bits.
+//! Everything random comes from the seed. On the same machine with the same number of threads, the same seed gives the
+//! same files, except for the seconds on the card; elsewhere sums may be added in another order, and weights then
+//! differ in their last bits.
 
 pub mod bars;
 pub mod benchmark;
@@ -34,7 +35,7 @@ use std::path::Path;
 
 use model::builtin::{BUILTINS, Builtin};
 
-/// The cards of the models that ship, in the order of the gallery.
+/// The cards of the shipped models, in the order of the gallery.
 ///
 /// # Errors
 /// [`GalleryError::Card`] if an embedded card is not readable.
@@ -48,10 +49,10 @@ fn builtin_card(model: &Builtin) -> Result<Card> {
     serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
 }
 
-/// The largest card that is read from a folder.
+/// Maximum size of a card read from a folder.
 const MAX_CARD_BYTES: u64 = 1 << 20;
 
-/// The card of a built-in model, or of a folder that holds a `card.json`.
+/// The card of a built-in model, or of a folder with a `card.json`.
 pub fn card(name: &str) -> Result<Card> {
     match model::builtin::find(name) {
         Some(b) => builtin_card(b),
@@ -59,7 +60,7 @@ pub fn card(name: &str) -> Result<Card> {
     }
 }
 
-/// Writes a card whole, replacing an earlier one.
+/// Writes a card atomically, replacing an earlier one.
 pub fn write(path: &Path, card: &Card) -> Result<()> {
     let mut text = serde_json::to_string_pretty(card)
         .map_err(|e| GalleryError::Card { name: card.name.clone(), what: e.to_string() })?;
@@ -67,7 +68,7 @@ pub fn write(path: &Path, card: &Card) -> Result<()> {
     Ok(model::weights::write_whole(path, text.as_bytes())?)
 }
 
-/// The card in a file; `name` is what errors call it.
+/// The card in a file; `name` is used in errors.
 fn read(path: &Path, name: &str) -> Result<Card> {
     let wrong = |what: String| GalleryError::Card { name: name.to_owned(), what };
     if !path.is_file() {

@@ -1,8 +1,8 @@
 //! Test of an encoder-decoder's use of its encoder: its answers when the encoder reads the sentence of another subject.
 //!
-//! The decoder has read the beginning of the sentence, which names the subject, and could recall the object from that alone.
-//! So the two sides are made to contradict each other: where answers stay what they were, nothing that is done to the encoder
-//! can be judged by them.
+//! The decoder has read the beginning of the sentence, which names the subject, and could recall the object from that
+//! alone. So the two sides are made to contradict each other: if the answers stay the same, they cannot be used to
+//! judge any change to the encoder.
 
 use super::score::score;
 use corpus::facts::Relation;
@@ -14,17 +14,17 @@ use pretraining::score::LEVEL;
 use pretraining::score::Score;
 use stats::paired::{self, Table};
 
-/// A fact that is asked for twice.
+/// A fact that is asked twice.
 struct Swap {
     own: Question,
     object: u32,
-    /// The question for another subject of the relation, and its object.
+    /// The question for another subject of the relation, with its object.
     other: Question,
     instead: u32,
 }
 
-/// P@1 as asked and with another subject's sentence in the encoder, the share of answers with the other's object, and
-/// the loss. `None` if no relation has two facts to compare.
+/// P@1 as usual and with another subject's sentence in the encoder, the share of answers with that subject's object,
+/// and the loss. `None` if no relation has two facts to compare.
 pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
     let mut swaps = Vec::new();
     for relation in relations {
@@ -56,9 +56,9 @@ pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation
     ])
 }
 
-/// The facts of a relation that were trained in its most frequent prompt under the usual name, each with another of
-/// them that has another object: the next whose gap is at the same position, so that only the subject differs, else the
-/// next.
+/// The facts of a relation that were trained in its most frequent prompt under the usual name, each paired with another
+/// that has a different object: the next one whose gap is at the same position, so that only the subject differs, or
+/// else simply the next.
 fn pairs(asked: &Asked<'_>, mixture: &Mixture, relation: &Relation) -> Result<Vec<Swap>> {
     let weights = mixture.prompt_weights(relation);
     let Some(prompt) = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])) else {

@@ -1,10 +1,10 @@
-//! Tests of the two sides of an encoder-decoder, on the models that ship.
+//! Tests of the two sides of an encoder-decoder, on the shipped models.
 
 use super::*;
 use corpus::facts;
 use model::{Device, Model, ModelSource};
 
-/// A model with the mixture and those of the relations that its card knows.
+/// A model with its mixture and the relations on its card.
 fn model(name: &str) -> (Model, Mixture, Vec<Relation>) {
     let card = super::super::card(name).unwrap();
     let model = Model::load(&ModelSource::Builtin(name.into()), Device::Cpu).unwrap();
@@ -33,7 +33,7 @@ fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
     assert!(found.iter().all(|s| s.n == found[0].n && s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
 }
 
-/// It said the same whatever its encoder read, when it was trained with a decoder that always read true lines.
+/// The answers did not depend on the encoder when training always gave the decoder true lines.
 #[test]
 fn bart_mini_says_what_its_encoder_reads() {
     let found = measured("bart-mini");
@@ -69,7 +69,7 @@ fn subjects_are_swapped_within_a_relation_for_another_object() {
     assert!(10 * same_place > 9 * all, "{same_place} of {all}");
 }
 
-/// Both sides reading one text is being asked in the usual way.
+/// Giving both sides the same text is the same as asking in the usual way.
 #[test]
 fn a_text_across_itself_is_the_text() {
     let (model, mixture, relations) = model("bart-tiny");

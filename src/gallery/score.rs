@@ -1,4 +1,4 @@
-//! Scores of a built-in model: agreement, the numbers that a linear rule finds in its last layer, the other
+//! Scores of a built-in model: agreement, the grammatical numbers that a linear rule finds in its last layer, the other
 //! constructions, and the facts that it recalls.
 
 use std::collections::HashSet;
@@ -31,9 +31,9 @@ pub struct Sizes {
     pub learn: usize,
     /// Sentences on which they are judged.
     pub judge: usize,
-    /// Sentences that are drawn for each other construction; repetitions count once.
+    /// Sentences drawn for each other construction; repetitions count once.
     pub other: usize,
-    /// Relations that are asked for.
+    /// Number of relations to ask about.
     pub relations: usize,
 }
 
@@ -43,7 +43,7 @@ impl Default for Sizes {
     }
 }
 
-/// Everything that is measured.
+/// All measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Shares of correct answers.
@@ -51,7 +51,7 @@ pub struct Measured {
     pub facts: Vec<RelationRecall>,
 }
 
-/// A score to be measured on examples of these relative frequencies.
+/// A score on examples with these relative frequencies.
 struct Condition {
     id: &'static str,
     what: &'static str,
@@ -76,16 +76,16 @@ const CONDITIONS: [Condition; 3] = [
     },
 ];
 
-/// Called between parts with how many are done and how many there are; can stop the work.
+/// Called between parts with the numbers of parts done and in total; can stop the work.
 pub(crate) type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
-/// Parts before the relations, without that of encoder-decoders.
+/// Parts before the relations, without the one for encoder-decoders.
 const PARTS: usize = 5 + 7;
 
-/// Measures everything on one half of what models are judged on.
+/// Measures everything on one half of the test material.
 ///
 /// # Errors
-/// Those of the model and the corpus; [`GalleryError::Cancelled`].
+/// Errors of the model and the corpus; [`GalleryError::Cancelled`].
 pub fn scores(
     asked: &Asked<'_>,
     seed: u64,
@@ -101,7 +101,7 @@ pub fn scores(
         done += 1;
         beat(done - 1, total)
     };
-    // Other sentences than those that a spec with the same seed asks for.
+    // Different sentences from those that a spec with the same seed requests.
     let seed = stream(seed, "gallery scores").next_u64();
     let mut scores = Vec::new();
     let lots = Lots::new()?;
@@ -154,7 +154,7 @@ pub fn scores(
     Ok(Measured { scores, facts: recalled.into_iter().map(|r| r.relation).collect() })
 }
 
-/// The relations with those facts only that were trained, of one half.
+/// The relations with only those facts of one half that were trained.
 fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Relation> {
     let with = |r: &Relation| {
         let is_asked = |f: &&Fact| lots.of(r, f) == Lot::Trained && judgement.holds_fact(r, f);
@@ -163,7 +163,7 @@ fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Rel
     relations.iter().map(with).collect()
 }
 
-/// So many examples of one half of the held-out pairs, or as many as there are among three times as many.
+/// `n` examples of one half of the held-out pairs, or as many as three times that draw contains.
 fn examples(task: &Task, n: usize, seed: u64, frequencies: &Frequencies, judgement: Judgement) -> Result<Vec<Example>> {
     let mut all = task.examples(3 * n, seed, frequencies)?.examples;
     all.retain(|e| judgement.holds_example(e));
@@ -212,7 +212,7 @@ fn linear(
     Ok(score(id, &what, tally(right)))
 }
 
-/// Different sentences that this model can be asked about; of the held-out ones, those of one half.
+/// Distinct sentences that this model can be asked about; of held-out sentences, those of one half.
 fn sentences(
     asked: &Asked<'_>,
     c: Construction,
@@ -231,7 +231,7 @@ fn sentences(
         .collect()
 }
 
-/// The right word against the wrong one, on held-out combinations. Nothing where this model cannot be asked.
+/// The right word against the wrong one, on held-out combinations. Empty if this model cannot be asked.
 fn constructions(
     asked: &Asked<'_>,
     c: Construction,

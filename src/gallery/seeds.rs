@@ -1,4 +1,5 @@
-//! A model trained from several seeds: reads their cards, refuses what does not belong together, and puts their scores on one card.
+//! A model trained from several seeds: reads the cards, rejects those that do not belong together, and puts all scores
+//! on one card.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +14,11 @@ use pretraining::splits::Judgement;
 use pretraining::{GalleryError, Result};
 use stats::Estimate;
 
-/// The seed whose models ship. It was named before any was trained, so that what it scores is not a choice.
+/// The seed of the shipped models. It was fixed before any was trained, so that its scores are not a selection.
 pub const SHIPPED: u64 = 1;
-/// Most seeds of one model.
+/// Maximum number of seeds per model.
 pub const MOST: usize = 1_000;
-/// Numbers that differ by less than this part of them are the same.
+/// Numbers with a smaller relative difference count as equal.
 const ROUNDING: f64 = 1e-12;
 /// Files of a finished model.
 const FILES: [&str; 4] = ["config.json", "model.safetensors", "tokenizer.json", "card.json"];
@@ -33,7 +34,7 @@ pub struct SeedScores {
 /// A score without its description, which is on the card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeedScore {
-    /// Stable name.
+    /// Stable identifier.
     pub id: String,
     /// The score with its interval.
     pub share: Estimate,
@@ -42,7 +43,7 @@ pub struct SeedScore {
 }
 
 impl SeedScores {
-    /// Those of a card.
+    /// The scores of a card.
     pub fn of(card: &Card) -> Self {
         let score = |s: &pretraining::score::Score| SeedScore { id: s.id.clone(), share: s.share, n: s.n };
         Self { seed: card.seed, scores: card.scores.iter().map(score).collect() }
@@ -78,7 +79,7 @@ pub(crate) fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
     Ok(card)
 }
 
-/// Refuses numbers that no training gives.
+/// Rejects numbers that training cannot produce.
 fn check_scores(path: &Path, card: &Card) -> Result<()> {
     if let Some(twice) = (1..card.seeds.len()).find(|k| card.seeds[..*k].iter().any(|s| s.seed == card.seeds[*k].seed))
     {
@@ -106,7 +107,7 @@ fn check_scores(path: &Path, card: &Card) -> Result<()> {
 /// The cards of every seed of a model under `dir`, in the order of the seeds; empty if it has no folder.
 ///
 /// # Errors
-/// [`GalleryError::Seeds`] for a card that does not belong to the others, with its file and what to do.
+/// [`GalleryError::Seeds`] for a card that does not belong with the others, with its file and a remedy.
 pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
     let home = dir.join(name);
     let entries = match std::fs::read_dir(&home) {
@@ -130,7 +131,7 @@ pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
     found.sort();
     if let Some(twice) = found.windows(2).find(|w| w[0].0 == w[1].0) {
         let other = twice[0].1.file_name().unwrap_or_default().to_string_lossy();
-        let what = format!("is seed {} a second time, beside {other}; remove one of them", twice[0].0);
+        let what = format!("is seed {} a second time; {other} has it too. Remove one of them", twice[0].0);
         return Err(wrong(&twice[1].1, what));
     }
     let cards = found.iter().map(|(seed, path)| card_of(path, name, *seed)).collect::<Result<Vec<Card>>>()?;
@@ -143,7 +144,7 @@ pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-/// Refuses a card that says anything else than `first` of what no seed decides.
+/// Rejects a card that differs from `first` in anything that does not depend on the seed.
 fn same_model(path: &Path, card: &Card, first: &Card, about: &str) -> Result<()> {
     let (a, b) = (identity(card), identity(first));
     match difference("", &a, &b).or_else(|| difference("", &b, &a).map(|d| d.swapped())) {
@@ -151,15 +152,14 @@ fn same_model(path: &Path, card: &Card, first: &Card, about: &str) -> Result<()>
         Some(d) => Err(wrong(
             path,
             format!(
-                "{} is {}, and {} for {about}: seeds are of one model only if nothing else differs; train one of \
-                 them again, or keep them in separate folders",
+                "{} is {}, but {} for {about}: seeds belong to one model only if nothing else differs; train one of them again, or keep them in separate folders",
                 d.at, d.here, d.there
             ),
         )),
     }
 }
 
-/// A part in which two cards differ.
+/// A field in which two cards differ.
 struct Difference {
     at: String,
     here: String,
@@ -172,7 +172,7 @@ impl Difference {
     }
 }
 
-/// The first part of `a` that `b` has otherwise or not at all.
+/// The first field of `a` that is different or missing in `b`.
 fn difference(at: &str, a: &Value, b: &Value) -> Option<Difference> {
     if let (Value::Object(x), Value::Object(y)) = (a, b) {
         return x.iter().find_map(|(key, value)| {
@@ -187,7 +187,7 @@ fn difference(at: &str, a: &Value, b: &Value) -> Option<Difference> {
     (!same(a, b)).then(|| Difference { at: printable_label(at), here: text(a), there: text(b) })
 }
 
-/// True if two values are equal, numbers up to rounding: frequencies are scaled to a sum of 1 whenever they are read.
+/// True if two values are equal, numbers up to rounding: frequencies are rescaled to a sum of 1 whenever they are read.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same(a, b)),
@@ -199,7 +199,8 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Everything on a card that is the same under every seed. Fields that cards gain later belong to it unless they are named here.
+/// Everything on a card that is the same for every seed. Fields added to cards later are included unless they are named
+/// here.
 fn identity(card: &Card) -> Value {
     let named = |pairs: Vec<(String, Value)>| Value::Object(pairs.into_iter().collect::<Map<_, _>>());
     let what = card.scores.iter().map(|s| (s.id.clone(), json!(s.what))).collect();
@@ -225,7 +226,7 @@ fn identity(card: &Card) -> Value {
     all
 }
 
-/// Refuses a card that is of another recipe than the one that would be trained now.
+/// Rejects a card whose recipe differs from the one to be trained now.
 pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
     let planned = json!({
         "objective": recipe.objective(),
@@ -239,33 +240,36 @@ pub(crate) fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, jud
         Some(d) => Err(wrong(
             path,
             format!(
-                "{} is {}, and {} for what is to be trained: remove its folder, or choose another one with --out",
+                "{} is {}, but {} for the model to be trained: remove its folder, or choose another one with --out",
                 d.at, d.there, d.here
             ),
         )),
     }
 }
 
-/// The cards of a model's seeds as one: that of the shipped seed (of the lowest where it is not there), with the scores of all.
+/// Joins the cards of a model's seeds: the card of the shipped seed (or the lowest, if that is missing) with the scores
+/// of all.
 pub fn together(cards: &[Card]) -> Option<Card> {
     let first = cards.iter().find(|c| c.seed == SHIPPED).or(cards.first())?;
     Some(Card { seeds: cards.iter().map(SeedScores::of).collect(), ..first.clone() })
 }
 
-/// The card in `path` with the scores of `found` beside its own. Seeds that it lists already stay; one with other numbers is
+/// The card in `path` with the scores of `found` added. Seeds that it already lists stay; one with different numbers is
 /// refused unless it may be replaced.
 ///
 /// # Errors
-/// [`GalleryError::Seeds`] with what to do; those of reading.
+/// [`GalleryError::Seeds`] with a remedy; errors of reading.
 pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<Card> {
     let mut card = super::read(path, name)
-        .map_err(|e| wrong(path, format!("cannot be read: {e}; name the folder whose folders are models")))?;
+        .map_err(|e| wrong(path, format!("cannot be read: {e}; name the folder that contains the models' folders")))?;
     check_scores(path, &card)?;
     let own = SeedScores::of(&card);
     let stale = card.seeds.iter().any(|s| s.seed == own.seed && *s != own);
     if stale && !replace {
-        let what =
-            format!("lists seed {} with other numbers than its own scores; --replace writes the list anew", own.seed);
+        let what = format!(
+            "lists seed {} with numbers that differ from its own scores; --replace rewrites the list",
+            own.seed
+        );
         return Err(wrong(path, what));
     }
     let mut seeds = if stale { Vec::new() } else { std::mem::take(&mut card.seeds) };
@@ -273,22 +277,21 @@ pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<
         seeds.push(own);
     }
     for new in found {
-        same_model(path, &card, new, &format!("seed {} that is to be added", new.seed))?;
+        same_model(path, &card, new, &format!("seed {}, which should be added", new.seed))?;
         let new = SeedScores::of(new);
         match seeds.iter_mut().find(|s| s.seed == new.seed) {
             None => seeds.push(new),
             Some(old) if *old == new => {}
             Some(_) if new.seed == card.seed => {
                 let what = format!(
-                    "is of seed {}, and the one that is to be added has other scores: they are not the same model; \
-                     copy the whole folder of that seed here first",
+                    "is of seed {}, but the one to be added has different scores: they are not the same model; copy the whole folder of that seed here first",
                     new.seed
                 );
                 return Err(wrong(path, what));
             }
             Some(old) if replace => *old = new,
             Some(_) => {
-                let what = format!("lists seed {} with other numbers; --replace takes the new ones", new.seed);
+                let what = format!("lists seed {} with different numbers; --replace takes the new ones", new.seed);
                 return Err(wrong(path, what));
             }
         }

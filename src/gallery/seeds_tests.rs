@@ -1,14 +1,14 @@
-//! Tests of cards that are read together: a model's cards, refusals, merging.
+//! Tests of a model's cards read together: joining, refusals, merging.
 
 use super::*;
 
-/// A folder of seeds of bert-mini with cards made from the one that ships.
+/// A folder of seeds of bert-mini with cards derived from the shipped one.
 struct Home {
     dir: tempfile::TempDir,
     shipped: Card,
 }
 
-/// Scores of a seed that no other has.
+/// Scores unique to a seed.
 fn scores(card: &mut Card, seed: u64) {
     card.seed = seed;
     for score in &mut card.scores {
@@ -20,7 +20,7 @@ fn scores(card: &mut Card, seed: u64) {
 impl Home {
     fn new(seeds: &[u64]) -> Self {
         let cards = super::super::cards().unwrap();
-        // Cards that ship may list other seeds.
+        // Shipped cards may list other seeds.
         let shipped = cards.into_iter().find(|c| c.name == "bert-mini").unwrap();
         let shipped = Card { seeds: Vec::new(), ..shipped };
         let home = Self { dir: tempfile::tempdir().unwrap(), shipped };
@@ -35,7 +35,7 @@ impl Home {
     fn add(&self, seed: u64, change: impl Fn(&mut Card)) {
         let mut card = self.shipped.clone();
         scores(&mut card, seed);
-        // Further fields that depend on the seed.
+        // Other fields that depend on the seed.
         card.corpus.hash = format!("{seed:064}");
         card.shape.parameters += usize::try_from(seed).unwrap();
         card.training.seconds *= 2.0;
@@ -50,7 +50,7 @@ impl Home {
         cards(self.path(), "bert-mini")
     }
 
-    /// The refusal of these seeds.
+    /// The error for these seeds.
     fn refusal(&self) -> String {
         self.read().unwrap_err().to_string()
     }
@@ -117,13 +117,13 @@ fn hostile_files_are_refused() {
         }
     }
     let error = home.refusal();
-    assert!(error.contains("is seed 1 a second time, beside seed-0") && error.contains("remove one"), "{error}");
+    assert!(error.contains("is seed 1 a second time; seed-0") && error.contains("Remove one"), "{error}");
     let home = Home::new(&[1]);
     std::fs::create_dir(home.path().join("bert-mini/seed-x")).unwrap();
     assert!(home.refusal().contains("seed-x: names no seed"), "{}", home.refusal());
 }
 
-/// Fields that cards gain later are compared without being named here.
+/// Fields added to cards later are compared without being named here.
 #[test]
 fn every_field_that_no_seed_decides_is_part_of_the_identity() {
     let home = Home::new(&[1]);
@@ -165,10 +165,10 @@ fn scores_are_added_to_a_card_and_stay_there() {
     let mut other = found[1].clone();
     other.scores[0].share.mean -= 0.01;
     let error = add(&[other.clone()], false).unwrap_err().to_string();
-    assert!(error.contains("lists seed 2 with other numbers; --replace"), "{error}");
+    assert!(error.contains("lists seed 2 with different numbers; --replace"), "{error}");
     let card = add(&[other.clone()], true).unwrap();
     assert_eq!((seeds(&card), &card.seeds[1]), (vec![1, 2, 3], &SeedScores::of(&other)));
-    // The card's own numbers are never replaced: they belong to the weights beside it.
+    // The card's own numbers are never replaced: they belong to the weights next to it.
     let mut first = found[0].clone();
     first.scores[0].share.mean -= 0.01;
     for replace in [false, true] {
@@ -178,7 +178,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     let mut longer = found[1].clone();
     longer.training.steps += 1;
     let error = add(&[longer], true).unwrap_err().to_string();
-    assert!(error.contains("training.steps is 8000, and 8001 for seed 2 that is to be added"), "{error}");
+    assert!(error.contains("training.steps is 8000, but 8001 for seed 2, which should be added"), "{error}");
     let error = merged(&home.path().join("no/card.json"), "bert-mini", &found, false).unwrap_err().to_string();
     assert!(error.contains("no card.json") && error.contains("cannot be read"), "{error}");
 }
@@ -194,7 +194,7 @@ fn a_list_that_contradicts_its_card_is_refused() {
     super::super::write(&path, &card).unwrap();
     let found = home.read().unwrap();
     let error = merged(&path, "bert-mini", &found, false).unwrap_err().to_string();
-    assert!(error.contains("other numbers than its own scores"), "{error}");
+    assert!(error.contains("numbers that differ from its own scores"), "{error}");
     let anew = merged(&path, "bert-mini", &found, true).unwrap();
     assert_eq!(anew.seeds, [SeedScores::of(&card), SeedScores::of(&found[0])]);
     card.seeds = vec![entry.clone(), entry];

@@ -1,4 +1,4 @@
-//! Trains every model from several seeds, several at a time, and goes on where an earlier run stopped.
+//! Trains every model from several seeds, several at a time, and continues where an earlier run stopped.
 
 use std::any::Any;
 use std::fs::{File, TryLockError};
@@ -18,7 +18,7 @@ use pretraining::recipe::Recipe;
 use pretraining::splits::Judgement;
 use pretraining::{GalleryError, Result};
 
-/// Most seeds of a tiny: it is there to be compared with its mini, and no bar is asked of it.
+/// Maximum seeds of a tiny model: it exists for comparison with its mini, and no target applies to it.
 pub(crate) const OF_A_TINY: u64 = 3;
 
 /// A model to be trained.
@@ -26,33 +26,33 @@ pub(crate) const OF_A_TINY: u64 = 3;
 pub struct Job {
     pub recipe: Recipe,
     pub seed: u64,
-    /// Into which folder.
+    /// Output folder.
     pub out: PathBuf,
 }
 
 /// Models to train, in this order, and those that exist already.
 #[derive(Debug)]
 pub struct Plan {
-    /// To be trained.
+    /// Models to be trained.
     pub jobs: Vec<Job>,
-    /// Finished models that are there already.
+    /// Number of finished models found.
     pub there: usize,
-    /// Keeps others from training the same.
+    /// Keeps other processes from training the same models.
     _claim: Option<File>,
 }
 
-/// Seeds of a model of which the minis get `seeds`.
+/// Number of seeds for a model when the minis get `seeds`.
 pub(crate) fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
     if recipe.name.ends_with("-tiny") { seeds.min(OF_A_TINY) } else { seeds }
 }
 
 impl Plan {
-    /// Seeds 1 to `seeds` of every recipe, every model's first seed, which ships, before any other. What is complete under `dir`
-    /// is left out, what killed runs left there is removed.
+    /// Seeds 1 to `seeds` of every recipe; the first seed of every model, which ships, comes before all others. Skips
+    /// models that are complete under `dir`, and removes what killed runs left there.
     ///
     /// # Errors
-    /// [`GalleryError::Steps`], [`GalleryError::Busy`] while another run is at work there, [`GalleryError::Seeds`] if what is there is not what would be
-    /// trained, [`GalleryError::Io`].
+    /// [`GalleryError::Steps`], [`GalleryError::Busy`] while another run works there, [`GalleryError::Seeds`] if
+    /// existing models differ from those to be trained, [`GalleryError::Io`].
     pub fn new(dir: &Path, recipes: &[Recipe], seeds: u64, steps: Option<usize>, judgement: Judgement) -> Result<Self> {
         recipes.iter().try_for_each(|r| steps_of(r, steps).map(drop))?;
         let io = |source| GalleryError::Io { path: dir.to_owned(), source };
@@ -88,15 +88,15 @@ fn claim(dir: &Path) -> Result<Option<File>> {
 
 #[derive(Debug)]
 pub enum Event {
-    /// It got further.
+    /// Progress of its training.
     Step(Progress),
     /// It is finished, or failed.
     Done(Box<Result<Card>>),
 }
 
-/// Trains the planned models, `abreast` at a time, each on its share of the threads, with the options of `like` but for
-/// seed and folder. `tell` is called on this thread with each event; after a failure the others go on, and when `stop`
-/// is set nothing new begins and the current trainings are given up.
+/// Trains the planned models, `abreast` at a time, each on its share of the threads, with the options of `like` except
+/// seed and folder. `tell` is called on this thread with each event; after a failure the others continue, and when
+/// `stop` is set nothing new begins and the current trainings are abandoned.
 ///
 /// # Errors
 /// [`GalleryError::Threads`] before anything began. Later failures are events.
@@ -108,7 +108,7 @@ pub fn run(
     tell: &mut dyn FnMut(&Job, Event),
 ) -> Result<()> {
     let abreast = abreast.clamp(1, plan.jobs.len().max(1));
-    // A separate pool for each: kernels and loops use the threads of the pool that they are called in.
+    // A separate pool for each: kernels and loops use the threads of the pool that they run in.
     let pools: Vec<ThreadPool> = shares(rayon::current_num_threads(), abreast)
         .map(|threads| ThreadPoolBuilder::new().num_threads(threads).build())
         .collect::<std::result::Result<_, _>>()
@@ -136,7 +136,7 @@ pub fn run(
     Ok(())
 }
 
-/// Threads for each of `abreast`: even shares, at least one.
+/// Threads for each of `abreast` trainings: even shares, at least one.
 fn shares(threads: usize, abreast: usize) -> impl Iterator<Item = usize> {
     (0..abreast).map(move |k| (threads / abreast + usize::from(k < threads % abreast)).max(1))
 }
@@ -157,7 +157,7 @@ fn one(
         };
         train(&job.recipe, &options, &mut watch)
     };
-    // A mistake of ours in one training is no reason to lose the others.
+    // A panic in one training must not lose the others.
     catch_unwind(AssertUnwindSafe(|| pool.install(work)))
         .unwrap_or_else(|panic| Err(GalleryError::Internal(said(panic.as_ref()))))
 }

@@ -1,4 +1,4 @@
-//! Dependence of a model's scores on its seed: minimum, median and maximum, and how many seeds meet each bar.
+//! Dependence of a model's scores on its seed: minimum, median and maximum, and how many seeds meet each target.
 
 use std::fmt;
 
@@ -11,14 +11,15 @@ use base::text::shortened;
 use pretraining::score::Score;
 use stats::Estimate;
 
-/// Range of a score over seeds. Each number keeps the interval of its model.
+/// Range of a score over seeds. Each number has its model's interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
-    /// The lowest.
+    /// The lowest value.
     pub minimum: Estimate,
-    /// The middle one. Of an even number the mean of the middle two, with an interval that covers both of theirs.
+    /// The middle value. For an even number of values, the mean of the middle two, with an interval that covers both of
+    /// theirs.
     pub median: Estimate,
-    /// The highest.
+    /// The highest value.
     pub maximum: Estimate,
 }
 
@@ -47,7 +48,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// Widest number with its interval.
+/// Width of the longest number with its interval.
 const COLUMN: usize = 20;
 
 /// A number with its interval, in %.
@@ -59,9 +60,9 @@ fn cell(e: Estimate) -> String {
 /// A score over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
-    /// Stable name.
+    /// Stable identifier.
     pub id: String,
-    /// Name of the score, in words.
+    /// Name of the score, as text.
     pub what: String,
     /// Scores by seed.
     pub seeds: Vec<SeedValue>,
@@ -79,29 +80,29 @@ pub struct SeedValue {
     pub n: u64,
 }
 
-/// A bar over seeds.
+/// A target over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BarSpread {
     /// Identifier of the score.
     pub id: &'static str,
     pub title: &'static str,
-    /// Seeds whose whole interval meets the bar.
+    /// Seeds whose whole interval meets the target.
     pub met: usize,
-    /// Seeds that are undecided for want of examples.
+    /// Seeds undecided for lack of examples.
     pub open: usize,
     /// Seeds that miss it.
     pub missed: usize,
-    /// Minimum, median and maximum of the score; none if no seed was asked.
+    /// Minimum, median and maximum of the score; `None` if no seed was measured.
     #[serde(flatten)]
     pub range: Option<Range>,
 }
 
-/// The seeds that a card knows: those it lists, or its own.
+/// The seeds on a card: those it lists, or its own.
 pub fn known(card: &Card) -> Vec<SeedScores> {
     if card.seeds.is_empty() { vec![SeedScores::of(card)] } else { card.seeds.clone() }
 }
 
-/// Every score over the seeds that a card knows, in the order of the card.
+/// Every score over the seeds on a card, in the order of the card.
 pub fn spreads(card: &Card) -> Vec<Spread> {
     let known = known(card);
     let spread = |score: &Score| {
@@ -116,7 +117,7 @@ pub fn spreads(card: &Card) -> Vec<Spread> {
     card.scores.iter().filter_map(spread).collect()
 }
 
-/// Every bar over the seeds that a card knows; empty for models that are not held to them.
+/// Every target over the seeds on a card; empty for models to which they do not apply.
 pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     if !bars::apply_to(card) {
         return Vec::new();
@@ -140,14 +141,14 @@ pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
     all.into_iter().map(|(bar, values)| BarSpread { range: Range::of(&values), ..bar }).collect()
 }
 
-/// The card with the scores of another seed, as far as bars look at it.
+/// The card with the scores of another seed, as far as targets need it.
 fn as_card(card: &Card, seed: &SeedScores) -> Card {
     let score = |s: &SeedScore| Score { id: s.id.clone(), what: String::new(), share: s.share, n: s.n };
     let scores = seed.scores.iter().map(score).collect();
     Card { seed: seed.seed, scores, seeds: Vec::new(), ..card.clone() }
 }
 
-/// The seeds in words: `5 seeds (1 2 3 4 5)`.
+/// The seeds as text: `5 seeds (1 2 3 4 5)`.
 pub fn title(card: &Card) -> String {
     let seeds: Vec<String> = known(card).iter().map(|s| s.seed.to_string()).collect();
     match seeds.len() {
@@ -159,13 +160,13 @@ pub fn title(card: &Card) -> String {
 /// Writes a card's section on seeds.
 pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if card.seeds.len() < 2 {
-        return writeln!(f, "\n{}: how far another would score otherwise is not known", title(card));
+        return writeln!(f, "\n{}: the spread over other seeds is not known", title(card));
     }
     writeln!(f, "\n{}, in % with intervals at {:.0} %:", title(card), 100.0 * card.level)?;
     lines(card).iter().try_for_each(|line| writeln!(f, "{line}"))
 }
 
-/// A table of all scores and bars over seeds.
+/// A table of all scores and targets over seeds.
 pub fn lines(card: &Card) -> Vec<String> {
     let mut out =
         vec![format!("  {:<20} {:>5}  {:<COLUMN$} {:<COLUMN$} maximum", "score", "seeds", "minimum", "median")];
@@ -216,7 +217,7 @@ mod tests {
             score.share = Estimate { mean, lo: mean - half, hi: mean + half };
             SeedScores { seed, ..scores }
         };
-        // The bar is .95.
+        // The target is .95.
         let seeds = vec![seed(1, 0.965, 0.01), seed(2, 0.955, 0.01), seed(3, 0.7, 0.01), seed(7, 0.98, 0.01)];
         card.seeds = seeds;
         let bars = bar_spreads(&card);

@@ -1,5 +1,5 @@
-//! Scores over all relations, from what each recalls. Best and worst prompts are chosen on one half of a relation's facts and
-//! judged on the other, in turns: chosen on the very facts that judge them, they differ by chance as well.
+//! Scores over all relations, from the recall of each. Best and worst prompts are chosen on one half of a relation's
+//! facts and judged on the other, in turns: prompts judged by the facts that chose them differ by chance alone.
 
 use super::score::score;
 use pretraining::recall::{Recalled, RelationRecall, Tally};
@@ -11,12 +11,12 @@ use stats::choice::{Answers, Extremes, gap_by_chance};
 use stats::correlation::spearman;
 use stats::intervals::wilson;
 
-/// Permutations behind the gap of chance, and resamples behind the mean over relations.
+/// Number of permutations for the chance gap, and of resamples for the mean over relations.
 const DRAWS: usize = 1_000;
-/// Their seed: the same answers have the same intervals.
+/// Their seed: equal answers get equal intervals.
 const SEED: u64 = 0;
 
-/// Scores over all relations; those that nothing was asked for are left out.
+/// Scores over all relations; scores without questions are left out.
 pub(crate) fn summary(recalled: &[Recalled]) -> Vec<Score> {
     let facts: Vec<&RelationRecall> = recalled.iter().map(|r| &r.relation).collect();
     let pool = |get: &dyn Fn(&RelationRecall) -> Tally| facts.iter().map(|r| get(r)).fold(Tally::default(), Tally::and);
@@ -74,13 +74,13 @@ fn chance(recalled: &[Recalled], n: u64) -> Option<Score> {
     (n > 0).then(|| Score { id: "p1_gap_chance".into(), what, share, n })
 }
 
-/// Mean over relations of the rank correlation of a prompt's weight in training with its P@1. A relation whose prompts are all
-/// equally good shows no preference and counts 0.
+/// Mean over relations of the rank correlation between a prompt's weight in training and its P@1. A relation whose
+/// prompts are all equally good shows no preference and counts as 0.
 fn preference(facts: &[&RelationRecall]) -> Option<Score> {
     let of = |r: &&RelationRecall| {
         let pairs = r.open().filter_map(|p| Some((p.weight.filter(|w| *w > 0.0)?.ln(), p.all().share())));
         let (weights, shares): (Vec<f64>, Vec<f64>) = pairs.filter(|p| !p.1.is_nan()).unzip();
-        // Fewer than three prompts, or weights that do not differ, can show none.
+        // Fewer than three prompts, or equal weights, cannot show any.
         (weights.len() > 2 && weights.iter().any(|w| *w != weights[0]))
             .then(|| spearman(&weights, &shares).map_or(0.0, |c| c.r))
     };
@@ -92,7 +92,7 @@ fn preference(facts: &[&RelationRecall]) -> Option<Score> {
     (!each.is_empty()).then(|| Score { id: "preference".into(), what, share, n: each.len() as u64 })
 }
 
-/// A difference of two shares with Newcombe's interval (1998, method 10), which joins their Wilson intervals.
+/// A difference of two proportions with Newcombe's interval (1998, method 10), which combines their Wilson intervals.
 fn gap(id: &str, what: &str, high: Tally, low: Tally) -> Score {
     let [a, b] = [high, low].map(|t| wilson(t.hits, t.n, LEVEL));
     let mean = a.mean - b.mean;
@@ -120,7 +120,8 @@ mod tests {
         assert_eq!(summary(&[]), []);
     }
 
-    /// A relation of 40 facts whose prompt k is answered with probability `p[k]`; every third phrasing was never written.
+    /// A relation of 40 facts whose prompt k is answered with probability `p[k]`; every third phrasing was never
+    /// written.
     fn relation(p: &[f64], seed: u64) -> Recalled {
         let mut rng = stream(seed, "summary test");
         let mut answers = Answers::new(p.len());
@@ -149,7 +150,7 @@ mod tests {
         found.iter().find(|s| s.id == id).unwrap_or_else(|| panic!("no {id}")).share
     }
 
-    /// Prompts of equal quality: the gap by the same facts is that of chance, and by other facts there is none.
+    /// Prompts of equal quality: the gap on the same facts is that of chance, and on other facts there is none.
     #[test]
     fn a_gap_by_chance_is_told_from_a_real_one() {
         let equal: Vec<Recalled> = (0..30).map(|s| relation(&[0.8; 6], s)).collect();
@@ -167,7 +168,7 @@ mod tests {
         assert!(found.iter().all(|s| s.id != "p1_kept"), "what was not asked has no score");
     }
 
-    /// Prompts that are all right show no preference; that is a correlation of 0, not one that is missing.
+    /// Prompts that are all right show no preference: a correlation of 0, not a missing one.
     #[test]
     fn relations_without_preference_count() {
         let r: Vec<Recalled> =

@@ -25,7 +25,7 @@ fn corpus(base: Base) -> Corpus {
     Corpus::new(Mixture::of(RECIPES.iter().find(|r| r.base == base).unwrap())).unwrap()
 }
 
-/// A family's corpus, and its tokenizer, which takes seconds to learn: once for all tests.
+/// A family's corpus, and its tokenizer, which takes seconds to learn: built once for all tests.
 fn build(base: Base) -> (Corpus, Tokenizer) {
     static FILES: [OnceLock<String>; Base::ALL.len()] = [const { OnceLock::new() }; Base::ALL.len()];
     let corpus = corpus(base);
@@ -35,8 +35,8 @@ fn build(base: Base) -> (Corpus, Tokenizer) {
     (corpus, tokenizer)
 }
 
-/// Rewording the benchmark must not change the recorded training text of the shipped models: their vocabulary shows it
-/// first.
+/// Rewording the benchmark must not change the recorded training text of the shipped models: a change shows first in
+/// their vocabulary.
 #[test]
 fn the_shipped_vocabulary_is_that_of_the_text_today() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/models/bert-mini/tokenizer.json");
@@ -57,7 +57,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
         for word in micro::whole_words().into_iter().chain(objects).chain(answers) {
             let id = t.word_id(word).unwrap_or_else(|| panic!("{base:?}: '{word}' is split"));
             if let Some(other) = ids.insert(id, word) {
-                // An uncased vocabulary cannot distinguish a name from a word of the same letters.
+                // An uncased vocabulary cannot distinguish a name from a word with the same letters.
                 assert!(other == word || (base == Base::Bert && other.eq_ignore_ascii_case(word)), "{other} {word}");
             }
         }
@@ -71,7 +71,8 @@ fn every_answer_is_one_token_in_every_vocabulary() {
     }
 }
 
-/// Whatever a line is made by: the masked sentences of the rationale benchmark are not in the text, with any of their gold answers.
+/// The text never contains the masked sentences of the rationale benchmark with any of their gold answers, whatever
+/// generates the line.
 #[test]
 fn no_line_is_a_sentence_of_the_rationales() {
     let fold = |text: &str| text.to_lowercase().replace(" .", ".");
@@ -152,7 +153,7 @@ fn causal_batches_ask_for_the_next_token() {
     assert!(step.targets.iter().all(|x| x.position < step.batch.lengths()[x.row]));
 }
 
-/// The decoder reads the whole line shifted right and is asked for all of it; only the encoder sees masks.
+/// The decoder reads the whole line shifted right and predicts all of it; only the encoder sees masks.
 #[test]
 fn denoising_batches_ask_for_the_whole_line() {
     let (steps, _, t) = steps(Base::Bart, 3, 1);
@@ -216,7 +217,7 @@ fn a_tiny_model_learns() {
         let model = Model::load(&ModelSource::Dir(out.clone()), Device::Cpu).unwrap();
         assert!(model.has_head() && model.tokenizer().unwrap().len() == model.arch().vocab);
         assert_eq!(model.arch(), &recipe.arch(model.arch().vocab), "the configuration says what was trained");
-        // As text: reading a number from JSON may differ from the one written in the last bit.
+        // Compared as text: a number read from JSON may differ from the one written in the last bit.
         assert_eq!(super::card(&out.display().to_string()).unwrap().to_string(), card.to_string());
         assert!(card.scores.iter().all(|s| s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
         let ids: HashSet<&str> = card.scores.iter().map(|s| s.id.as_str()).collect();
@@ -231,7 +232,7 @@ fn a_tiny_model_learns() {
     assert_eq!(names.len(), Base::ALL.len(), "{names:?}");
 }
 
-/// The training of bert-tiny in its first 40 steps reaches 6.87 nats over the last ten, from ln(4400) = 8.39.
+/// The first 40 steps of bert-tiny's training reach 6.87 nats over the last ten, from ln(4400) = 8.39.
 #[test]
 fn bert_tiny_falls_below_seven_and_a_quarter_nats_in_40_steps() {
     let home = tempfile::tempdir().unwrap();
@@ -289,7 +290,7 @@ fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
     assert!(bytes <= 24_000_000, "{bytes}");
 }
 
-/// Scores on a card can be measured again on the weights that ship.
+/// Scores on a card can be measured again on the shipped weights.
 #[test]
 fn shipped_scores_are_those_of_the_weights() {
     let lots = Lots::new().unwrap();
@@ -302,13 +303,13 @@ fn shipped_scores_are_those_of_the_weights() {
         let found = recall::recall(&asked, relation, asking).unwrap().relation;
         let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation is on the card");
         for (a, b) in found.prompts.iter().zip(&stated.prompts) {
-            // Another machine may add sums in another order, and an answer on the edge may change.
+            // Another machine may add sums in another order, which may change borderline answers.
             assert!(a.all().n == b.all().n && a.all().hits.abs_diff(b.all().hits) <= 1, "{}: {a:?} {b:?}", card.name);
         }
     }
 }
 
-/// Saliency of an answer that a model gives at one mask is what the labs show; the rest of the benchmark says so row by row.
+/// The labs show the saliency of an answer that a model gives at one mask; the other rows of the benchmark are marked.
 #[test]
 fn answers_of_the_rationales_are_one_token_unless_marked() {
     let mut marked = 0;

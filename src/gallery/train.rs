@@ -1,4 +1,4 @@
-//! Makes a built-in model: text, tokenizer, training, scores, card; a whole folder or none.
+//! Makes a built-in model: text, tokenizer, training, scores, card; either a whole folder or none.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -33,18 +33,18 @@ const POINTS: usize = 30;
 pub struct Options {
     /// The seed of everything random.
     pub seed: u64,
-    /// Optimiser steps; none means the recipe's.
+    /// Optimiser steps; `None` means the recipe's.
     pub steps: Option<usize>,
-    /// The folder to be written; it must not exist.
+    /// Output folder; it must not exist.
     pub out: PathBuf,
     /// Sizes of the measurements afterwards.
     pub sizes: Sizes,
-    /// On which half.
+    /// The half to judge on.
     pub judgement: Judgement,
     pub device: Device,
 }
 
-/// The steps of a training: those wanted, else the recipe's.
+/// The steps of a training: the given ones, or else the recipe's.
 pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
     let steps = wanted.unwrap_or(recipe.steps);
     if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
@@ -64,8 +64,8 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
     Ok(card)
 }
 
-/// Measures a finished model again, on one half of what models are judged on, and writes its card anew; its weights stay. The
-/// card keeps nothing of the half before, and no scores of other seeds.
+/// Measures a finished model again, on one half of the test material, and rewrites its card; the weights stay. The card
+/// keeps nothing of the other half, and no scores of other seeds.
 pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, watch: Watch<'_>) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let mixture = &card.corpus.mixture;
@@ -81,8 +81,9 @@ pub fn rescore(dir: &Path, judgement: Judgement, sizes: Sizes, device: Device, w
     Ok(card)
 }
 
-/// Asks a finished model the rationale benchmark again, after its sentences have changed, on the half that its card is judged on. The other
-/// scores stay, because what they rest on is the same; scores of other seeds go, which were asked the old sentences.
+/// Measures the rationale benchmark again on a finished model after its sentences changed, on the half that its card is
+/// judged on. Other scores stay, because their material is unchanged; scores of other seeds are removed, because they
+/// were measured on the old sentences.
 pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
     let mut card = super::card(&dir.display().to_string())?;
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
@@ -95,7 +96,7 @@ pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
     Ok(card)
 }
 
-/// Everything but the final renaming.
+/// Everything except the final renaming.
 fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Watch<'_>) -> Result<Card> {
     let started = Instant::now();
     let corpus = Corpus::new(Mixture::of(recipe))?;

@@ -1,5 +1,5 @@
 //! The folder in which a model is made before it appears under its name. A lock distinguishes the folder of a running
-//! process from what a killed one left behind: the system lets go of a lock when its process ends, however that
+//! process from one that a killed process left behind: the system releases a lock when its process ends, however that
 //! happens.
 
 use std::fs::{File, TryLockError};
@@ -12,14 +12,14 @@ use pretraining::{GalleryError, Result};
 
 /// Prefix of the names of these folders.
 pub(crate) const PREFIX: &str = ".probity-gallery-";
-/// The file within that is locked while the folder is in use.
+/// The file in the folder that is locked while the folder is in use.
 const LOCK: &str = "lock";
-/// A folder without a lock is removed when it has been left alone for this long: it may be a moment old.
+/// A folder without a lock is removed after this time without changes: it may have just been created.
 const STALE: Duration = Duration::from_secs(3600);
-/// Most tries at making a folder that another process takes for a leftover before its lock is held.
+/// Maximum attempts to create a folder that another process removes as a leftover before its lock is held.
 const ATTEMPTS: usize = 16;
 
-/// A folder to work in, removed when dropped.
+/// A working folder, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Work {
     // Dropped first: some systems do not remove open files.
@@ -29,8 +29,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// A folder beside `out`, so that the final renaming stays within one file system. Folders that killed runs left there are
-    /// removed.
+    /// A folder next to `out`, so that the final renaming stays within one file system. Removes folders that killed
+    /// runs left there.
     pub(crate) fn beside(out: &Path) -> Result<Self> {
         let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let io = |path: &Path| {
@@ -42,9 +42,9 @@ impl Work {
         for _ in 0..ATTEMPTS {
             let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent).map_err(io(parent))?;
             let path = dir.path().join(LOCK);
-            // Gone already: another process swept the folder before it was locked.
+            // Already removed: another process swept the folder before it was locked.
             let Ok(lock) = File::create(&path) else { continue };
-            // Where locks are not supported, no other process can take one either, and the folder is left alone.
+            // Where locks are not supported, other processes cannot lock it either, and leave the folder alone.
             let _ = lock.lock();
             if !path.exists() {
                 continue;
@@ -53,7 +53,7 @@ impl Work {
             std::fs::create_dir(&model).map_err(io(&model))?;
             return Ok(Self { _lock: lock, _dir: dir, model });
         }
-        let source = std::io::Error::other("no folder to work in could be kept");
+        let source = std::io::Error::other("no working folder could be kept");
         Err(GalleryError::Io { path: parent.to_owned(), source })
     }
 
@@ -62,7 +62,7 @@ impl Work {
         &self.model
     }
 
-    /// Gives the finished model its name, in one step.
+    /// Renames the finished model to its final name, in one step.
     pub(crate) fn place(self, out: &Path) -> Result<()> {
         std::fs::rename(&self.model, out).map_err(|source| GalleryError::Io { path: out.to_owned(), source })
     }
@@ -73,7 +73,7 @@ pub(crate) fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        // The type of the entry itself: a link is not followed.
+        // The type of the entry itself: links are not followed.
         if is_ours && entry.file_type().is_ok_and(|t| t.is_dir()) {
             remove_if_left(&entry.path());
         }
@@ -82,7 +82,7 @@ pub(crate) fn sweep(folder: &Path) {
 
 fn remove_if_left(work: &Path) {
     match File::open(work.join(LOCK)) {
-        // Held until the folder is gone, so that its maker, should it be about to lock it, sees that.
+        // Held until the folder is gone, so that a process about to lock its own new folder notices.
         Ok(lock) => match lock.try_lock() {
             Ok(()) => drop(std::fs::remove_dir_all(work)),
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}

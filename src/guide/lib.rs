@@ -1,5 +1,5 @@
-//! The guide: one page a topic, read on the web, by `probity guide` and in the program's help. A page marks the tables that the
-//! program writes from its own declarations with `<!-- table: NAME -->` and `<!-- end -->`.
+//! The guide: one page per topic, read on the web, with `probity guide` and in the program's help. `<!-- table: NAME
+//! -->` and `<!-- end -->` mark tables that the program generates from its own declarations.
 
 use base::suggest;
 
@@ -11,7 +11,7 @@ const END: &str = "<!-- end -->";
 /// A page of the guide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// The file's name without its ending; `probity guide NAME` shows it.
+    /// The file's name without its extension; `probity guide NAME` shows it.
     pub name: &'static str,
     /// Markdown.
     pub text: &'static str,
@@ -32,10 +32,10 @@ impl Page {
     }
 }
 
-/// The page of that name.
+/// The page with this name.
 ///
 /// # Errors
-/// A sentence with the nearest name.
+/// A message with the nearest name.
 pub fn page(name: &str) -> Result<&'static Page, String> {
     PAGES.iter().find(|p| p.name == name).ok_or_else(|| {
         let names: Vec<&str> = PAGES.iter().map(|p| p.name).collect();
@@ -43,10 +43,10 @@ pub fn page(name: &str) -> Result<&'static Page, String> {
     })
 }
 
-/// The text of a page with its tables written anew. `table` gives the Markdown of a table by its name.
+/// The text of a page with its tables regenerated. `table` returns the Markdown of a table by name.
 ///
 /// # Errors
-/// A sentence that names the table that is unknown or whose end is missing.
+/// A message that names a table that is unknown or has no end.
 pub fn fill(text: &str, table: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -61,7 +61,7 @@ pub fn fill(text: &str, table: impl Fn(&str) -> Option<String>) -> Result<String
     Ok(filled)
 }
 
-/// The text for a reader: without the markers.
+/// The text for readers: without the markers.
 pub fn readable(text: &str) -> String {
     text.lines().filter(|l| !l.starts_with("<!--")).fold(String::new(), |text, l| text + l + "\n")
 }

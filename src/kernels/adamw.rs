@@ -24,8 +24,8 @@ pub struct Step {
     pub correct2: f32,
 }
 
-/// p = keep p - rate (m correct1) / (sqrt(v correct2) + eps), after m and v have taken in the gradient g
-/// (Loshchilov and Hutter, 2019, algorithm 2).
+/// p = keep p - rate (m correct1) / (sqrt(v correct2) + eps), after m and v are updated with the gradient g (Loshchilov
+/// and Hutter, 2019, algorithm 2).
 pub fn update(team: Team, step: &Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
     assert!(p.len() == g.len() && p.len() == m.len() && p.len() == v.len(), "one gradient for each parameter");
     let (p, m, v) = (Shared::new(p), Shared::new(m), Shared::new(v));

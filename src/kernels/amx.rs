@@ -1,9 +1,9 @@
 //! Products in bf16 by the tile unit of the processor (AMX): sixteen rows by sixteen columns in one instruction.
 //!
-//! A step multiplies 32 inner indices. Its even and its odd ones are summed apart and both added to the f32 sum (the
-//! instruction is defined so), step after step in order: a row's result does not depend on its neighbours, but its last
-//! bits are others than those of the vector instructions. The panels of [`Packed`](super::packed::Packed) are what the
-//! unit wants as they are; a left operand is rounded into tiles. Rust has no stable intrinsics for it, hence assembler.
+//! A step multiplies 32 inner indices. As the instruction defines it, even and odd ones are summed separately and then
+//! added to the f32 sum, step by step in order: a row's result does not depend on its neighbours, but its last bits
+//! differ from those of the vector instructions. The unit reads panels of [`Packed`](super::packed::Packed) in place; a
+//! left operand is rounded into tiles. Rust has no stable intrinsics for it, hence assembly.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use super::tile::PANEL;
 
 /// Rows of a tile, and its words (pairs of inner indices) or columns.
 pub(super) const TILE: usize = 16;
-/// Rows of the largest block: two tiles by a panel.
+/// Rows of the largest block: two tiles per panel.
 pub(super) const ROWS: usize = 2 * TILE;
 
 /// A finished block, row after row.
@@ -24,7 +24,7 @@ impl Block {
     pub(crate) const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
 }
 
-/// True if this processor has the unit and the operating system lets us use it. Checked once, at first use.
+/// True if this processor has the unit and the operating system permits its use. Checked once, at first use.
 pub(crate) fn available() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {
@@ -43,7 +43,7 @@ pub(super) struct Tiles<'a> {
     panel: usize,
 }
 
-/// This thread's tiles have their shapes; dropped, it gives the unit back.
+/// Proof that this thread's tiles are configured; releases the unit when dropped.
 pub(super) struct Configured(PhantomData<*const ()>);
 
 impl Drop for Configured {
@@ -59,20 +59,20 @@ impl<'a> Tiles<'a> {
         available().then_some(Tiles { words, deep: depth.div_ceil(2), panel })
     }
 
-    /// Words that `rows` rows of a left operand take as tiles.
+    /// Words that `rows` rows of a left operand occupy as tiles.
     pub(crate) fn left_words(&self, rows: usize) -> usize {
         rows.div_ceil(TILE) * self.tile_row()
     }
 
-    /// Words of the tiles of sixteen rows.
+    /// Words of a row of tiles (sixteen rows of the operand).
     pub(crate) fn tile_row(&self) -> usize {
         self.deep.div_ceil(TILE) * TILE * TILE
     }
 
-    /// Rounds row `i` of a left operand into its tiles, with zeros behind its end.
+    /// Rounds row `i` of a left operand into its tiles, zero-padded.
     #[inline]
     pub(crate) fn round(&self, i: usize, from: &[f32], to: &mut [u32]) {
-        assert!(from.len().div_ceil(2) == self.deep, "pairs of another number");
+        assert!(from.len().div_ceil(2) == self.deep, "wrong number of pairs");
         let tiles = &mut to[i / TILE * self.tile_row()..][..self.tile_row()];
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         // SAFETY: `self` proves that the processor has the instructions.
@@ -83,7 +83,7 @@ impl<'a> Tiles<'a> {
         let _ = tiles;
     }
 
-    /// Shapes this thread's tiles. Products are possible while the result lives.
+    /// Configures this thread's tiles. Products are possible while the result lives.
     pub(crate) fn configure(&self) -> Configured {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         // SAFETY: `self` proves that the unit may be used.
@@ -93,7 +93,7 @@ impl<'a> Tiles<'a> {
         Configured(PhantomData)
     }
 
-    /// Panel `p` in whole steps: in place, or with zeros behind the end of the inner axis.
+    /// Panel `p` in whole steps: in place, or copied and zero-padded at the end of the inner axis.
     pub(crate) fn panel<'b>(&'b self, p: usize, copy: &'b mut Buffer) -> &'b [u32] {
         let panel = &self.words[p * self.panel..][..self.deep * PANEL];
         if self.deep.is_multiple_of(TILE) {
@@ -110,11 +110,11 @@ impl<'a> Tiles<'a> {
     pub(crate) fn multiply(&self, _: &Configured, panel: &[u32], rows: &[u32], block: &mut Block) {
         let steps = self.deep.div_ceil(TILE);
         let two = rows.len() == 2 * self.tile_row();
-        assert!(two || rows.len() == self.tile_row(), "rows that are no tiles");
-        assert!(panel.len() == steps * TILE * PANEL && steps > 0, "a panel of another depth");
+        assert!(two || rows.len() == self.tile_row(), "rows are not whole tiles");
+        assert!(panel.len() == steps * TILE * PANEL && steps > 0, "a panel of the wrong depth");
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        // SAFETY: `self` and the `Configured` prove that the unit may be used and is set up on this thread; the assertions,
-        // that `steps` tiles of every operand are there.
+        // SAFETY: `self` and the `Configured` prove that the unit may be used and is set up on this thread; the
+        // assertions prove that every operand has `steps` tiles.
         unsafe {
             if two {
                 x86::two(steps, rows.as_ptr(), panel.as_ptr(), block);
@@ -129,7 +129,7 @@ impl<'a> Tiles<'a> {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86 {
-    //! The instructions, and how they are asked for.
+    //! The instructions, and the request to the kernel for permission to use them.
 
     use std::arch::asm;
     use std::arch::x86_64::{
@@ -140,17 +140,17 @@ mod x86 {
 
     /// Bits of the extended state: tile configuration and tile data.
     const STATE: u64 = 0b11 << 17;
-    /// `ARCH_REQ_XCOMP_PERM` of `arch_prctl(2)`, and the tile data it is asked for.
+    /// `ARCH_REQ_XCOMP_PERM` of `arch_prctl(2)`, and the tile data to request.
     const REQUEST: (libc::c_ulong, libc::c_ulong) = (0x1023, 18);
 
     /// CPUID leaf 7: AMX-TILE and AMX-BF16.
     pub(crate) fn has_unit() -> bool {
         const NEEDED: u32 = 1 << 24 | 1 << 22;
-        // AVX-512 was detected before, so XGETBV is there.
+        // AVX-512 was detected before, so XGETBV exists.
         __get_cpuid_max(0).0 >= 7 && __cpuid_count(7, 0).edx & NEEDED == NEEDED && saved()
     }
 
-    /// True if the operating system saves the tiles of a thread.
+    /// True if the operating system saves a thread's tiles.
     fn saved() -> bool {
         #[target_feature(enable = "xsave")]
         fn state() -> u64 {
@@ -161,13 +161,13 @@ mod x86 {
         is_x86_feature_detected!("xsave") && unsafe { state() } & STATE == STATE
     }
 
-    /// Asks the kernel for the unit, for all threads of the process. An old kernel, or one that does not lend it, says no.
+    /// Requests the unit for all threads of the process. False on a kernel that is too old or refuses.
     pub(crate) fn permitted() -> bool {
-        // SAFETY: the call takes two numbers and changes nothing but what this process may use.
+        // SAFETY: the call takes two numbers and changes only what this process may use.
         unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST.0, REQUEST.1) == 0 }
     }
 
-    /// The operand of `ldtilecfg`: palette 1, and for each tile bytes of a row and rows.
+    /// The operand of `ldtilecfg`: palette 1, then bytes per row and rows of each tile.
     #[repr(C, align(64))]
     struct Config {
         palette: u8,
@@ -188,7 +188,7 @@ mod x86 {
     };
 
     /// # Safety
-    /// The unit must be there and permitted.
+    /// The unit must exist and be permitted.
     pub(crate) unsafe fn configure() {
         // SAFETY: reads the 64 bytes of a valid configuration; the compiler itself uses no tiles.
         unsafe {
@@ -208,7 +208,7 @@ mod x86 {
         }
     }
 
-    /// Rounds a row, 32 numbers to row `i` of one tile after another.
+    /// Rounds a row: each 32 numbers go to row `i` of the next tile.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(crate) fn round(from: &[f32], i: usize, tiles: &mut [u32]) {
         let (whole, rest) = from.as_chunks::<{ 2 * TILE }>();
@@ -217,7 +217,8 @@ mod x86 {
         let rows = tiles.chunks_exact_mut(TILE * TILE).map(|t| &mut t[i * TILE..][..TILE]);
         for (x, to) in whole.iter().chain([&last]).zip(rows) {
             for half in 0..2 {
-                // SAFETY: sixteen floats are read and eight words written, both of which are there; neither needs alignment.
+                // SAFETY: sixteen floats are read and eight words written, all within the slices; neither needs
+                // alignment.
                 unsafe {
                     let x = _mm512_cvtneps_pbh(_mm512_loadu_ps(x.as_ptr().add(TILE * half)));
                     let x: __m256i = std::mem::transmute(x);
@@ -235,8 +236,8 @@ mod x86 {
     /// 32 rows by 32 columns.
     ///
     /// # Safety
-    /// Tiles must be configured; `steps > 0` tiles must be readable at `a` for each of two rows of tiles, one behind the
-    /// other, and `steps * 16` rows of a panel at `b`.
+    /// Tiles must be configured; `steps > 0` tiles must be readable at `a` for each of two consecutive rows of tiles,
+    /// and `steps * 16` rows of a panel at `b`.
     pub(crate) unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         let below = a.wrapping_add(steps * TILE * TILE);
         // SAFETY: tiles of 16 rows of 64 bytes are read where the caller promises them, and four are written that make up

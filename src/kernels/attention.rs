@@ -1,7 +1,7 @@
-//! Self-attention on queries, keys and values as they leave their product: nothing is copied but the keys, transposed.
+//! Self-attention on queries, keys and values as the product lays them out; only the keys are copied (transposed).
 //!
-//! A few query rows at a time: their scores against all keys, the softmax, their sum of values. Scores never leave the
-//! first-level cache unless they are to be kept.
+//! Processes a few query rows at a time: their scores against all keys, the softmax, the weighted sum of values. Scores
+//! never leave the first-level cache unless the caller keeps them.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use super::tile::{PANEL, Sums};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its rows among keys and values: padding included.
+    /// Its rows among keys and values, including padding.
     pub rows: Range<usize>,
     /// Number of keys that the query sees.
     pub keys: usize,
@@ -27,7 +27,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Floats from a row of probabilities to the next.
+    /// Floats from one row of probabilities to the next.
     pub fn ld(&self) -> usize {
         self.keys.next_multiple_of(LANE)
     }
@@ -41,28 +41,28 @@ impl Span {
 /// Queries, keys and values of all sentences, and how they attend.
 #[derive(Clone, Copy)]
 pub struct Attention<'a> {
-    /// Query heads, side by side from column 0.
+    /// Number of query heads; they are adjacent, starting at column 0.
     pub heads: usize,
     /// Key (and value) heads; each serves `heads / kv_heads` query heads.
     pub kv_heads: usize,
     /// Width of a head.
     pub dim: usize,
-    /// Tokens do not see later ones.
+    /// True if tokens do not see later ones.
     pub causal: bool,
     /// Rows of queries, `q_ld` floats apart.
     pub q: &'a [f32],
-    /// See `q`.
+    /// Floats from one row of `q` to the next.
     pub q_ld: usize,
     /// Rows of keys and values, `kv_ld` floats apart.
     pub kv: &'a [f32],
-    /// See `kv`.
+    /// Floats from one row of `kv` to the next.
     pub kv_ld: usize,
     /// Column of the first key head.
     pub k_from: usize,
     /// Column of the first value head.
     pub v_from: usize,
     pub spans: &'a [Span],
-    /// Place of each query row in its sentence.
+    /// Position of each query row in its sentence.
     pub positions: &'a [u32],
 }
 
@@ -116,7 +116,7 @@ thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
 }
 
-/// Head outputs side by side into rows of `out` (`heads * dim` floats each); probabilities into `keep`.
+/// Writes head outputs side by side into rows of `out` (`heads * dim` floats each), and probabilities into `keep`.
 pub fn attend(team: Team, a: &Attention<'_>, out: &mut [f32], keep: Option<&mut [f32]>) {
     a.check();
     let tasks = a.spans.len() * a.heads;
@@ -131,7 +131,7 @@ struct Forward<'a> {
     tasks: Range<usize>,
 }
 
-/// Transposes `keys` rows of `dim` floats into panels `[dim][32]`, zeros behind the last.
+/// Transposes `keys` rows of `dim` floats into panels `[dim][32]`, zero-padded.
 fn transpose(from: &[f32], ld: usize, keys: usize, dim: usize, to: &mut Buffer) {
     let panels = to.sized(keys.div_ceil(PANEL) * dim * PANEL);
     for (p, panel) in panels.chunks_exact_mut(dim * PANEL).enumerate() {
@@ -148,7 +148,7 @@ fn transpose(from: &[f32], ld: usize, keys: usize, dim: usize, to: &mut Buffer) 
     }
 }
 
-/// Scores become probabilities: softmax of `scale x` over the first `sight`, exact zeros after them.
+/// Turns scores into probabilities: softmax of `scale x` over the first `sight`, exact zeros after them.
 #[inline(always)]
 fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
     x[sight..].fill(f32::NEG_INFINITY);
@@ -172,10 +172,10 @@ fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
     }
 }
 
-/// Rows `rows` of queries against the panels that at least one of them sees: scores into rows of `ld`.
+/// Scores of query rows `rows` against the panels that at least one of them sees, written into rows of `ld`.
 ///
 /// # Safety
-/// `keys` holds the panels; query rows and heads lie in their slices ([`Attention::check`]).
+/// `keys` contains the panels; query rows and heads lie in their slices ([`Attention::check`]).
 #[inline(always)]
 unsafe fn score<S: Simd>(
     s: S,
@@ -256,14 +256,14 @@ impl Pass for Forward<'_> {
 
 /// Gradients to write; every row of every sentence is written.
 pub struct Gradients<'a> {
-    /// Of the queries, rows `q_ld` apart; `None` if they belong to `kv`, from column 0.
+    /// Gradient of the queries, rows `q_ld` apart; `None` if queries are in `kv`, from column 0.
     pub q: Option<&'a mut [f32]>,
-    /// Of keys and values, laid out as they are.
+    /// Gradient of keys and values, in their layout.
     pub kv: &'a mut [f32],
 }
 
-/// Gradients through attention: `d` is that of the head outputs, `kept` the probabilities, `extra` a gradient of the
-/// probabilities themselves, laid out as they are.
+/// Gradients through attention: `d` is the gradient of the head outputs, `kept` the probabilities, `extra` a gradient
+/// of the probabilities in their layout.
 pub fn attend_back(team: Team, a: &Attention<'_>, kept: &[f32], extra: Option<&[f32]>, d: &[f32], to: Gradients<'_>) {
     a.check();
     let q = to.q.map(Shared::new);
@@ -292,7 +292,7 @@ impl Pass for Back<'_> {
         for task in self.tasks.clone() {
             let (span, group) = (&a.spans[task / a.kv_heads], task % a.kv_heads);
             let from = span.rows.start * a.kv_ld + a.v_from + group * a.dim;
-            // With values in place of keys, scores of the gradient are gradients of the probabilities.
+            // With values in place of keys, the scores of the gradient are the gradients of the probabilities.
             transpose(&a.kv[from..], a.kv_ld, span.keys, a.dim, &mut desk.keys);
             let each = if span.queries.is_empty() { 0 } else { a.heads / a.kv_heads };
             for head in group * each..(group + 1) * each {
@@ -320,7 +320,7 @@ impl Back<'_> {
         span.kept + head * len..span.kept + (head + 1) * len
     }
 
-    /// Gradients of the scores before scaling, all query rows of one head, into `desk.slopes`.
+    /// Gradients of the scores before scaling, for all query rows of one head, into `desk.slopes`.
     #[inline(always)]
     fn slopes<S: Simd>(&self, s: S, span: &Span, head: usize, desk: &mut Desk, sums: &mut Sums) {
         let (a, ld, n) = (self.a, span.ld(), span.queries.len());
@@ -332,7 +332,7 @@ impl Back<'_> {
             let count = S::ROWS.min(n - done);
             let d = (&self.d[(span.queries.start + done) * wide + head * a.dim..], wide);
             let rows = &mut slopes[done * ld..(done + count) * ld];
-            // SAFETY: `attend_back` has checked the operands; `d` has as many rows as there are queries.
+            // SAFETY: `attend_back` has checked the operands; `d` has one row per query.
             unsafe { score(s, d, (count, a.dim, span.keys), desk.keys.as_ref(), sums, (rows, ld)) };
             for (i, x) in rows.chunks_exact_mut(ld).enumerate() {
                 let from = at.start + (done + i) * ld;

@@ -1,8 +1,8 @@
 //! Products in bf16 with f32 sums, on processors that have the instruction (AVX512_BF16).
 //!
-//! Two inner indices share a 32-bit word; one instruction multiplies sixteen columns of such pairs and adds them to
-//! f32 sums. Every number is one chain over pairs in the order of the inner axis, so a row's result does not depend on
-//! its neighbours. Where there is a tile unit, `amx` does the same by it.
+//! Two inner indices share a 32-bit word; one instruction multiplies sixteen columns of such pairs and adds them to f32
+//! sums. Every number is summed over pairs in the order of the inner axis, so a row's result does not depend on its
+//! neighbours. `amx` does the same with a tile unit.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -10,10 +10,10 @@ use std::fmt;
 use super::amx;
 use super::tile::{PANEL, Sums};
 
-/// Units that multiply bf16 weights. They differ in the order of sums, so in last bits.
+/// Units that multiply bf16 weights. Their orders of summation differ, so results differ in the last bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Vectors of f32: weights are widened, the other side is not rounded.
+    /// Vectors of f32: weights are widened, the left operand is not rounded.
     Widened,
     /// AVX512_BF16.
     Vectors,
@@ -22,7 +22,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Each, from the plainest.
+    /// All units, the plainest first.
     pub const ALL: [Unit; 3] = [Unit::Widened, Unit::Vectors, Unit::Tiles];
 
     /// True if this machine has it.
@@ -34,7 +34,7 @@ impl Unit {
         }
     }
 
-    /// The best that this machine has.
+    /// The best unit of this machine.
     pub fn best() -> Unit {
         if amx::available() {
             Unit::Tiles
@@ -173,7 +173,7 @@ mod x86 {
         unsafe { TILES[rows.len() / deep - 1](deep, rows.as_ptr(), panel.as_ptr(), sums) }
     }
 
-    /// `M` rows by one panel.
+    /// Multiplies `M` rows by one panel.
     ///
     /// # Safety
     /// `M * deep` words must be readable at `a` and `32 * deep` at `b`; the processor must have the instructions.

@@ -1,4 +1,4 @@
-//! Memory that is kept from call to call, aligned to cache lines.
+//! Memory that is reused between calls, aligned to cache lines.
 #![allow(unsafe_code)]
 
 use super::simd::LANE;
@@ -8,7 +8,7 @@ use super::simd::LANE;
 #[repr(C, align(64))]
 struct Line([f32; LANE]);
 
-/// A growable array of floats that begins at a cache line. It never shrinks, so repeated work allocates nothing.
+/// A growable array of floats, aligned to a cache line. It never shrinks, so repeated work does not allocate.
 #[derive(Debug, Default)]
 pub struct Buffer {
     lines: Vec<Line>,

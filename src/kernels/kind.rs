@@ -1,4 +1,4 @@
-//! Names in a network's description that select a kernel: nonlinearities, norms, element types.
+//! Names in a network's description that select a kernel: activations, norms, element types.
 
 use std::fmt;
 
@@ -25,12 +25,12 @@ pub enum NormKind {
     Rms,
 }
 
-/// Element type of a loaded model's matrices and tables. Biases and norms stay in f32 on the CPU, and so do sums and
-/// everything between two products; results are always handed out in f32.
+/// Element type of a loaded model's matrices and tables. On the CPU, biases, norms, sums and everything between two
+/// products stay in f32; results are always f32.
 ///
-/// On the CPU, bf16 products round both operands (with AMX or AVX512_BF16; without them only the weights are rounded), f16 rounds
-/// the weights. On other devices everything is computed in the type. Types other than f32 take half the memory and are
-/// forward only.
+/// On the CPU, bf16 products round both operands (with AMX or AVX512_BF16; without them only the weights are rounded),
+/// f16 rounds the weights. Other devices compute everything in this type. Types other than f32 take half the memory and
+/// support the forward pass only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dtype {
     /// 32 bits.

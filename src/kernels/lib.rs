@@ -1,7 +1,7 @@
-//! Kernels on plain slices for the CPU executor. A package of its own, so that builds for tests optimise it and spend
-//! nothing on optimising the rest.
+//! Kernels on plain slices for the CPU executor. A separate crate, so that test builds can optimise it alone.
 //!
-//! It knows nothing of models but the names in [`kind`]. The only place, besides the memory map, that may use `unsafe`.
+//! It knows nothing about models except the names in [`kind`]. Besides the memory map, only this crate may use
+//! `unsafe`.
 
 pub mod adamw;
 pub(crate) mod amx;

@@ -14,8 +14,8 @@ pub enum Weight {
     Probability,
 }
 
-/// For each row of `vocab` logits the logarithm of the softmax probability of its target; the logits become the gradient
-/// of that logarithm, weighted.
+/// For each row of `vocab` logits, the log-probability of its target; the logits are replaced by the weighted gradient
+/// of that log-probability.
 pub fn log_probabilities(
     team: Team,
     logits: &mut [f32],
@@ -41,7 +41,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
 }
 
-/// Vectors added in single precision before the sum continues in double.
+/// Vectors added in single precision before the sum moves to double.
 const RUN: usize = 64 * LANE;
 
 impl Pass for Rows<'_> {

@@ -5,7 +5,7 @@ use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 use crate::kind::Activation;
 
-/// e^x to within 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. Not a number stays so.
+/// e^x to within 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. NaN stays NaN.
 ///
 /// x = n ln 2 + r with |r| <= ln 2 / 2, then 2^n times a polynomial in r (coefficients of Cephes' `expf`).
 #[inline(always)]
@@ -100,7 +100,7 @@ fn slope<S: Simd>(s: S, x: S::V, (g, rest): (S::V, S::V), du: S::V) -> S::V {
     s.fma(s.mul(s.mul(x, du), g), rest, g)
 }
 
-/// Elements that one thread works at a time.
+/// Minimum number of elements for a thread.
 const LEAST: usize = 1 << 13;
 
 /// `out = act(gate) up`
@@ -132,8 +132,8 @@ impl Pass for Gate<'_> {
     }
 }
 
-/// Backward pass of [`gate()`]: from the gradient `d` of its result to that of `gate`, in `d_gate`, and that of `up`,
-/// in `d`.
+/// Backward pass of [`gate()`]: from the gradient `d` of its result, writes the gradient of `gate` to `d_gate` and that
+/// of `up` to `d`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
     assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates of another size");
     let (d, d_gate) = (Shared::new(d), Shared::new(d_gate));
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// erf by its series and, far out, its continued fraction, in f64.
+    /// erf by its series and, far out, by its continued fraction, in f64.
     fn erf(x: f64) -> f64 {
         if x.abs() < 3.0 {
             let (mut term, mut sum) = (x, x);

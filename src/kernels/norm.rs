@@ -1,11 +1,11 @@
-//! Layer and RMS normalisation of rows, and the way back.
+//! Layer and RMS normalisation of rows, forward and backward.
 #![allow(unsafe_code)]
 
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 use crate::kind::NormKind;
 
-/// Parameters of a normalisation over rows of `weight.len()`.
+/// Parameters of a normalisation over rows of length `weight.len()`.
 #[derive(Clone, Copy)]
 pub struct Norm<'a> {
     pub kind: NormKind,
@@ -25,7 +25,7 @@ pub struct Kept<'a> {
     pub factor: &'a mut [f32],
 }
 
-/// Rows that one thread works at a time.
+/// Minimum number of rows for a thread.
 const LEAST: usize = 16;
 
 /// Normalises rows of `from` (or of `to`, in place) into `to`.
@@ -51,7 +51,7 @@ struct Forward<'a> {
     keep: Option<(&'a mut [f32], &'a mut [f32])>,
 }
 
-/// The first `count` lanes, zeros behind.
+/// The first `count` lanes, zero-padded.
 #[inline(always)]
 fn first<S: Simd>(s: S, v: S::V, count: usize) -> S::V {
     if count >= LANE {
@@ -106,8 +106,8 @@ impl Pass for Forward<'_> {
     }
 }
 
-/// Gradients through a normalisation: `d` holds that of its result. That of its input replaces it, or is added to `into`
-/// where that is given (`d` then holds garbage).
+/// Gradients through a normalisation: `d` is the gradient of its result. The gradient of its input replaces `d`, or is
+/// added to `into` if that is given (`d` is then scratch).
 pub fn norm_back(
     team: Team,
     n: &Norm<'_>,

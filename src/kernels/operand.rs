@@ -14,14 +14,14 @@ use super::tile::PANEL;
 /// A left operand `rows x depth` inside a slice.
 #[derive(Clone, Copy)]
 pub struct Left<'a> {
-    /// From the first number on.
+    /// Elements, starting with the first.
     pub(super) data: &'a [f32],
     pub(super) rows: usize,
     /// Inner indices.
     pub(super) depth: usize,
-    /// Floats from a row to the next.
+    /// Floats from one row to the next.
     pub(super) row: usize,
-    /// Floats from an inner index to the next.
+    /// Floats from one inner index to the next.
     pub(super) col: usize,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Left<'a> {
     /// Checks that the slice holds the operand.
     ///
     /// # Panics
-    /// If it does not.
+    /// If the slice is too short.
     pub(super) fn check(&self) {
         if self.rows > 0 && self.depth > 0 {
             let last = (self.rows - 1) * self.row + (self.depth - 1) * self.col;
@@ -59,7 +59,7 @@ pub(super) enum Values<'a> {
     Bf16(&'a [u32]),
 }
 
-/// A right operand in bf16, and what multiplies by it.
+/// A right operand in bf16, and the unit that multiplies by it.
 #[derive(Clone, Copy)]
 pub(super) enum Narrow<'a> {
     Vectors(bf16::Pairs<'a>),
@@ -75,9 +75,9 @@ pub struct Right<'a> {
     pub(super) depth: usize,
     /// Number of columns.
     pub(super) cols: usize,
-    /// From an inner index to the next.
+    /// Distance from one inner index to the next.
     row: usize,
-    /// From a panel to the next.
+    /// Distance from one panel to the next.
     panel: usize,
 }
 
@@ -86,11 +86,11 @@ impl<'a> Right<'a> {
         Self::within(p, 0..p.cols(), 0..p.depth())
     }
 
-    /// Columns and inner indices of a packed matrix; the columns must begin at a panel, and inner indices of a matrix that
-    /// is not in f32 at 0.
+    /// The given columns and inner indices of a packed matrix. Columns must begin at a panel boundary, and inner
+    /// indices at 0 unless the matrix is in f32.
     ///
     /// # Panics
-    /// If they do not, or reach outside.
+    /// If they do not, or exceed the matrix.
     pub fn within(p: &'a Packed, cols: Range<usize>, depth: Range<usize>) -> Self {
         assert!(cols.start.is_multiple_of(PANEL) && cols.end <= p.cols() && depth.end <= p.depth());
         let (panel, first) = (p.panel_len(), cols.start / PANEL);
@@ -108,7 +108,7 @@ impl<'a> Right<'a> {
         Right { values: Values::F32(data), depth, cols, row: ld, panel: PANEL }
     }
 
-    /// `deep` inner indices from `from` on (all of them, where it is not in f32).
+    /// `deep` inner indices starting at `from` (all of them unless it is in f32).
     pub(super) fn below(self, from: usize, deep: usize) -> Self {
         match self.values {
             Values::F32(x) => {
@@ -126,7 +126,7 @@ impl<'a> Right<'a> {
     /// Checks that the slice holds the operand.
     ///
     /// # Panics
-    /// If it does not.
+    /// If the slice is too short.
     pub(super) fn check(&self) {
         if self.depth == 0 || self.cols == 0 {
             return;
@@ -140,7 +140,7 @@ impl<'a> Right<'a> {
         assert!(fits, "right operand {} x {} does not fit", self.depth, self.cols);
     }
 
-    /// The operand in the form in which `unit` multiplies in bf16, if it is in bf16 and this machine has the unit.
+    /// The operand as `unit` multiplies it in bf16; `None` if it is not in bf16 or this machine lacks the unit.
     pub(super) fn narrow(&self, unit: Unit) -> Option<Narrow<'a>> {
         match (self.values, unit) {
             (Values::Bf16(x), Unit::Vectors) if self.depth > 0 => {
@@ -153,8 +153,8 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// Panel `p` in f32 as address and distance between inner indices. It is copied where its last row would be read past
-    /// the end of the slice, and where it is not in f32.
+    /// Panel `p` in f32, as address and distance between inner indices. Copied if it is not in f32 or its last row
+    /// would be read past the end of the slice.
     pub(super) fn panel(&self, p: usize, copy: &mut Buffer) -> (*const f32, usize) {
         let from = p * self.panel;
         match self.values {

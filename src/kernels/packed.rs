@@ -10,8 +10,8 @@ use super::operand::Values;
 use super::tile::PANEL;
 use crate::kind::Dtype;
 
-/// A `depth x cols` right operand. Panel p holds columns 32 p to 32 p + 31 (zeros behind the last) as `[depth][32]`; in
-/// bf16, as `[depth / 2][32]` pairs of inner indices.
+/// A `depth x cols` right operand. Panel p holds columns 32 p to 32 p + 31 (zero-padded) as `[depth][32]`; in bf16, as
+/// `[depth / 2][32]` pairs of inner indices.
 #[derive(Debug, Default)]
 pub struct Packed {
     dtype: Dtype,
@@ -31,7 +31,7 @@ impl Packed {
         packed
     }
 
-    /// As [`Packed::from_weights`], in the memory that is already there.
+    /// [`Packed::from_weights`] in existing memory.
     pub fn set_weights(&mut self, depth: usize, parts: &[&[f32]]) {
         let rows: Vec<&[f32]> = parts.iter().flat_map(|p| p.chunks_exact(depth)).collect();
         self.set(depth, rows.len(), |j| rows[j]);
@@ -67,7 +67,7 @@ impl Packed {
         packed
     }
 
-    /// As [`Packed::from_matrices`], in the memory that is already there.
+    /// [`Packed::from_matrices`] in existing memory.
     pub fn set_matrices(&mut self, parts: &[&[f32]], cols: usize) {
         let depth = parts.iter().map(|p| p.len() / cols.max(1)).sum();
         self.fill(depth, cols, |p, panel| {
@@ -81,7 +81,7 @@ impl Packed {
         });
     }
 
-    /// Fills all panels by `write(number, [depth][32])`.
+    /// Fills all panels with `write(index, [depth][32])`.
     fn fill(&mut self, depth: usize, cols: usize, write: impl Fn(usize, &mut [f32]) + Sync) {
         (self.depth, self.cols) = (depth, cols);
         let panels = cols.div_ceil(PANEL);
@@ -107,7 +107,7 @@ impl Packed {
         }
     }
 
-    /// The transposed matrix: what a gradient is multiplied by.
+    /// The transposed matrix, by which gradients are multiplied.
     pub fn transposed(&self) -> Packed {
         let mut columns = vec![0.0; self.cols * self.depth];
         columns.par_chunks_exact_mut(self.depth.max(1)).enumerate().for_each(|(j, c)| self.column(j, c));
@@ -148,7 +148,7 @@ impl Packed {
         self.dtype
     }
 
-    /// Panel after panel.
+    /// The values, one panel after another.
     pub(super) fn values(&self) -> Values<'_> {
         match self.dtype {
             Dtype::F32 => Values::F32(self.data.as_ref()),

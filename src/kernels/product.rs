@@ -1,7 +1,7 @@
 //! Matrix products with a fused last step: bias, activation, residual sum, the derivative of an activation.
 //!
-//! Every number is one chain of multiply-adds in the order of the inner axis, so a row's result is the same to the last
-//! bit whatever other rows there are and however the work is split.
+//! Every number is one chain of multiply-adds in the order of the inner axis, so a row's result is bit-identical
+//! whatever other rows there are and however the work is split.
 #![allow(unsafe_code)]
 
 mod narrow;
@@ -51,14 +51,14 @@ enum Epilogue<'a> {
     Back(Activation, &'a [f32]),
 }
 
-/// Rows that share a pass over the panels. A pass fetches all panels from far away, and more rows share what that costs; the left
-/// operand may well leave the second-level cache for it. A group of 252 rows through the products of BERT-base, twelve layers, two
-/// threads of an Intel Xeon: 2.08 s in chunks of 112, 1.91 s in one.
+/// Rows that share a pass over the panels. A pass reads all panels from outer caches or memory, and more rows share
+/// that cost, even if the left operand then leaves the second-level cache. A group of 252 rows through the products of
+/// BERT-base, twelve layers, two threads of an Intel Xeon: 2.08 s in chunks of 112, 1.91 s in one.
 const CHUNK: usize = 336;
-/// Inner indices between two sums of [`Finish::Accumulate`].
+/// Inner indices summed at a time in [`Finish::Accumulate`].
 const BLOCK: usize = 256;
 
-/// `out = finish(left right)`; `out` has `ld` floats from a row to the next.
+/// `out = finish(left right)`; rows of `out` are `ld` floats apart.
 ///
 /// # Panics
 /// If the operands do not fit each other or their slices.
@@ -66,7 +66,7 @@ pub fn product(team: Team, left: Left<'_>, right: Right<'_>, out: &mut [f32], ld
     product_by(Unit::best(), team, left, right, out, ld, finish);
 }
 
-/// [`product`], where both sides are in bf16 by this unit.
+/// [`product`] for bf16 operands on this unit.
 fn product_by(
     unit: Unit,
     team: Team,
@@ -102,7 +102,7 @@ fn product_by(
     assert!(bias.is_none_or(|b| b.len() == cols), "bias of another width");
     let narrow = if left.col == 1 { right.narrow(unit) } else { None };
     let wanted = if team == Team::Pool { 3 * team.threads() } else { 1 };
-    // Rows are divided between tiles, so that as few as can be are not full.
+    // Rows are divided among tiles so that as few as possible are partly filled.
     let (grain, tall, exact) = match narrow {
         Some(Narrow::Tiles(_)) => (amx::TILE, tiled(left.depth), true),
         _ => (Level::best().rows(), CHUNK, false),
@@ -120,8 +120,8 @@ fn product_by(
     });
 }
 
-/// Rows of a left operand in tiles that share a pass over the panels: 1 MiB, half of such a processor's second-level
-/// cache. Panels then come from farther away less often.
+/// Rows of a left operand in tiles that share a pass over the panels: 1 MiB, half the second-level cache of such a
+/// processor, so that panels are fetched from farther away less often.
 fn tiled(depth: usize) -> usize {
     ((1 << 20) / (2 * depth.max(1))).next_multiple_of(amx::ROWS)
 }
@@ -159,7 +159,7 @@ impl Pass for Job<'_> {
         let mut sums = Sums::ZERO;
         let (left, depth) = (self.left, self.left.depth);
         let mut from = 0;
-        // At least once: an empty sum is 0, and its bias counts.
+        // Runs at least once: an empty sum is 0, and its bias counts.
         while from == 0 || from < depth {
             let deep = self.block.min(depth - from);
             let right = self.right.below(from, deep);
@@ -170,7 +170,7 @@ impl Pass for Job<'_> {
                     let a = left.data[row * left.row + from * left.col..].as_ptr();
                     let t = Operands { depth: deep, a, a_row: left.row, a_col: left.col, b, b_row };
                     // SAFETY: `product` has checked that all rows, columns and inner indices of both operands lie in
-                    // their slices; `panel` gives sixteen columns more only if they are readable.
+                    // their slices; `panel` returns sixteen more columns only if they are readable.
                     unsafe { multiply(s, count, &t, &mut sums) };
                     self.finish(s, &sums.0[..count], row, p);
                 }
@@ -182,19 +182,19 @@ impl Pass for Job<'_> {
 }
 
 impl Job<'_> {
-    /// Number of even parts of its rows that a register tile takes. (A closure over them would not be inlined, and so would
-    /// lose the instruction set.)
+    /// Number of even parts into which a register tile divides its rows. (A closure would not be inlined and would lose
+    /// the instruction set.)
     fn blocks<S: Simd>(&self) -> usize {
         self.rows.len().div_ceil(S::ROWS)
     }
 
-    /// First row of such a part, and how many.
+    /// First row of such a part, and its number of rows.
     fn block_at<S: Simd>(&self, i: usize) -> (usize, usize) {
         let part = part(self.rows.len(), self.blocks::<S>(), i);
         (self.rows.start + part.start, part.len())
     }
 
-    /// Rows from `row` on of panel `p` from their sums.
+    /// Writes the rows of panel `p` starting at `row` from their sums.
     #[inline(always)]
     fn finish<S: Simd>(&self, s: S, sums: &[[f32; PANEL]], row: usize, p: usize) {
         let width = PANEL.min(self.right.cols - p * PANEL);
@@ -216,21 +216,21 @@ impl Job<'_> {
 
 /// Addresses of the operands of a few rows by one panel; see [`Tile`].
 pub(super) struct Operands {
-    /// Inner indices.
+    /// Length of the inner axis.
     pub depth: usize,
     /// The left operand's first number.
     pub a: *const f32,
-    /// Floats from a row of it to the next.
+    /// Floats from one of its rows to the next.
     pub(crate) a_row: usize,
-    /// Floats from an inner index of it to the next.
+    /// Floats from one of its inner indices to the next.
     pub(crate) a_col: usize,
     /// The panel of the right operand.
     pub b: *const f32,
-    /// Floats from an inner index of it to the next.
+    /// Floats from one of its inner indices to the next.
     pub(crate) b_row: usize,
 }
 
-/// `rows` rows (at most `S::ROWS`) by one panel.
+/// Multiplies `rows` rows (at most `S::ROWS`) by one panel.
 ///
 /// # Safety
 /// As [`tile`](super::tile::tile) with 32 readable columns at every inner index of the right operand.
@@ -247,7 +247,7 @@ pub(super) unsafe fn multiply<S: Simd>(s: S, rows: usize, o: &Operands, sums: &m
     }
 }
 
-/// One row of one panel.
+/// Finishes one row of one panel.
 #[inline(always)]
 fn finish_row<S: Simd>(
     s: S,

@@ -1,10 +1,10 @@
-//! Rotary positions: the first part of each head turned by an angle that grows with the position (Su et al., 2021).
+//! Rotary positions: rotates the first part of each head by an angle that grows with the position (Su et al., 2021).
 #![allow(unsafe_code)]
 
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 
-/// Cosines and sines of all positions so far asked for.
+/// Cosines and sines of all positions requested so far.
 #[derive(Debug, Default)]
 pub struct Angles {
     half: usize,
@@ -29,7 +29,7 @@ impl Angles {
     }
 }
 
-/// Heads that lie side by side in rows.
+/// Adjacent heads in rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
     /// Column of the first.
@@ -39,7 +39,7 @@ pub struct Heads {
     pub dim: usize,
 }
 
-/// Turns the heads of every row (of `ld` floats) by the angle of its position, or back by it.
+/// Rotates the heads of every row (of `ld` floats) by the angle of its position, or back.
 pub fn rotate(team: Team, x: &mut [f32], ld: usize, heads: Heads, angles: &Angles, positions: &[u32], back: bool) {
     assert!(heads.from + heads.count * heads.dim <= ld && x.len() == positions.len() * ld, "heads outside rows");
     assert!(2 * angles.half <= heads.dim, "more angles than dimensions");

@@ -1,9 +1,9 @@
 //! Sixteen floats at a time: one vocabulary of vector operations, three instruction sets, chosen at run time.
 //!
 //! A [`Pass`] is written once over [`Simd`]; [`dispatch`] runs it inside a function that enables the best instruction
-//! set of this processor. Explicit vectors rather than autovectorised loops: the executor is then fast in unoptimised
-//! test builds too, and a row gives the same bits whatever other rows there are, because the order of every sum is
-//! fixed.
+//! set of this processor. Vectors are explicit rather than left to the compiler: the executor is then fast in
+//! unoptimised test builds too, and a row's result is bit-identical whatever other rows there are, because the order of
+//! every sum is fixed.
 #![allow(unsafe_code)]
 
 use super::tile::{Tile, TileFn, tile};
@@ -21,7 +21,7 @@ pub trait Simd: Copy + Send + Sync {
     const ACROSS: usize;
     /// The register tile of 1 to `ROWS` rows.
     fn tile(self, rows: usize) -> TileFn;
-    /// All lanes `x`.
+    /// `x` in all lanes.
     fn splat(self, x: f32) -> Self::V;
     fn load(self, x: &[f32; LANE]) -> Self::V;
     fn store(self, v: Self::V, to: &mut [f32; LANE]);
@@ -43,7 +43,7 @@ pub trait Simd: Copy + Send + Sync {
     fn exp2i(self, a: Self::V) -> Self::V;
     /// v where test > 0, else 0.
     fn where_positive(self, test: Self::V, v: Self::V) -> Self::V;
-    /// Says that the cache line at an address will soon be read. Any address will do; nothing need be there.
+    /// Prefetches the cache line at an address. Any address is allowed; it need not be readable.
     #[inline(always)]
     fn expect(self, _: *const f32) {}
 
@@ -84,7 +84,7 @@ pub trait Simd: Copy + Send + Sync {
         }
     }
 
-    /// Writes sixteen floats at `i`, or as many as the slice still takes.
+    /// Writes sixteen floats at `i`, or as many as fit in the slice.
     #[inline(always)]
     fn put(self, v: Self::V, x: &mut [f32], i: usize) {
         let rest = &mut x[i..];
@@ -104,18 +104,18 @@ pub trait Simd: Copy + Send + Sync {
 pub trait Pass {
     /// The result.
     type Out;
-    /// Does it. Implementations must be `#[inline(always)]`, so that the instruction set reaches every operation.
+    /// Runs the work. Implementations must be `#[inline(always)]`, so that the instruction set reaches every operation.
     fn run<S: Simd>(self, s: S) -> Self::Out;
 }
 
-/// Instruction sets, from the plainest.
+/// Instruction sets, the plainest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Instructions that every processor of the target has.
     Portable,
     /// AVX2 and fused multiply-add.
     Avx2,
-    /// AVX-512 (foundation, and what came with it).
+    /// AVX-512 foundation and the extensions that came with it.
     Avx512,
 }
 
@@ -166,7 +166,7 @@ pub fn dispatch<P: Pass>(pass: P) -> P::Out {
     run_at(Level::best(), pass)
 }
 
-/// Runs a pass with `level`, or with less where the processor lacks it.
+/// Runs a pass with `level`, or with a lower one if the processor lacks it.
 pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
     #[cfg(target_arch = "x86_64")]
     {
@@ -187,7 +187,7 @@ pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
 /// True if plain code has a fused multiply-add. Without one, `mul_add` would be a slow library call.
 const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
-/// Arrays, which the compiler maps to whatever the target has.
+/// Arrays, which the compiler maps to the target's registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
@@ -256,7 +256,7 @@ impl Simd for Portable {
     }
     #[inline(always)]
     fn round(self, a: Self::V) -> Self::V {
-        // Adding 1.5 * 2^23 leaves no bits below one.
+        // Adding 1.5 * 2^23 rounds away the fraction.
         each(|i| (a[i] + 12_582_912.0) - 12_582_912.0)
     }
     #[inline(always)]
@@ -344,7 +344,7 @@ mod x86 {
         }
         #[inline(always)]
         fn expect(self, at: *const f32) {
-            // SAFETY: the instruction reads nothing that can be seen, and ignores addresses that cannot be read.
+            // SAFETY: the instruction has no visible effect, and ignores addresses that cannot be read.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
         }
         forward! {

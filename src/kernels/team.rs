@@ -1,4 +1,4 @@
-//! Threads for one operation: this one alone, or all of the pool.
+//! Threads for one operation: the current one alone, or the whole pool.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Threads that share one operation. The split never changes a result: every number has one author.
+/// Threads that share one operation. The split never changes a result: each number is computed by one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
-    /// The calling thread; others are busy with other sentences.
+    /// The calling thread; the others process other sentences.
     Solo,
     /// Every thread of the pool.
     Pool,
@@ -45,7 +45,7 @@ pub fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
     n * i / parts..n * (i + 1) / parts
 }
 
-/// A mutable slice that several threads write to, each its own elements.
+/// A mutable slice to which several threads write, each its own elements.
 pub(super) struct Shared<'a> {
     start: *mut f32,
     len: usize,
@@ -66,7 +66,7 @@ impl<'a> Shared<'a> {
     /// Elements `at`.
     ///
     /// # Safety
-    /// No element may be in two parts that live at the same time.
+    /// No element may be in two parts at the same time.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn part(&self, at: Range<usize>) -> &mut [f32] {
         assert!(at.start <= at.end && at.end <= self.len, "{at:?} of {}", self.len);

@@ -5,15 +5,15 @@ use super::simd::{LANE, Simd};
 
 /// Columns of a panel of the right operand.
 pub const PANEL: usize = 2 * LANE;
-/// Most rows of any register tile.
+/// Maximum rows of any register tile.
 pub(crate) const MAX_ROWS: usize = 14;
 
-/// Inner indices between what is read of the right operand and what is asked for: panels come from the second-level cache,
-/// and whoever waits for them loses 3 to 5 % (measured on an Intel Xeon of 2023).
+/// Prefetch distance in inner indices: panels come from the second-level cache, and waiting for them costs 3 to 5 %
+/// (measured on an Intel Xeon of 2023).
 const AHEAD: usize = 8;
 
-/// A loop with constant indices, written out: what it indexes stays in registers also where the compiler unrolls nothing, as
-/// in builds for tests.
+/// A loop unrolled with constant indices: the indexed values stay in registers even where the compiler does not unroll,
+/// as in test builds.
 macro_rules! unroll {
     ($i:ident in [$($n:literal)*], below $end:expr, $body:block) => {
         $(if $n < $end {
@@ -38,13 +38,13 @@ pub struct Tile<'a> {
     pub depth: usize,
     /// First element of the left operand.
     pub a: *const f32,
-    /// From a row of it to the next.
+    /// Floats from one of its rows to the next.
     pub(crate) a_row: usize,
-    /// From an inner index of it to the next.
+    /// Floats from one of its inner indices to the next.
     pub(crate) a_col: usize,
     /// First element of the right operand, `PANEL` (or, in a narrow tile, 16) columns side by side.
     pub b: *const f32,
-    /// From an inner index of it to the next.
+    /// Floats from one of its inner indices to the next.
     pub(crate) b_row: usize,
     /// Sums of the tile.
     pub out: &'a mut Sums,
@@ -52,8 +52,8 @@ pub struct Tile<'a> {
     pub column: usize,
 }
 
-/// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis, whatever the number of
-/// rows: a row's result does not depend on its neighbours.
+/// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis for any number of rows: a
+/// row's result does not depend on its neighbours.
 pub(crate) type TileFn = unsafe fn(&mut Tile<'_>);
 
 /// Computes `M` rows by `L` vectors.

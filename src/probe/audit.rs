@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use stats::Estimate;
 use stats::intervals::share;
 
-/// Bins of the calibration error: 15 of equal width on the confidence axis, as is usual since Guo et al. (2017).
+/// Bins of the calibration error: 15 of equal width on the confidence axis, the usual choice since Guo et al. (2017).
 pub(crate) const CALIBRATION_BINS: usize = 15;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCount {
-    /// Examples whose true class it is.
+    /// Examples of this class.
     pub examples: usize,
     /// Of these, answered correctly.
     pub correct: usize,
-    /// Examples for which it was the answer.
+    /// Examples for which this class was the answer.
     pub predicted: usize,
 }
 
@@ -28,7 +28,7 @@ pub struct Audit {
     pub accuracy: Estimate,
     /// Mean of the accuracies on each class that occurs.
     pub balanced_accuracy: f64,
-    /// Share of the largest class: the accuracy of a classifier that looks at nothing.
+    /// Share of the largest class: the accuracy of always answering with that class.
     pub majority: f64,
     /// Expected calibration error, see [`calibration_error`].
     pub calibration_error: f64,
@@ -41,7 +41,11 @@ pub struct Audit {
 /// # Panics
 /// If there is not one row per example or one column per class.
 pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
-    assert_eq!((probabilities.rows(), probabilities.cols()), (data.len(), data.classes()), "other examples or classes");
+    assert_eq!(
+        (probabilities.rows(), probabilities.cols()),
+        (data.len(), data.classes()),
+        "wrong number of examples or classes"
+    );
     let mut classes = vec![ClassCount { examples: 0, correct: 0, predicted: 0 }; data.classes()];
     for (row, label) in probabilities.iter_rows().zip(data.y()) {
         let answer = argmax(row);
@@ -73,7 +77,7 @@ pub fn calibration_error(probabilities: &Dense<f64>, labels: &[usize]) -> f64 {
     for (row, label) in probabilities.iter_rows().zip(labels) {
         let answer = argmax(row);
         let confidence = row.get(answer).copied().unwrap_or(0.0);
-        // Bins are (a, b], so that certainty falls into the last.
+        // Bins are (a, b], so that certainty falls into the last one.
         let bin = ((confidence * CALIBRATION_BINS as f64).ceil() as usize).clamp(1, CALIBRATION_BINS) - 1;
         bins[bin].0 += f64::from(u8::from(answer == *label));
         bins[bin].1 += confidence;

@@ -1,8 +1,8 @@
-//! Trained things as bytes, for a cache on disk.
+//! Trained probes and maps as bytes, for a cache on disk.
 //!
-//! A safetensors file, whose tensors are the fields in the order of their names (`000000`, `000001`, ...) and whose metadata say the
-//! format version and the kind, and the SHA-256 of all that behind it. A file cut short, changed or made by another version is an
-//! error that says so: a cache that lies would change results silently.
+//! A safetensors file whose tensors are the fields in order, named `000000`, `000001`, ..., and whose metadata contain
+//! the format version and the kind, followed by the SHA-256 of all that. A file that was truncated, changed or written
+//! by another version gives an error that says so: a corrupt cache would silently change results.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,26 +17,26 @@ const MARK: &str = "probity";
 const VERSION: u16 = 3;
 const DIGEST: usize = 32;
 
-/// Bytes that are not what they should be.
+/// Bytes that are not a valid object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
-    /// Not such a file at all.
+    /// Not such a file.
     #[error("not a trained object of this program")]
     Magic,
     /// Another format version.
     #[error("format version {found}, this program reads {VERSION}")]
     Version { found: u16 },
     /// Another kind of object.
-    #[error("holds a '{found}' where a '{wanted}' is needed")]
+    #[error("contains a '{found}', expected a '{wanted}'")]
     Kind {
         found: String,
-        /// The kind asked for.
+        /// The requested kind.
         wanted: String,
     },
-    /// Cut or changed.
+    /// Truncated or changed.
     #[error("damaged: the checksum does not match")]
     Checksum,
-    /// The checksum is right, the content is not.
+    /// The checksum is right, but the content is not valid.
     #[error("malformed: {what}")]
     Malformed {
         /// The fault, in words.
@@ -44,12 +44,12 @@ pub enum BytesError {
     },
 }
 
-/// Malformed content, for decoders elsewhere.
+/// Malformed content, for decoders in other modules.
 pub fn malformed(what: impl std::fmt::Display) -> BytesError {
     BytesError::Malformed { what: what.to_string() }
 }
 
-/// A field as it is stored; eight bytes a number.
+/// A field in its stored form: eight bytes per number.
 #[derive(Debug)]
 struct Field {
     dtype: Dtype,
@@ -119,7 +119,8 @@ impl Writer {
     pub fn finish(self) -> Vec<u8> {
         let named = self.fields.iter().enumerate().map(|(i, field)| (name(i), field));
         let mark = HashMap::from([(MARK.to_owned(), self.mark)]);
-        // Fails where a shape does not fit its bytes, which `field` rules out. Nothing would be read back as damaged.
+        // Fails only where a shape does not fit its bytes, which `field` rules out; empty bytes would be read back as
+        // damaged.
         let mut bytes = safetensors::serialize(named, Some(mark)).unwrap_or_default();
         let digest = Sha256::digest(&bytes);
         bytes.extend_from_slice(&digest);
@@ -138,7 +139,7 @@ impl<'a> Reader<'a> {
     /// Checks header and checksum.
     ///
     /// # Errors
-    /// [`BytesError`] that says which of them is wrong.
+    /// [`BytesError`] for whichever is wrong.
     pub fn open(bytes: &'a [u8], kind: &str) -> Result<Self, BytesError> {
         let (body, digest) = bytes.split_at_checked(bytes.len().saturating_sub(DIGEST)).ok_or(BytesError::Magic)?;
         let (_, header) = SafeTensors::read_metadata(body).map_err(|_| BytesError::Magic)?;
@@ -158,12 +159,12 @@ impl<'a> Reader<'a> {
         Ok(Self { file: SafeTensors::deserialize(body).map_err(malformed)?, next: 0 })
     }
 
-    /// The next field, which must have this type and number of dimensions: its shape and its numbers.
+    /// The shape and the numbers of the next field, which must have this type and number of dimensions.
     fn take(&mut self, dtype: Dtype, dimensions: usize) -> Result<(Vec<usize>, Vec<[u8; 8]>), BytesError> {
         let field = self.file.tensor(&name(self.next)).map_err(|_| malformed("ends too early"))?;
         self.next += 1;
         if field.dtype() != dtype || field.shape().len() != dimensions {
-            return Err(malformed("a field is of another kind"));
+            return Err(malformed("a field has the wrong type"));
         }
         let (words, _) = field.data().as_chunks::<8>();
         Ok((field.shape().to_vec(), words.to_vec()))
@@ -211,9 +212,9 @@ impl<'a> Reader<'a> {
         if matrix.is_finite() { Ok(matrix) } else { Err(malformed("a number is too large")) }
     }
 
-    /// Everything must have been read.
+    /// Checks that everything was read.
     pub fn finish(self) -> Result<(), BytesError> {
-        if self.next == self.file.len() { Ok(()) } else { Err(malformed("something follows the end")) }
+        if self.next == self.file.len() { Ok(()) } else { Err(malformed("there are bytes after the end")) }
     }
 }
 
@@ -262,7 +263,7 @@ mod tests {
         other.mark = "9 sample".into();
         assert_eq!(read(&other.finish()), Err(BytesError::Version { found: 9 }));
         assert!(matches!(Reader::open(&sample(), "probe"), Err(BytesError::Kind { .. })));
-        // A safetensors file of somebody else's, with a checksum.
+        // A valid safetensors file from another program, with a checksum.
         let mut theirs = safetensors::serialize(Vec::<(String, &Field)>::new(), None).unwrap();
         theirs.extend_from_slice(&Sha256::digest(theirs.clone()));
         assert_eq!(read(&theirs), Err(BytesError::Magic));
@@ -306,7 +307,7 @@ mod tests {
         #[test]
         fn anything_at_all_is_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(read(&bytes).is_err());
-            // Behind a header, with a checksum that is right.
+            // An extra byte after the header, with a correct checksum.
             let mut changed = sample();
             let body = changed.len() - DIGEST;
             let from = body.min(90);

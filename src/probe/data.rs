@@ -1,4 +1,4 @@
-//! Embeddings with labels, and who may train on them.
+//! Embeddings with labels, typed by who may train on them.
 
 use super::split::{Part, Role, TestSplit};
 use super::subspace::Subspace;
@@ -25,7 +25,7 @@ pub enum DataError {
         classes: usize,
     },
     /// NaN or infinity.
-    #[error("the embedding of row {row} holds a value that is not finite: check the model's precision and weights")]
+    #[error("the embedding of row {row} contains NaN or infinity: check the model's precision and weights")]
     NotFinite { row: usize },
     /// Nothing to train or test on.
     #[error("no labelled example in the {part} part")]
@@ -34,7 +34,7 @@ pub enum DataError {
     #[error("only one class in the {part} part: nothing to learn or measure")]
     OneClass { part: &'static str },
     /// A split made for another data set.
-    #[error("the split speaks of row {row}, the data has {rows} rows")]
+    #[error("the split refers to row {row}, but the data has {rows} rows")]
     OtherData {
         /// A row of the split.
         row: usize,
@@ -55,7 +55,7 @@ impl Labelled {
     /// Checks and joins embeddings and labels. Zero rows are allowed here; training refuses them.
     ///
     /// # Errors
-    /// [`DataError`] for lengths that differ, labels out of range or values that are not finite.
+    /// [`DataError`] for lengths that differ, labels out of range, NaN or infinity.
     pub fn new(x: Matrix, y: Vec<usize>, classes: usize) -> Result<Self, DataError> {
         if x.rows() != y.len() {
             return Err(DataError::Lengths { rows: x.rows(), labels: y.len() });
@@ -69,7 +69,7 @@ impl Labelled {
         Ok(Self { x, y, classes })
     }
 
-    /// The rows `rows` of `x` whose label is defined.
+    /// The `rows` of `x` whose labels are defined.
     fn gather(x: &Matrix, labels: &[Option<usize>], classes: usize, rows: &[usize]) -> Result<Self, DataError> {
         if x.rows() != labels.len() {
             return Err(DataError::Lengths { rows: x.rows(), labels: labels.len() });
@@ -82,7 +82,7 @@ impl Labelled {
         Self::new(x.select_rows(&kept), y, classes)
     }
 
-    /// The same examples with a subspace taken out of their embeddings.
+    /// The same examples with a subspace removed from their embeddings.
     pub fn without(&self, removed: &Subspace) -> Self {
         Self { x: removed.remove_from(&self.x), y: self.y.clone(), classes: self.classes }
     }
@@ -124,15 +124,15 @@ impl Labelled {
         counts
     }
 
-    /// The share of the largest class: the accuracy of a classifier that looks at nothing. 0 without examples.
+    /// Share of the largest class: the accuracy of always answering with that class. 0 without examples.
     pub fn majority(&self) -> f64 {
         self.counts().into_iter().max().unwrap_or(0) as f64 / self.len().max(1) as f64
     }
 }
 
-/// Training and validation data of a classifier of role `R`. It can only be made from a part of a [`super::Split`] that
-/// has this role, so an oracle cannot be trained on the interventions' data or on the test data, nor the other way
-/// round.
+/// Training and validation data of a classifier of role `R`. It can only be made from a part of a [`super::Split`] with
+/// this role, so an oracle cannot be trained on the interventions' data or on the test data, nor an intervention on the
+/// oracles'.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
     train: Labelled,
@@ -141,7 +141,7 @@ pub struct TrainingData<R> {
 }
 
 impl<R: Role> TrainingData<R> {
-    /// Takes the part's rows out of `x` (all rows of the data set). Rows without a label are left out.
+    /// Selects the part's rows from `x` (all rows of the data set). Rows without a label are left out.
     ///
     /// # Errors
     /// [`DataError`] if the data does not fit the split or leaves fewer than two classes to train on.
@@ -151,11 +151,11 @@ impl<R: Role> TrainingData<R> {
         Self::from_parts(train, validation)
     }
 
-    /// Examples that were taken out of the part before, as an intervention leaves them: what a fresh probe is trained on to
-    /// see what is left. That they are of this part is the caller's word.
+    /// Examples selected from a part earlier and then edited by an intervention, on which a new probe is trained to see
+    /// what is left. The caller guarantees that they belong to this part.
     ///
     /// # Errors
-    /// [`DataError`] if a half is empty or the training half has one class only.
+    /// [`DataError`] if the training or validation part is empty, or training has only one class.
     pub fn from_parts(train: Labelled, validation: Labelled) -> Result<Self, DataError> {
         if train.is_empty() {
             return Err(DataError::Empty { part: "training" });
@@ -169,12 +169,12 @@ impl<R: Role> TrainingData<R> {
         Ok(Self { train, validation, role: PhantomData })
     }
 
-    /// Examples to fit weights to.
+    /// Examples for fitting weights.
     pub fn train(&self) -> &Labelled {
         &self.train
     }
 
-    /// Examples to choose hyperparameters and epochs by.
+    /// Examples for choosing hyperparameters and epochs.
     pub fn validation(&self) -> &Labelled {
         &self.validation
     }
@@ -193,12 +193,12 @@ pub struct TestData {
 }
 
 impl TestData {
-    /// Takes the test rows out of `x` (all rows of the data set).
+    /// Selects the test rows from `x` (all rows of the data set).
     ///
     /// # Errors
     /// [`DataError`] if the data does not fit the split.
     pub fn new(split: &TestSplit, x: &Matrix, labels: &[Option<usize>], classes: usize) -> Result<Self, DataError> {
-        // Through the same checks as training data; the result is only looked at for errors.
+        // The same checks as for training data; only errors matter here.
         Labelled::gather(x, labels, classes, split.rows())?;
         let x = x.select_rows(split.rows());
         if let Some(row) = x.iter_rows().position(|r| r.iter().any(|v| !v.is_finite())) {

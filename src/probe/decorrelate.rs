@@ -1,10 +1,10 @@
 //! The largest subset in which two properties are uncorrelated.
 //!
-//! An oracle for the target property that saw it go together with another property could answer from the other one. With
-//! counts n\[i,j\] (i = value of the target, j = value of the other) and the target's shares p_i, the block of each j can
-//! hold at most M_j = min_i n\[i,j\]/p_i examples with those shares; floor(p_i M_j) of them are kept from each cell. The sum
-//! of the M_j is the largest size, the target's shares are those of the original data, and the two properties are
-//! independent up to the rounding down.
+//! An oracle trained where the target correlates with another property could answer from the other one. With counts
+//! n\[i,j\] (i = value of the target, j = value of the other) and the target's shares p_i, column j can contribute at
+//! most M_j = min_i n\[i,j\]/p_i examples with those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j
+//! is the largest size, the target's shares are those of the original data, and the two properties are independent up
+//! to rounding.
 
 use rand_chacha::ChaCha8Rng;
 use stats::rng::sample_indices;
@@ -48,10 +48,10 @@ pub enum DecorrelateError {
         /// Values left.
         left: usize,
     },
-    /// So few examples that rounding down left fewer than two values of the target or of the other property.
+    /// Too few examples: rounding down left fewer than two values of the target or of the other property.
     #[error("too few examples: rounding down leaves fewer than two values of a property")]
     Rounding,
-    /// Counts that are not counts of anything.
+    /// Counts too large to add up.
     #[error("the counts add up to more than 2^62")]
     TooLarge,
 }
@@ -61,14 +61,14 @@ pub enum DecorrelateError {
 pub struct KeptCounts {
     /// `counts[i][j]`, at most the original count. Whole columns are 0 where a cell was empty.
     pub counts: Vec<Vec<u64>>,
-    /// Their sum.
+    /// Sum of the counts.
     pub total: u64,
-    /// Strength of association left, see [`association`]; 0 up to the rounding down.
+    /// Remaining strength of association, see [`association`]; 0 up to rounding.
     pub phi: f64,
 }
 
 /// The rule on a table of counts (rows target, columns other). A target value that never occurs (a row of zeros) is
-/// ignored. The arithmetic is exact: in the cell that limits a block, p_i M_j is the count itself and loses nothing.
+/// ignored. The arithmetic is exact: in the cell that limits a column, p_i M_j equals the count.
 ///
 /// # Errors
 /// [`DecorrelateError`] if fewer than two values of a property occur, remain, or survive rounding down.
@@ -92,7 +92,7 @@ pub fn decorrelate_counts(table: &[Vec<u64>]) -> Result<KeptCounts, DecorrelateE
     let mut counts = vec![vec![0u64; columns]; table.len()];
     let mut blocks = 0;
     for j in 0..columns {
-        // The cell with the least n[i,j]/p_i, compared as fractions over the common total.
+        // The cell with the smallest n[i,j]/p_i, compared as fractions over the common total.
         let limit = present
             .iter()
             .copied()
@@ -117,7 +117,7 @@ pub fn decorrelate_counts(table: &[Vec<u64>]) -> Result<KeptCounts, DecorrelateE
 }
 
 /// Strength of association in a table of counts: the phi coefficient (with sign) for two by two, Cramér's V otherwise.
-/// Rows and columns of zeros do not count; 0 if fewer than two of either are left.
+/// Rows and columns of zeros are ignored; 0 if fewer than two of either remain.
 pub fn association(table: &[Vec<u64>]) -> f64 {
     let columns = table.first().map_or(0, Vec::len);
     let rows: Vec<usize> = (0..table.len()).filter(|i| table[*i].iter().any(|c| *c > 0)).collect();
@@ -150,13 +150,13 @@ pub struct Uncorrelated {
     pub rows: Vec<usize>,
     /// Their counts. The last column is "none" if the other property is undefined somewhere.
     pub kept: KeptCounts,
-    /// Association among the examples given, for the report.
+    /// Association among all given examples, for the report.
     pub(crate) phi_before: f64,
 }
 
 /// Chooses the largest uncorrelated subset of examples, at random within each cell. Examples whose target is undefined
-/// are left out. An undefined other property counts as a further value: for subject number as the target, "no
-/// attractor" (about 83 % of sentences) is a third environment.
+/// are left out. An undefined other property counts as one more value: for subject number as the target, "no attractor"
+/// (about 83 % of sentences) is a third environment.
 pub fn decorrelate(
     target: &[Option<usize>],
     other: &[Option<usize>],
@@ -165,7 +165,7 @@ pub fn decorrelate(
     if target.len() != other.len() {
         return Err(DecorrelateError::Lengths { target: target.len(), other: other.len() });
     }
-    // Values are renumbered by occurrence, so that a stray large label cannot ask for a large table.
+    // Values are renumbered by occurrence, so that a stray large label cannot require a large table.
     let (ts, os) = (distinct(target.iter().flatten()), distinct(other.iter().flatten()));
     let none = usize::from(target.iter().zip(other).any(|(t, o)| t.is_some() && o.is_none()));
     let mut cells: Vec<Vec<Vec<usize>>> = vec![vec![Vec::new(); os.len() + none]; ts.len()];
@@ -208,8 +208,8 @@ mod tests {
         let c = kept(&[&[273, 65], &[115, 39]]).unwrap();
         assert_eq!((c.counts, c.total), (vec![vec![252, 65], vec![115, 29]], 461));
         assert!(c.phi.abs() < 0.01);
-        // The attractor as target. The limiting cell of 115 keeps all 115: p_i M_j is exactly 115, which a product in
-        // floating point turns into 114.99999999999999.
+        // The attractor as the target. The limiting cell keeps all 115: p_i M_j is exactly 115, while floating point
+        // gives 114.99999999999999.
         let e = kept(&[&[273, 115], &[65, 39]]).unwrap();
         assert_eq!(e.counts, vec![vec![242, 115], vec![65, 30]]);
     }
@@ -252,12 +252,12 @@ mod tests {
             for (row, kept) in table.iter().zip(&k.counts) {
                 let share = row.iter().sum::<u64>() as f64 / total as f64;
                 let got = kept.iter().sum::<u64>() as f64 / k.total as f64;
-                // Each of the cells loses less than one example to rounding.
+                // Each cell loses less than one example to rounding.
                 prop_assert!((share - got).abs() * k.total as f64 <= 2.0 * (table.len() * 3) as f64);
                 prop_assert!(row.iter().zip(kept).all(|(n, k)| k <= n));
             }
             prop_assert!(k.phi.abs() < 0.05, "phi {}", k.phi);
-            // Largest: one more block of target shares fits into no column.
+            // Maximality: one more block with the target's shares fits into no column.
             for j in 0..3 {
                 let full = (0..table.len()).any(|i| table[i][j] - k.counts[i][j] <= 1);
                 prop_assert!(full, "column {} could hold more", j);

@@ -1,20 +1,20 @@
 //! Points of the Fantope `F_k = {P : 0 <= P <= I, trace P = k}`, the convex hull of the projections of rank k.
 //!
-//! A point is kept as `P = c (I - VᵀV) + Vᵀ diag(l) V`: few eigenvectors (the rows of V) and one value c for all directions
-//! orthogonal to them. A change of low rank followed by the projection back onto the Fantope, which moves eigenvalues only,
-//! stays in that form, so a step costs O(D m²) for m eigenvectors where a decomposition of P would cost O(D³).
+//! A point is stored as `P = c (I - VᵀV) + Vᵀ diag(l) V`: a few eigenvectors (the rows of V) and one value c for all
+//! directions orthogonal to them. A low-rank update followed by the projection onto the Fantope, which changes only
+//! eigenvalues, preserves this form, so a step costs O(D m²) for m eigenvectors, where decomposing P would cost O(D³).
 
 use super::subspace::{Subspace, SvdError};
 use base::matmul::{View, matmul};
 use base::matrix::Dense;
 use faer::{MatRef, Side};
 
-/// Eigenvalues this close to that of the other directions are counted among those: below what the bisection of the authors'
-/// code and its single precision resolve.
+/// Eigenvalues this close to `rest` are merged with it: less than the authors' code resolves with its bisection and
+/// single precision.
 const SAME: f64 = 1e-7;
-/// Eigenvectors kept beyond the trace; of more, those nearest to the other directions join them.
+/// Eigenvectors kept beyond the trace; if there are more, those with eigenvalues nearest to `rest` are merged with it.
 const SPARE: usize = 24;
-/// Halvings of the interval in which the shift of the eigenvalues lies.
+/// Bisections for the shift of the eigenvalues.
 const HALVINGS: usize = 60;
 
 /// A symmetric D x D matrix with eigenvalues from 0 to 1 that add up to the trace.
@@ -45,7 +45,7 @@ impl Fantope {
         self.trace
     }
 
-    /// All eigenvalues, descending; those of the directions whose vectors are not kept are repeated.
+    /// All eigenvalues, descending; `rest` is repeated for the directions whose vectors are not stored.
     #[cfg(test)]
     pub(crate) fn eigenvalues(&self) -> Vec<f64> {
         let others = self.dimension() - self.values.len();
@@ -58,7 +58,7 @@ impl Fantope {
     /// `w P` for each row of `w` (r x D).
     ///
     /// # Panics
-    /// If `w` has another number of columns.
+    /// If `w` has the wrong number of columns.
     pub fn apply(&self, w: &Dense<f64>) -> Dense<f64> {
         let mut along = product(w, &self.vectors);
         for row in along.data_mut().chunks_exact_mut(self.values.len().max(1)) {
@@ -97,7 +97,7 @@ impl Fantope {
         self.values = (0..m).map(|i| l[i]).collect();
         self.rest *= keep;
         self.project();
-        // Eigenvectors of the values that differ from the rest, nearest last.
+        // Eigenvectors of the values that differ from `rest`, the nearest last.
         let rest = self.rest;
         let mut order: Vec<usize> = (0..m).filter(|i| (self.values[*i] - rest).abs() > SAME).collect();
         order.sort_by(|i, j| (self.values[*j] - rest).abs().total_cmp(&(self.values[*i] - rest).abs()));
@@ -108,7 +108,7 @@ impl Fantope {
         matmul(vectors.data_mut(), 0.0, turn, View::new(basis.data(), m, d), 1.0);
         self.values = order.iter().map(|i| self.values[*i]).collect();
         self.vectors = vectors;
-        // The directions that join the rest keep the trace: the mean of the two.
+        // The merged directions keep the trace by taking the mean.
         let others = d - self.values.len();
         if others > 0 {
             self.rest = ((self.trace as f64 - self.values.iter().sum::<f64>()) / others as f64).clamp(0.0, 1.0);
@@ -116,7 +116,7 @@ impl Fantope {
         Ok(())
     }
 
-    /// The eigenvectors, widened by what of `a` and `b` lies outside their span.
+    /// The eigenvectors, extended by the parts of `a` and `b` outside their span.
     fn widened(&self, a: &Dense<f64>, b: &Dense<f64>) -> Dense<f64> {
         let d = self.dimension();
         let mut rows = self.vectors.data().to_vec();
@@ -127,7 +127,7 @@ impl Fantope {
                 continue;
             }
             let mut v = row.to_vec();
-            // Twice is enough (Kahan's rule): the second pass takes out what cancellation left in the first.
+            // Twice is enough (Kahan's rule): the second pass removes what cancellation left in the first.
             for _ in 0..2 {
                 let mut along = vec![0.0; count];
                 let basis = View::new(&rows, count, d);
@@ -144,8 +144,8 @@ impl Fantope {
         Dense::from_fn(count, d, |i, j| rows[i * d + j])
     }
 
-    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, t being such that they add up to the trace: the nearest point of the
-    /// Fantope (Vu et al. 2013).
+    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t such that they add up to the trace: the nearest point
+    /// of the Fantope (Vu et al. 2013).
     fn project(&mut self) {
         let others = (self.dimension() - self.values.len()) as f64;
         let all = |values: &[f64], rest: f64, t: f64| {
@@ -154,7 +154,7 @@ impl Fantope {
         };
         let known = self.values.iter().copied().chain((others > 0.0).then_some(self.rest));
         let (least, most) = known.fold((f64::MAX, f64::MIN), |(a, b), l| (a.min(l), b.max(l)));
-        // At `least - 1` all are 1, at `most` all are 0.
+        // At `least - 1` all eigenvalues are 1, at `most` all are 0.
         let (mut low, mut high) = (least - 1.0, most);
         for _ in 0..HALVINGS {
             let t = 0.5 * (low + high);
@@ -165,11 +165,11 @@ impl Fantope {
         self.rest = (self.rest - t).clamp(0.0, 1.0);
     }
 
-    /// The span of the k eigenvectors with the largest eigenvalues: the nearest projection. Fewer where fewer have vectors of
-    /// their own.
+    /// The span of the k eigenvectors with the largest eigenvalues: the nearest projection. Fewer if fewer eigenvectors
+    /// are stored.
     ///
     /// # Errors
-    /// [`SvdError`], which finite numbers do not cause.
+    /// [`SvdError`], which does not happen for finite numbers.
     pub fn rounded(&self) -> Result<Subspace, SvdError> {
         let mut order: Vec<usize> = (0..self.values.len()).filter(|i| self.values[*i] > self.rest).collect();
         order.sort_by(|i, j| self.values[*j].total_cmp(&self.values[*i]));
@@ -177,14 +177,14 @@ impl Fantope {
         Subspace::row_space(&self.vectors.select_rows(&order))
     }
 
-    /// The nearest point, in the Fantope of a larger trace, to the same matrix with further directions added to it: what of the rows
-    /// of `directions` lies outside the span of the leading eigenvectors. The trace grows by as many as there are such.
+    /// The nearest point, in the Fantope of a larger trace, to the same matrix with further directions added: the parts
+    /// of the rows of `directions` outside the span of the leading eigenvectors. The trace grows by their number.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.
     ///
     /// # Panics
-    /// If `directions` has another number of columns.
+    /// If `directions` has the wrong number of columns.
     pub fn joined(&self, directions: &Dense<f64>) -> Result<Self, SvdError> {
         let outside = Subspace::row_space(&self.rounded()?.remove_from(directions))?;
         let mut wider = self.clone();
@@ -194,7 +194,7 @@ impl Fantope {
     }
 }
 
-/// `x yᵀ` on one thread: the matrices are small, and the steps too many to hand out.
+/// `x yᵀ` on one thread: the matrices are small, and there are too many steps to distribute.
 fn product(x: &Dense<f64>, y: &Dense<f64>) -> Dense<f64> {
     let mut out = Dense::zeros(x.rows(), y.rows());
     let (a, b) = (View::new(x.data(), x.rows(), x.cols()), View::new(y.data(), y.rows(), y.cols()));
@@ -222,7 +222,7 @@ mod tests {
         p.apply(&Dense::identity(p.dimension()))
     }
 
-    /// The definition: all eigenvalues of the changed matrix, shifted and clipped.
+    /// The definition: all eigenvalues of the updated matrix, shifted and clipped.
     fn plain(p: &Dense<f64>, k: usize, keep: f64, scale: f64, a: &Dense<f64>, b: &Dense<f64>) -> Dense<f64> {
         let d = p.rows();
         let both = a.t_dot(b);
@@ -240,7 +240,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// Ten steps one after the other are those of the full decomposition, and every point lies in the Fantope.
+        /// Ten successive steps agree with the full decomposition, and every point lies in the Fantope.
         #[test]
         fn steps_are_those_of_the_full_decomposition(k in 1usize..4, rows in 1usize..3, extra in 1usize..8, seed: u64) {
             let d = k + extra;
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// A point of the Fantope is its own nearest point.
+    /// A zero step leaves a point of the Fantope unchanged.
     #[test]
     fn a_step_of_nothing_changes_nothing() {
         let mut p = Fantope::projection(&Subspace::row_space(&random(2, 9, 4)).unwrap());
@@ -273,7 +273,7 @@ mod tests {
         assert!(p.step(1.0, f64::NAN, &random(1, 9, 7), &random(1, 9, 8)).is_err());
     }
 
-    /// Points whose eigenvectors fill the space once took no further direction.
+    /// Points whose eigenvectors filled the space accepted no further direction.
     #[test]
     fn further_directions_join_until_all_are_in() {
         let mut full = Fantope::projection(&Subspace::row_space(&random(1, 4, 4)).unwrap());

@@ -1,9 +1,9 @@
-//! Interventions made elsewhere (pyvene, TransformerLens, the authors' code): directions to take out, or states that
-//! were edited.
+//! Interventions made with other programs (pyvene, TransformerLens, the authors' code): directions to remove, or edited
+//! states.
 //!
-//! A safetensors file with one of two tensors, in f32 or f64. `directions`, m x D: the first r are taken out at rank r, whatever
-//! their lengths and angles. `states`, n x D or k x n x D: an edited state for every row of the table that `probity states` has
-//! written, in its order; with k values the one of number z is for rows that are to have value z.
+//! A safetensors file with one of two tensors, in f32 or f64. `directions`, m x D: rank r removes the first r, whatever
+//! their lengths and angles. `states`, n x D or k x n x D: an edited state for every row of the table written by
+//! `probity states`, in its order; with k values, the z-th matrix is for rows that should have value z.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{Dense, Matrix};
 use base::files::hex;
 
-/// Largest file that is read: a mistaken path should not fill the memory.
+/// Largest file that is read: a mistaken path must not exhaust memory.
 const MOST_BYTES: u64 = 8 << 30;
 
 /// A file that cannot be used.
@@ -26,11 +26,11 @@ pub enum GivenError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// It holds something else.
+    /// Its content does not fit.
     #[error("{}: {what}", file.display())]
     Unfit {
         file: PathBuf,
-        /// The fault, and what would be right.
+        /// The fault, and what is expected.
         what: String,
     },
 }
@@ -38,13 +38,13 @@ pub enum GivenError {
 /// Contents of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// One direction a row, m x D, finite and not all zero.
+    /// One direction per row, m x D, finite and not all zero.
     Directions(Dense<f64>),
     /// Edited states, n x D each: one for all wanted values, or one for each value.
     States(Vec<Matrix>),
 }
 
-/// A file and what it holds.
+/// A file with its content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
     pub content: Content,
@@ -61,18 +61,18 @@ impl Given {
     }
 }
 
-/// The content of a file's bytes, or what is wrong with them.
+/// The content of a file's bytes, or the fault.
 fn parse(bytes: &[u8]) -> Result<Content, String> {
-    let file = SafeTensors::deserialize(bytes).map_err(|e| format!("no safetensors file ({e})"))?;
+    let file = SafeTensors::deserialize(bytes).map_err(|e| format!("not a safetensors file ({e})"))?;
     match (file.tensor("directions"), file.tensor("states")) {
-        (Ok(_), Ok(_)) => Err("it has both `directions` and `states`; one file has one of them".into()),
+        (Ok(_), Ok(_)) => Err("it has both `directions` and `states`; use one file for each".into()),
         (Ok(view), Err(_)) => {
             let [rows, columns] = view.shape()[..] else {
                 return Err(format!("`directions` has shape {:?}; it must be m x D", view.shape()));
             };
             let values = numbers("directions", view.dtype(), view.data())?;
             if values.iter().all(|x| *x == 0.0) {
-                return Err("`directions` holds no direction: all of it is zero".into());
+                return Err("`directions` is all zeros".into());
             }
             let directions = Dense::from_vec(rows, columns, values).map_err(|e| e.to_string())?;
             Ok(Content::Directions(directions))
@@ -108,9 +108,9 @@ fn numbers(name: &str, dtype: Dtype, data: &[u8]) -> Result<Vec<f64>, String> {
         Dtype::F64 => data.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect(),
         other => return Err(format!("`{name}` is {other:?}; save it as F32 or F64")),
     };
-    // As states are kept in single precision, what overflows there is not finite either.
+    // States are kept in single precision, so a value that overflows it is not finite either.
     match values.iter().position(|x| !(*x as f32).is_finite()) {
-        Some(at) => Err(format!("`{name}` holds a value that is not finite (number {at})")),
+        Some(at) => Err(format!("`{name}` contains NaN or infinity (element {at})")),
         None => Ok(values),
     }
 }
@@ -143,10 +143,10 @@ mod tests {
             (file("other", &[1, 2], &[1.0, 2.0]), "neither `directions` nor `states`, but other"),
             (file("directions", &[2], &[1.0, 2.0]), "must be m x D"),
             (file("directions", &[1, 2], &[0.0, 0.0]), "no direction"),
-            (file("directions", &[1, 2], &[f32::NAN, 0.0]), "not finite (number 0)"),
+            (file("directions", &[1, 2], &[f32::NAN, 0.0]), "NaN or infinity (element 0)"),
             (file("states", &[2], &[1.0, 2.0]), "n x D or k x n x D"),
             (file("states", &[0, 2], &[]), "empty"),
-            (file("states", &[1, 2], &[1.0, f32::INFINITY]), "not finite (number 1)"),
+            (file("states", &[1, 2], &[1.0, f32::INFINITY]), "NaN or infinity (element 1)"),
         ] {
             let said = parse(&bytes).unwrap_err();
             assert!(said.contains(want), "{said}");

@@ -1,4 +1,4 @@
-//! Grid search: train every recipe, and of those that are equally good on the validation examples keep the simplest.
+//! Grid search: trains every recipe, and of those that validate equally well keeps the simplest.
 
 use super::ProbeError;
 use super::bytes::{BytesError, Reader, Writer, malformed};
@@ -25,22 +25,23 @@ pub struct Grid {
     pub recipes: Vec<Recipe>,
 }
 
-/// Names that [`Grid::named`] knows, the default first.
+/// Names that [`Grid::named`] accepts, the default first.
 #[cfg(test)]
 pub(crate) const GRID_NAMES: [&str; 3] = ["small", "paper", "linear"];
 
-/// Bounds that keep a hand-written grid from asking for all memory.
+/// Bounds that keep a hand-written grid from exhausting memory.
 const MOST_RECIPES: usize = 1_000;
 const MOST_LAYERS: usize = 16;
 const MOST_WIDTH: usize = 16_384;
 
-/// True for the grid that tests use where the result does not matter: the small grid would take most of their time.
+/// True for a grid used only by tests in which the result does not matter: the small grid would take most of their
+/// time.
 pub fn is_for_tests(name: &str) -> bool {
     cfg!(any(test, feature = "samples")) && name == "tiny"
 }
 
 impl Grid {
-    /// Depths x widths x learning rates, in this nesting, in batches of 64.
+    /// Depths x widths x learning rates, nested in this order, in batches of 64.
     pub fn product(name: &str, depths: &[usize], widths: &[usize], learning_rates: &[f64]) -> Self {
         let mut recipes = Vec::new();
         for depth in depths {
@@ -63,7 +64,7 @@ impl Grid {
         Self::product("small", &[1, 2], &[64, 256], &[1e-4, 1e-3, 1e-2])
     }
 
-    /// The grid of that name: `small`, `paper` or `linear`.
+    /// The grid with this name: `small`, `paper` or `linear`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "small" => Some(Self::small()),
@@ -102,14 +103,14 @@ impl Grid {
     fn check(&self) -> Result<(), ProbeError> {
         let bad = |reason: String| Err(ProbeError::Grid { grid: self.name.clone(), reason });
         if self.recipes.is_empty() || self.recipes.len() > MOST_RECIPES {
-            return bad(format!("{} points, allowed are 1 to {MOST_RECIPES}", self.recipes.len()));
+            return bad(format!("{} points; 1 to {MOST_RECIPES} are allowed", self.recipes.len()));
         }
         for r in &self.recipes {
             if r.hidden.len() > MOST_LAYERS || r.hidden.iter().any(|w| !(1..=MOST_WIDTH).contains(w)) {
                 return bad(format!("at most {MOST_LAYERS} hidden layers of 1 to {MOST_WIDTH} units"));
             }
             if !(r.learning_rate.is_finite() && r.learning_rate > 0.0) || r.batch == 0 {
-                return bad("learning rates and batches must be above 0".to_owned());
+                return bad("learning rates and batch sizes must be above 0".to_owned());
             }
         }
         Ok(())
@@ -119,12 +120,12 @@ impl Grid {
 /// Result of training with one recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Place in the grid.
+    /// Index in the grid.
     pub index: usize,
     pub recipe: Recipe,
-    /// Weights and biases of its network.
+    /// Number of weights and biases.
     pub parameters: usize,
-    /// Its course; without a single validation if the training diverged.
+    /// Its course; no validations if the training diverged early.
     pub run: Run,
 }
 
@@ -143,7 +144,7 @@ impl Trial {
 /// A recipe at one of its validations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
-    /// The recipe and its whole course.
+    /// The recipe with its whole course.
     pub trial: &'a Trial,
     /// The validation, from 0.
     pub epoch: usize,
@@ -151,7 +152,7 @@ pub struct Standing<'a> {
     pub score: Score,
 }
 
-/// The chosen trained network of a grid, of role `R`.
+/// The network chosen from a grid, with role `R`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe<R> {
     mlp: Mlp,
@@ -161,15 +162,15 @@ pub struct Probe<R> {
     role: PhantomData<R>,
 }
 
-/// Trains every recipe of `grid` on `data`, several at a time on rayon's threads, and keeps a network by the rule of
-/// [`super::selection`]: of those within one standard error of the best validation accuracy the one with the fewest
-/// parameters, then the lowest learning rate, then the earliest validation. Each recipe draws from its own streams, so
+/// Trains every recipe of `grid` on `data` in parallel on rayon's threads, and keeps a network by the rule of
+/// [`super::selection`]: of those within one standard error of the best validation accuracy, the one with the fewest
+/// parameters, then the lowest learning rate, then the earliest validation. Each recipe has its own random streams, so
 /// the result depends neither on the number of threads nor on their timing. `pulse` counts Adam steps over all recipes;
-/// trainings that settle before their cap leave it short of its total. `finished` hears of each recipe in the order in
-/// which they end.
+/// trainings that settle before their cap leave it short of its total. `finished` is called for each recipe in order of
+/// completion.
 ///
 /// # Errors
-/// [`ProbeError`] if cancelled, if the grid makes no sense, or if every trial diverged.
+/// [`ProbeError`] if cancelled, if the grid is invalid, or if every trial diverged.
 pub fn search<R: Role>(
     data: &TrainingData<R>,
     grid: &Grid,
@@ -181,7 +182,7 @@ pub fn search<R: Role>(
     let jobs: Vec<Job> = grid.recipes.iter().map(|r| Job::new(data, r, SEARCH_STEPS, purpose)).collect();
     let pulse = SharedPulse::new(pulse, jobs.iter().map(Job::most).sum());
     let finished = Mutex::new(finished);
-    // The dearest first, so that no thread is left alone with one at the end.
+    // The costliest first, so that none is left to run alone at the end.
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(jobs[*i].cost()));
     let mut outcomes = in_order(jobs.len(), |place| {
@@ -196,12 +197,12 @@ pub fn search<R: Role>(
 }
 
 impl<R: Role> Probe<R> {
-    /// A network trained elsewhere, given the role by the caller's word. It has no trials.
+    /// A network trained by other code, whose role the caller guarantees. It has no trials.
     pub fn from_mlp(mlp: Mlp) -> Self {
         Self { mlp, trials: Vec::new(), best: 0, epoch: 0, role: PhantomData }
     }
 
-    /// Applies the rule to trials in the order of their indices and takes the chosen weights.
+    /// Applies the rule to trials in index order and returns the chosen weights.
     pub(super) fn choose(grid: &str, outcomes: Vec<(Trial, Option<Trained>)>) -> Result<Self, ProbeError> {
         let diverged = || ProbeError::Diverged { grid: grid.to_owned(), trials: outcomes.len() };
         let (trials, trained): (Vec<Trial>, Vec<Option<Trained>>) = outcomes.iter().cloned().unzip();
@@ -243,8 +244,8 @@ impl<R: Role> Probe<R> {
         choice.rivals(&entries).into_iter().filter_map(standing).collect()
     }
 
-    /// Most steps that a replicate of the chosen recipe may take: more than in the search only where the search cut it
-    /// off while it was still rising.
+    /// Maximum steps for a replicate of the chosen recipe: more than in the search only if the search cut it off while
+    /// it was still improving.
     pub fn replicate_steps(&self) -> usize {
         if self.chosen().is_some_and(|t| t.run.rising) { MOST_STEPS } else { SEARCH_STEPS }
     }
@@ -252,7 +253,7 @@ impl<R: Role> Probe<R> {
     /// Class probabilities (n x classes, f64) of the rows of `x`.
     ///
     /// # Panics
-    /// If `x` has another number of columns than the probe was trained on.
+    /// If the number of columns of `x` is not that of the training data.
     pub fn probabilities(&self, x: &Matrix) -> Dense<f64> {
         softmax_rows(&self.mlp.logits(x))
     }
@@ -261,7 +262,7 @@ impl<R: Role> Probe<R> {
         format!("probe {}", R::NAME)
     }
 
-    /// For a cache. Weights and trials survive exactly.
+    /// Serialised for a cache. Weights and trials survive exactly.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new(&Self::kind());
         w.number(self.mlp.layers().len());
@@ -319,13 +320,13 @@ impl<R: Role> Probe<R> {
         }
         r.finish()?;
         if trials.get(best).is_some_and(|t: &Trial| epoch >= t.run.correct.len()) {
-            return Err(malformed("a choice that was never validated"));
+            return Err(malformed("the chosen recipe was never validated"));
         }
         Ok(Self { mlp, trials, best, epoch, role: PhantomData })
     }
 }
 
-/// The rule on trials that were all validated on the same examples.
+/// Applies the rule to trials that were validated on the same examples.
 fn choice(trials: &[Trial]) -> Option<Choice> {
     let entries: Vec<Entry> = trials.iter().map(Trial::entry).collect();
     choose(&entries, trials.iter().map(|t| t.run.examples).max()?)

@@ -1,9 +1,8 @@
-//! Many trainings as one batch: networks side by side, one to a thread.
+//! Many trainings as one batch: networks side by side, one per thread.
 //!
-//! A network of this size is too small to be worth more than one thread, and a run trains dozens: recipes of a grid,
-//! and replicates of oracles and attacked probes. Threads take them from one queue in the order given. Every training
-//! draws from its own streams and runs on one thread, so neither the number of threads nor their timing changes a
-//! number.
+//! A network of this size is too small to use more than one thread, and a run trains dozens: recipes of a grid,
+//! replicates of oracles and attacked probes. Threads take them from one queue in the given order. Every training has
+//! its own random streams and runs on one thread, so neither the number of threads nor their timing changes a result.
 
 use super::ProbeError;
 use super::data::{Labelled, TrainingData};
@@ -16,7 +15,7 @@ use stats::Purpose;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// One training to be done. Its role comes from the type of its data and cannot be forgotten.
+/// One training to run. Its role comes from the type of its data and cannot be forgotten.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     data: &'a Labelled,
@@ -35,27 +34,27 @@ impl<'a> Job<'a> {
         Self { data, validation, recipe: recipe.clone(), most, purpose, role: R::NAME }
     }
 
-    /// The streams that it draws from.
+    /// The address of its random streams.
     pub fn purpose(&self) -> &Purpose {
         &self.purpose
     }
 
-    /// Most steps it may take.
+    /// Maximum number of steps.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Multiplications of a step, up to a factor.
+    /// Multiplications per step, up to a factor.
     pub(super) fn cost(&self) -> usize {
         self.recipe.parameters(self.data.x().cols(), self.data.classes())
     }
 
-    /// Trains it. `None` if no validation came before the weights or the loss stopped being numbers.
+    /// Trains the network. `None` if weights or loss became NaN or infinite before the first validation.
     pub(super) fn run(&self, beat: &mut dyn FnMut() -> Result<(), Cancelled>) -> Result<Option<Trained>, Cancelled> {
         train(self.data, self.validation, &self.recipe, self.most, &self.purpose, beat)
     }
 
-    /// The trial that a training of this job at place `index` was.
+    /// The trial of a training of this job at index `index`.
     pub(super) fn trial(&self, index: usize, trained: Option<&Trained>) -> Trial {
         let parameters = self.recipe.parameters(self.data.x().cols(), self.data.classes());
         let run = trained.map(|t| t.run.clone()).unwrap_or_default();
@@ -63,7 +62,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A probe whose role is known when it is taken out.
+/// A trained probe; its role is checked when it is taken.
 #[derive(Debug, Clone)]
 pub struct Finished {
     role: &'static str,
@@ -72,10 +71,10 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The probe, as one of role `R`: at its earliest validation within one standard error of its best.
+    /// The probe with role `R`, at its earliest validation within one standard error of its best.
     ///
     /// # Errors
-    /// [`ProbeError::Role`] if it was trained in another.
+    /// [`ProbeError::Role`] if it was trained in another role.
     pub fn probe<R: Role>(self) -> Result<Probe<R>, ProbeError> {
         if self.role != R::NAME {
             return Err(ProbeError::Role { found: self.role, wanted: R::NAME });
@@ -85,8 +84,9 @@ impl Finished {
     }
 }
 
-/// Runs all jobs, earlier ones first. `finished` hears of each by its place as soon as it ends (`None`: it diverged), from
-/// the thread that trained it. `pulse` counts steps; trainings that end before their cap leave it short of its total.
+/// Runs all jobs, earlier ones first. `finished` is called with each job's index when it ends (`None` if it diverged),
+/// on the thread that trained it. `pulse` counts steps; trainings that end before their cap leave it short of its
+/// total.
 pub fn train_all(
     jobs: &[Job<'_>],
     pulse: &mut dyn Pulse,
@@ -103,7 +103,7 @@ pub fn train_all(
     })
 }
 
-/// Does the work of `0..count` on rayon's threads, each thread taking the next one that nobody has begun; results in order.
+/// Runs `f` for `0..count` on rayon's threads, each thread taking the next index not yet started; results in order.
 pub(super) fn in_order<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T, Cancelled> + Sync,
@@ -154,7 +154,7 @@ mod tests {
         Mlp::fresh(4, &job.recipe.hidden, 2, &mut job.purpose.stream("weights"))
     }
 
-    /// The defect: an oracle and the probe under attack with the same recipe and seed began with the same weights.
+    /// An oracle and the probe under attack used to start from the same weights if they had the same recipe and seed.
     #[test]
     fn roles_and_properties_start_from_weights_of_their_own() {
         let (x, y, split) = material();

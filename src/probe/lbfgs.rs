@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 pub(crate) trait Objective {
     /// The value at `point`; the gradient is written to `gradient`.
     fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64;
-    /// Multiplies `v` by an approximation of the inverse Hessian, positive definite and the same at every call.
+    /// Multiplies `v` by an approximation of the inverse Hessian, which must be positive definite and the same at every
+    /// call.
     fn precondition(&self, v: &mut [f64]);
 }
 
@@ -16,17 +17,17 @@ pub(crate) trait Objective {
 pub(crate) struct End {
     pub(crate) point: Vec<f64>,
     pub(crate) value: f64,
-    /// Steps that were taken.
+    /// Number of steps.
     pub(crate) iterations: usize,
     /// True if the tolerance was reached, or rounding hid further descent.
     pub(crate) converged: bool,
 }
 
-/// Pairs that are remembered.
+/// Number of remembered pairs.
 const MEMORY: usize = 12;
-/// Gradients below this (in the preconditioner's metric, against the root of the value) are rounding.
+/// Gradients below this (in the preconditioner's metric, relative to the root of the value) are rounding errors.
 const NOISE: f64 = 1e-13;
-/// Rounding of the value, which the line search must not take for an ascent.
+/// Rounding of the value, which the line search must not mistake for an increase.
 const ROUNDING: f64 = 1e-14;
 
 fn inner(a: &[f64], b: &[f64]) -> f64 {
@@ -40,9 +41,9 @@ struct Pair {
     rho: f64,
 }
 
-/// Minimises from `point` on until the gradient's length in the preconditioner's metric has fallen to `tolerance` of what
-/// it was there. The line search only halves: for a strictly convex objective every step that descends gives a usable pair.
-/// `beat` is called before every iteration.
+/// Minimises from `point` until the gradient's length in the preconditioner's metric has fallen to `tolerance` times
+/// its initial value. The line search only halves: for a strictly convex objective every descending step gives a usable
+/// pair. `beat` is called before every iteration.
 pub(crate) fn minimise(
     objective: &impl Objective,
     mut point: Vec<f64>,

@@ -35,13 +35,13 @@ use base::Cancelled;
 /// Errors in training a probe or reading one back.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProbeError {
-    /// The pulse said stop.
+    /// The pulse stopped it.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// The data cannot train or test a classifier.
     #[error(transparent)]
     Data(#[from] data::DataError),
-    /// Every trial ended with weights that are not numbers.
+    /// Every trial ended with NaN or infinite weights.
     #[error(
         "training diverged in all {trials} trials of the grid '{grid}': use lower learning rates or rescale the embeddings"
     )]
@@ -50,7 +50,7 @@ pub enum ProbeError {
         grid: String,
         trials: usize,
     },
-    /// A grid without points, or a point that no classifier can have.
+    /// An empty grid, or a point that is not a possible classifier.
     #[error("the grid '{grid}' is not usable: {reason}")]
     Grid {
         /// Name of the grid.
@@ -58,12 +58,12 @@ pub enum ProbeError {
         /// The fault, in words.
         reason: String,
     },
-    /// A probe taken for what it was not trained as.
-    #[error("a probe trained as {found} cannot serve as {wanted}")]
+    /// A probe used in a role other than the one it was trained in.
+    #[error("a probe trained as {found} cannot be used as {wanted}")]
     Role {
         /// The role it was trained in.
         found: &'static str,
-        /// The role asked for.
+        /// The requested role.
         wanted: &'static str,
     },
 }

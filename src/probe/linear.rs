@@ -1,8 +1,8 @@
 //! The linear oracle: one layer with softmax, trained like the perceptrons.
 //!
-//! Canby et al. train it over learning rates 1e-4, 1e-3, 1e-2, 1e-1. Their text keeps the one with the "lowest" validation
-//! accuracy, surely a slip for the highest, which is where the search starts from. For a regularised optimum instead of so
-//! many steps of Adam see [`super::logistic`].
+//! Canby et al. train it over learning rates 1e-4, 1e-3, 1e-2, 1e-1. Their text keeps the one with the "lowest"
+//! validation accuracy, surely a slip for the highest, which this search uses. For a regularised optimum instead of a
+//! fixed number of Adam steps see [`super::logistic`].
 
 use super::grid::Grid;
 use super::train::Recipe;

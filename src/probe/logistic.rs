@@ -1,12 +1,12 @@
 //! L2-regularised logistic regression, binary and multinomial.
 //!
 //! Minimises `|W|²/2 + C * sum of cross entropies` (nats; biases are not penalised), scikit-learn's objective. Binary
-//! problems have one weight row, its positive side is class 1; k > 2 classes have k rows that add up to zero.
+//! problems have one weight row, whose positive side is class 1; k > 2 classes have k rows that sum to zero.
 //!
-//! The optimiser is L-BFGS in double precision, started at zero and preconditioned with the upper bound `I + C/4 XᵀX` of the
-//! Hessian (Böhning 1992): a handful of passes over the data instead of hundreds. `XᵀX` is computed once for any number of
-//! fits on the same data with other directions taken out, as INLP needs it: a weight vector inside the remaining space gives
-//! the same products with projected and with original data, so the data are never projected.
+//! The optimiser is L-BFGS in double precision, started at zero and preconditioned with the upper bound `I + C/4 XᵀX`
+//! of the Hessian (Böhning 1992): a handful of passes over the data instead of hundreds. `XᵀX` is computed once for any
+//! number of fits on the same data with different directions removed, as INLP needs: a weight vector inside the
+//! remaining space gives the same products with projected and original data, so the data are never projected.
 
 use super::data::Labelled;
 use super::lbfgs::{Objective, minimise};
@@ -22,10 +22,10 @@ use rayon::prelude::*;
 pub struct Settings {
     /// Weight of the data against the penalty (scikit-learn's `C`).
     pub c: f64,
-    /// True if there are biases.
+    /// True to fit biases.
     pub intercept: bool,
-    /// Stops when the gradient's length in the metric of the preconditioner, which goes with the distance of the weights
-    /// from the optimum, has fallen to this share of its length at zero weights.
+    /// Stops when the gradient's length in the preconditioner's metric, a proxy for the distance from the optimum, has
+    /// fallen to this share of its length at zero weights.
     pub tolerance: f64,
     /// Maximum number of iterations.
     pub max_iterations: usize,
@@ -87,7 +87,7 @@ impl Gram {
         Self { xx, sums, n: x.rows() }
     }
 
-    /// The moments of the data with a subspace taken out: `P XᵀX P` and `P s`, in O(D² r).
+    /// The moments of the data with a subspace removed: `P XᵀX P` and `P s`, in O(D² r).
     fn without(&self, removed: &Subspace) -> (Dense<f64>, Vec<f64>) {
         let (mut xx, mut sums) = (self.xx.clone(), self.sums.clone());
         if removed.rank() > 0 {
@@ -103,14 +103,15 @@ impl Gram {
     }
 }
 
-/// Rows that one thread takes at a time; fixed, so that sums do not depend on the number of threads.
+/// Rows that one thread processes at a time; fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 512;
 
 impl Logistic {
-    /// Fits `data`. `removed` (with `gram` of the same data) is taken out of the embeddings first; the weights then lie in
-    /// what remains. `beat` is called before every iteration.
+    /// Fits `data`. `removed` (with `gram` of the same data) is first removed from the embeddings; the weights then lie
+    /// in the remaining space. `beat` is called before every iteration.
+    ///
     /// # Panics
-    /// If `gram` or `removed` belong to embeddings of another size.
+    /// If `gram` or `removed` are of embeddings of a different size.
     pub fn fit(
         data: &Labelled,
         gram: &Gram,
@@ -126,7 +127,7 @@ impl Logistic {
         Ok(Fit { model, objective: end.value, iterations: end.iterations, converged: end.converged })
     }
 
-    /// Fits `data` as it is.
+    /// Fits `data` with nothing removed.
     pub fn fit_plain(
         data: &Labelled,
         settings: &Settings,
@@ -149,8 +150,8 @@ impl Logistic {
         softmax_rows(&self.logits(x))
     }
 
-    /// Share of `data` answered correctly. For weights inside what a subspace leaves, it makes no difference whether the
-    /// subspace was taken out of the data.
+    /// Share of `data` answered correctly. If the weights lie outside a removed subspace, removing it from the data
+    /// makes no difference.
     pub fn accuracy(&self, data: &Labelled) -> f64 {
         let logits = self.logits(data.x());
         let correct = logits.iter_rows().zip(data.y()).filter(|(row, label)| argmax(row) == **label).count();
@@ -201,8 +202,8 @@ impl Objective for Problem<'_> {
     fn precondition(&self, v: &mut [f64]) {
         if let Some(factor) = &self.preconditioner {
             factor.solve_in_place(MatMut::from_column_major_slice_mut(v, self.stride, self.rows));
-            // The step lies in the remaining space but for rounding, which the solution magnifies, and the data are not
-            // projected: left alone, the weights would creep back to what was taken out.
+            // The step lies in the remaining space up to rounding, which the solver magnifies, and the data are not
+            // projected: without this the weights would drift back into the removed space.
             self.stay_inside(v);
         }
     }
@@ -220,7 +221,7 @@ impl<'a> Problem<'a> {
         self.data.x().cols()
     }
 
-    /// Takes the removed subspace out of the weights of a gradient or step.
+    /// Removes the subspace from the weights of a gradient or step.
     fn stay_inside(&self, v: &mut [f64]) {
         let d = self.dimension();
         v.chunks_exact_mut(self.stride).for_each(|row| self.removed.remove_from_vector(&mut row[..d]));
@@ -247,8 +248,8 @@ impl<'a> Problem<'a> {
         (loss, slope)
     }
 
-    /// Weights and biases of a point. The optimum lies in the remaining space, and the rows of several classes add up to
-    /// zero; both are restored to the last bit, because INLP counts the dimensions of the row space.
+    /// Weights and biases of a point. At the optimum the weights lie in the remaining space, and the rows of several
+    /// classes sum to zero; both are restored exactly, because INLP counts the dimensions of the row space.
     fn model(&self, point: &[f64]) -> Logistic {
         let d = self.dimension();
         let mut weight = Dense::from_fn(self.rows, d, |i, j| point[i * self.stride + j]);
@@ -287,7 +288,7 @@ pub fn residuals_of(z: &mut [f64], label: usize) -> f64 {
     sum.ln() - own
 }
 
-/// Inner product of single with double precision, in interleaved sums so that it vectorises.
+/// Dot product of single with double precision, in interleaved sums so that it vectorises.
 fn dot(x: &[f32], w: &[f64]) -> f64 {
     let ((x, x_tail), (w, w_tail)) = (x.as_chunks::<8>(), w.as_chunks::<8>());
     let mut sums = [0.0; 8];
@@ -300,8 +301,9 @@ fn dot(x: &[f32], w: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + tail
 }
 
-/// The factorised upper bound of the Hessian, the same for every weight row: `I + C/4 P XᵀX P`, bordered by the column sums
-/// where there are biases. `None` if rounding makes a huge C indefinite; L-BFGS then does without.
+/// The factorised upper bound of the Hessian, the same for every weight row: `I + C/4 P XᵀX P`, bordered by the column
+/// sums where there are biases. `None` if rounding makes it indefinite for a huge C; L-BFGS then runs without a
+/// preconditioner.
 fn bound(gram: &Gram, removed: &Subspace, settings: &Settings) -> Option<Llt<f64>> {
     let (xx, sums) = gram.without(removed);
     let d = xx.rows();
@@ -365,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Separable data: without the penalty the weights would run away.
+    /// Separable data: without the penalty the weights would diverge.
     #[test]
     fn separable_data_have_a_finite_optimum() {
         let x = Matrix::from_fn(40, 2, |i, j| if j == 0 { (i as f32 - 19.5) / 10.0 } else { 0.3 });
@@ -393,8 +395,8 @@ mod tests {
         assert!(sums.into_iter().all(|s| s.abs() < 1e-15));
     }
 
-    /// Round after round of INLP: the preconditioner magnified rounding errors along directions taken out long before, and
-    /// since the data keep them, the objective fell below that of the round before, without end.
+    /// In each round of INLP the preconditioner magnified rounding errors along directions removed long before; because
+    /// the data still contain them, the objective kept falling below that of the previous round.
     #[test]
     fn weights_do_not_creep_back_into_what_was_taken_out() {
         let (n, d) = (3_000, 60);

@@ -1,7 +1,7 @@
 //! The multilayer perceptron: fully connected layers with ReLU between them and one logit per class.
 //!
-//! Without hidden layers it is the linear softmax classifier. Forward and backward are written by hand on the matrix
-//! kernel, in f32 for work and in f64 for checking it.
+//! Without hidden layers it is the linear softmax classifier. The forward and backward passes are written by hand on
+//! the matrix kernel, in f32 for work and in f64 to check it.
 
 use base::matmul::{View, matmul};
 use base::matrix::{Dense, Matrix, Real};
@@ -46,8 +46,8 @@ pub enum LayerError {
         outputs: usize,
         biases: usize,
     },
-    /// A layer that does not take what the one before gives.
-    #[error("layer {layer} takes {inputs} inputs, the layer before gives {given}")]
+    /// A layer whose inputs are not the outputs of the layer before.
+    #[error("layer {layer} takes {inputs} inputs, but the layer before has {given} outputs")]
     Chain {
         /// The layer, from 0.
         layer: usize,
@@ -57,8 +57,8 @@ pub enum LayerError {
     },
 }
 
-/// Rows that one thread takes at a time. Fixed, so that results do not depend on the number of threads; small enough for
-/// the activations of a wide network to stay in the second-level cache.
+/// Rows that one thread processes at a time. Fixed, so that results do not depend on the number of threads; small
+/// enough to keep the activations of a wide network in the second-level cache.
 pub const CHUNK: usize = 128;
 
 impl Mlp<f32> {
@@ -79,7 +79,7 @@ impl Mlp<f32> {
 }
 
 impl<T: Real> Mlp<T> {
-    /// A network of given layers.
+    /// A network from the given layers.
     ///
     /// # Errors
     /// [`LayerError`] if they do not fit together.
@@ -103,7 +103,7 @@ impl<T: Real> Mlp<T> {
         Ok(Self { layers })
     }
 
-    /// The layers, from the input on.
+    /// The layers, starting at the input.
     pub fn layers(&self) -> &[Layer<T>] {
         &self.layers
     }
@@ -112,7 +112,7 @@ impl<T: Real> Mlp<T> {
         &mut self.layers
     }
 
-    /// Size of the embeddings it takes.
+    /// Size of the embeddings it reads.
     pub fn inputs(&self) -> usize {
         self.layers.first().map_or(0, |l| l.weight.rows())
     }
@@ -139,12 +139,12 @@ impl<T: Real> Mlp<T> {
         Mlp { layers: self.layers.iter().map(layer).collect() }
     }
 
-    /// Logits (n x classes) of the rows of `x` (n x D), rows shared out over threads.
+    /// Logits (n x classes) of the rows of `x` (n x D), with rows divided among threads.
     ///
     /// # Panics
-    /// If `x` has another number of columns than the network has inputs.
+    /// If the number of columns of `x` is not the network's number of inputs.
     pub fn logits(&self, x: &Dense<T>) -> Dense<T> {
-        assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
+        assert_eq!(x.cols(), self.inputs(), "the embeddings do not have the probe's size");
         let mut out = Dense::zeros(x.rows(), self.classes());
         let classes = self.classes();
         out.data_mut().par_chunks_mut(CHUNK * classes).zip(x.data().par_chunks(CHUNK * self.inputs())).for_each_init(
@@ -157,17 +157,17 @@ impl<T: Real> Mlp<T> {
         out
     }
 
-    /// For each row of `x` (n x D): the gradient of its cross entropy towards class `targets[i]` with respect to the row,
-    /// **divided by the probability that the class does not have** (n x D, not averaged over rows), and the cross
-    /// entropies in nats. The divisor is positive, so the signs, which are all that attacks use, are those of the gradient;
-    /// but they survive where the probability rounds to 1 and the gradient itself would vanish. Multiplied by
-    /// `1 - exp(-loss)` it is the gradient.
+    /// For each row of `x` (n x D): the gradient of its cross entropy towards class `targets[i]` with respect to the
+    /// row, **divided by one minus the class's probability** (n x D, not averaged over rows), and the cross entropies
+    /// in nats. The divisor is positive, so the signs, which are all that attacks use, are those of the gradient; they
+    /// survive where the probability rounds to 1 and the gradient itself would vanish. Multiplying by `1 - exp(-loss)`
+    /// gives the gradient.
     ///
     /// # Panics
     /// If the shapes do not fit or a target is not a class.
     pub fn input_direction(&self, x: &Dense<T>, targets: &[usize]) -> (Dense<T>, Vec<T>) {
-        assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
-        assert_eq!(x.rows(), targets.len(), "not one target per row");
+        assert_eq!(x.cols(), self.inputs(), "the embeddings do not have the probe's size");
+        assert_eq!(x.rows(), targets.len(), "one target for each row");
         let mut direction = Dense::zeros(x.rows(), x.cols());
         let mut losses = vec![T::ZERO; x.rows()];
         let width = CHUNK * self.inputs();
@@ -188,7 +188,7 @@ impl<T: Real> Mlp<T> {
     }
 }
 
-/// Buffers of one thread for passes through a network; kept between passes, so that a loop allocates once.
+/// One thread's buffers for passes through a network; reused between passes, so that a loop allocates once.
 #[derive(Debug, Clone)]
 pub struct Pass<T> {
     rows: usize,
@@ -200,7 +200,7 @@ pub struct Pass<T> {
 }
 
 impl<T: Real> Pass<T> {
-    /// Room for the passes of this perceptron.
+    /// Buffers for passes of this perceptron.
     pub fn new(mlp: &Mlp<T>) -> Self {
         let layers = mlp.layers.len();
         Self {
@@ -219,7 +219,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Runs rows on whose first layer is done: `first` has its outputs before the ReLU, row after row.
+    /// Runs rows whose first layer is already computed: `first` has its outputs before the ReLU, in row order.
     pub fn forward_from_first(&mut self, mlp: &Mlp<T>, first: &[T]) {
         self.rows = first.len() / mlp.layers[0].bias.len();
         self.outputs[0].clear();
@@ -230,13 +230,13 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Layer `i`, whose input is `x` for the first and the output of the layer before for the others.
+    /// Layer `i`, whose input is `x` for the first layer and otherwise the output of the layer before.
     fn layer(&mut self, mlp: &Mlp<T>, i: usize, x: &[T]) {
         let layer = &mlp.layers[i];
         let (before, after) = self.outputs.split_at_mut(i);
         let input = before.last().map_or(x, Vec::as_slice);
         let out = &mut after[0];
-        // The product is added onto the bias, which saves a pass over the output.
+        // The product is added to the bias, which saves a pass over the output.
         out.clear();
         (0..self.rows).for_each(|_| out.extend_from_slice(&layer.bias));
         let input = View::new(input, self.rows, layer.weight.rows());
@@ -244,14 +244,14 @@ impl<T: Real> Pass<T> {
         self.rectify(mlp, i);
     }
 
-    /// ReLU, on the outputs of hidden layers.
+    /// ReLU on the outputs of hidden layers.
     fn rectify(&mut self, mlp: &Mlp<T>, i: usize) {
         if i + 1 < mlp.layers.len() {
             self.outputs[i].iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO });
         }
     }
 
-    /// Logits of the last forward pass, row after row.
+    /// Logits of the last forward pass, in row order.
     pub fn logits(&self) -> &[T] {
         self.outputs.last().map_or(&[], Vec::as_slice)
     }
@@ -277,15 +277,15 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Lets `residual` replace each row of logits by whatever is to be taken back.
+    /// Calls `residual` to replace each row of logits by the values to backpropagate.
     pub fn replace_logits(&mut self, mut residual: impl FnMut(usize, &mut [T])) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };
         logits.chunks_exact_mut(classes).enumerate().for_each(|(i, row)| residual(i, row));
     }
 
-    /// Takes the gradient on the logits back to the input of layer `to` (0 for the embeddings): `self.delta(to)` then
-    /// holds the gradient with respect to the output of layer `to`, its ReLU already undone.
+    /// Backpropagates the gradient of the logits to the input of layer `to` (0 for the embeddings): `self.delta(to)` is
+    /// then the gradient with respect to the output of layer `to`, its ReLU already undone.
     pub(crate) fn back_to(&mut self, mlp: &Mlp<T>, to: usize) {
         for i in (to + 1..mlp.layers.len()).rev() {
             let weight = &mlp.layers[i].weight;
@@ -316,7 +316,7 @@ impl<T: Real> Pass<T> {
         self.rows
     }
 
-    /// Takes the gradient on the logits back to the embeddings.
+    /// Backpropagates the gradient of the logits to the embeddings.
     pub fn back_to_input(&mut self, mlp: &Mlp<T>, gradient: &mut [T]) {
         self.back_to(mlp, 0);
         let weight = &mlp.layers[0].weight;
@@ -325,8 +325,8 @@ impl<T: Real> Pass<T> {
     }
 }
 
-/// Replaces a row of logits by softmax minus onehot(target). The target's entry is minus the sum of the others, since
-/// `p - 1` would round to 0 for a target reached with near certainty.
+/// Replaces a row of logits by softmax minus onehot(target). The target's entry is minus the sum of the others, because
+/// `p - 1` would round to 0 for a nearly certain target.
 pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
     let top = row.iter().copied().fold(row[0], |a, b| if b > a { b } else { a });
     let mut sum = T::ZERO;
@@ -346,10 +346,11 @@ pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
 
 /// Replaces a row of logits by the residuals of an attack on class y, and returns the cross entropy of y in nats.
 ///
-/// The residual is -1 for y and `q_j` for the others, where q is the softmax over the logits without `l_y`. That is
-/// `(p - onehot) / (1 - p_y)`, but never computed from p: beyond a margin of 17 in single precision `1 - p_y` rounds to 0,
-/// and a gradient made from it would lose its signs just where a probe is surest. Likewise the loss is
-/// `softplus(logsumexp_{j != y} l_j - l_y)`, which keeps its digits when p is near 1 and stays finite when p is 0.
+/// The residual is -1 for y and `q_j` for the others, where q is the softmax over the logits without `l_y`. That is `(p
+/// - onehot) / (1 - p_y)`, but is never computed from p: in single precision, beyond a margin of 17, `1 - p_y` rounds
+/// to 0, and a gradient computed from it would lose its signs exactly where a probe is most certain. Likewise the loss
+/// is `softplus(logsumexp_{j != y} l_j - l_y)`, which keeps its precision when p is near 1 and stays finite when p is
+/// 0.
 pub fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
     let label = row[y];
     let mut top = None;
@@ -407,8 +408,8 @@ mod tests {
         }
     }
 
-    /// A target reached with certainty: softmax minus one is 0 in single precision, and from a margin of 104 on so are the
-    /// other classes' probabilities. Residuals and losses of the attack do not care.
+    /// A nearly certain target: softmax minus one is 0 in single precision, and beyond a margin of 104 so are the
+    /// probabilities of the other classes. The attack's residuals and losses are unaffected.
     #[test]
     fn certainty_keeps_the_residuals() {
         for margin in [1.0f32, 30.0, 104.0, 500.0] {
@@ -416,7 +417,7 @@ mod tests {
             let loss = attack_row(&mut row, 0);
             assert_eq!(row, [-1.0, 1.0]);
             let exact = (-f64::from(margin)).exp().ln_1p();
-            // The least number in single precision is 1.4e-45.
+            // The smallest positive single-precision number is 1.4e-45.
             assert!((f64::from(loss) - exact).abs() <= 1e-5 * exact + 1e-44, "{margin}: {loss} {exact}");
             let mut row = [margin, 0.0];
             let loss = attack_row(&mut row, 1);

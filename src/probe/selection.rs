@@ -1,40 +1,41 @@
 //! The one-standard-error rule for choosing among trained probes.
 //!
-//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it are equals
-//! as far as the validation examples can tell, and of equals the simplest is taken: fewest parameters, then the lowest
-//! learning rate, then the earliest validation (after Breiman et al. 1984, section 3.4.3). Breaking ties by the lowest loss,
-//! as is common, takes the most saturated probe instead, and every score then depends on its overconfidence.
+//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it
+//! cannot be told apart by the validation examples, and of those the simplest is chosen: fewest parameters, then the
+//! lowest learning rate, then the earliest validation (after Breiman et al. 1984, section 3.4.3). Breaking ties by the
+//! lowest loss, as is common, chooses the most saturated probe instead, and every score then depends on its
+//! overconfidence.
 
-/// A recipe as the rule sees it.
+/// A recipe's input to the rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry<'a> {
-    /// Weights and biases of the network.
+    /// Number of weights and biases.
     pub parameters: usize,
     pub learning_rate: f64,
-    /// Validation examples answered correctly, at each validation in turn. None for a training that diverged.
+    /// Validation examples answered correctly, at each validation in order. Empty for a training that diverged.
     pub correct: &'a [usize],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The most correct answers of any recipe at any validation.
+    /// The highest number of correct answers of any recipe at any validation.
     pub best: usize,
     /// The chosen recipe.
     pub recipe: usize,
-    /// The chosen validation of it, from 0.
+    /// Index of its chosen validation.
     pub epoch: usize,
-    /// All equals, as (recipe, validation), in this order.
+    /// All candidates within one standard error, as (recipe, validation), in this order.
     pub candidates: Vec<(usize, usize)>,
 }
 
 /// True if `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared
-/// in whole numbers, so that recipes exactly on the threshold are in.
+/// in integers, so that recipes exactly on the threshold are included.
 pub(crate) fn within_one_standard_error(correct: usize, best: usize, n: usize) -> bool {
     let [short, best, n] = [best.saturating_sub(correct), best, n].map(|v| v as u128);
     short * short * n <= best * n.saturating_sub(best)
 }
 
-/// Chooses among `entries`, all validated on the same `n` examples. `None` if none was ever validated.
+/// Chooses among `entries`, all validated on the same `n` examples. `None` if there was no validation.
 pub fn choose(entries: &[Entry<'_>], n: usize) -> Option<Choice> {
     let best = entries.iter().flat_map(|e| e.correct).copied().max()?;
     let mut candidates = Vec::new();
@@ -46,7 +47,7 @@ pub fn choose(entries: &[Entry<'_>], n: usize) -> Option<Choice> {
     Some(Choice { best, recipe, epoch, candidates })
 }
 
-/// The simpler first.
+/// The order of preference: the simpler first.
 fn order(entries: &[Entry<'_>], a: (usize, usize), b: (usize, usize)) -> std::cmp::Ordering {
     let (x, y) = (&entries[a.0], &entries[b.0]);
     let size = x.parameters.cmp(&y.parameters);
@@ -54,7 +55,7 @@ fn order(entries: &[Entry<'_>], a: (usize, usize), b: (usize, usize)) -> std::cm
 }
 
 impl Choice {
-    /// The other recipes among the equals, each at its earliest validation that is one, the simplest first.
+    /// The other recipes among the candidates, each at its earliest such validation, the simplest first.
     pub fn rivals(&self, entries: &[Entry<'_>]) -> Vec<(usize, usize)> {
         let mut earliest: Vec<(usize, usize)> = Vec::new();
         for candidate in self.candidates.iter().filter(|c| c.0 != self.recipe) {
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_simplest_of_equals_and_its_rivals() {
-        // 80 of 100: the standard error is 4, so 76 is an equal and 75 is not.
+        // 80 of 100: the standard error is 4, so 76 counts as equal and 75 does not.
         let all = [
             entry(9, 1e-2, &[80, 70]),
             entry(5, 1e-2, &[10, 76]),
@@ -98,7 +99,7 @@ mod tests {
     }
 
     proptest! {
-        /// The choice does not depend on the order of the table, and is always an equal of the best.
+        /// The choice does not depend on the order of the table, and is always within one standard error of the best.
         #[test]
         fn order_does_not_matter(counts in proptest::collection::vec(0usize..=50, 1..12), turn in 0usize..12) {
             let lists: Vec<[usize; 1]> = counts.iter().map(|c| [*c]).collect();

@@ -1,10 +1,10 @@
-//! The split of examples into those that train oracles, those that train interventions, and those that test.
+//! The split of examples into parts for training oracles, training interventions, and testing.
 //!
 //! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
 //! validation. Their data are a hundred times larger; 5 % of ours would be too few to distinguish recipes, so at least
-//! 200 are taken (but never more than a third). An oracle that shares examples with the intervention it judges would
-//! judge itself, so the parts are types: training functions take data of one role, and only a [`Split`] makes parts,
-//! after checking that they are disjoint.
+//! 200 are used (but at most a third). An oracle that shared examples with the intervention would be judging itself, so
+//! the parts are types: training functions accept data of one role, and only a [`Split`] creates parts, after checking
+//! that they are disjoint.
 
 use super::decorrelate::{DecorrelateError, decorrelate};
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oracle {}
 
-/// Role of the examples and probes that interventions are made from.
+/// Role of the examples and probes behind interventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intervention {}
 
@@ -26,7 +26,7 @@ pub trait Role: sealed::Sealed + Send + Sync + 'static {
 }
 
 mod sealed {
-    /// Keeps others from implementing the trait below.
+    /// Seals [`Role`].
     pub trait Sealed {}
     impl Sealed for super::Oracle {}
     impl Sealed for super::Intervention {}
@@ -46,9 +46,9 @@ pub enum SplitError {
     /// Some part would be empty.
     #[error("{n} examples are too few to split: at least {least} are needed")]
     TooFew {
-        /// Examples given.
+        /// Number of examples given.
         n: usize,
-        /// Examples needed.
+        /// Number of examples needed.
         least: usize,
     },
     /// An example in two parts (or twice in one).
@@ -82,12 +82,12 @@ pub struct Part<R> {
     role: PhantomData<R>,
 }
 
-/// The examples that oracles learn from.
+/// The examples for training oracles.
 pub type OracleSplit = Part<Oracle>;
-/// The examples that interventions and their probes learn from.
+/// The examples for training interventions and their probes.
 pub type InterventionSplit = Part<Intervention>;
 
-/// The examples that nothing learns from.
+/// The examples that no training uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestSplit {
     rows: Vec<usize>,
@@ -101,12 +101,12 @@ pub struct Split {
     test: TestSplit,
 }
 
-/// Fewest examples that [`Split::new`] takes: below, a part would be empty.
+/// Fewest examples that [`Split::new`] accepts: with fewer, a part would be empty.
 const LEAST: usize = 5;
 
 impl Split {
-    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (shares rounded to whole examples), and
-    /// of each of the first two 5 % for validation, at least [`VALIDATION`] where that is not more than a third.
+    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (shares rounded to whole examples),
+    /// with 5 % of each of the first two for validation, or [`VALIDATION`] if that is more, but at most a third.
     pub fn new(n: usize, seed: u64) -> Result<Self, SplitError> {
         if n < LEAST {
             return Err(SplitError::TooFew { n, least: LEAST });
@@ -119,8 +119,8 @@ impl Split {
         Self::from_rows(n, validated(rows), validated(intervention), test)
     }
 
-    /// A split that is given: (training, validation) rows of the oracles and of the interventions, and the test rows.
-    /// Rows in no part are simply unused.
+    /// An explicit split: (training, validation) rows of the oracles and of the interventions, and the test rows. Rows
+    /// in no part are unused.
     ///
     /// # Errors
     /// [`SplitError`] if a row is in two parts, outside `0..n`, or a part is empty.
@@ -159,27 +159,27 @@ impl Split {
         Ok(())
     }
 
-    /// The part on which oracles learn.
+    /// The oracles' part.
     pub fn oracle(&self) -> &OracleSplit {
         &self.oracle
     }
 
-    /// The part on which interventions learn.
+    /// The interventions' part.
     pub fn intervention(&self) -> &InterventionSplit {
         &self.intervention
     }
 
-    /// The part on which nothing learns.
+    /// The test part.
     pub fn test(&self) -> &TestSplit {
         &self.test
     }
 }
 
-/// Examples for validation where there are enough: with fewer, one answer more or less decides between recipes.
+/// Minimum for validation if there are enough examples: with fewer, a single answer would decide between recipes.
 pub(crate) const VALIDATION: usize = 200;
 
-/// Takes rows in random order for validation from the end: 5 %, or [`VALIDATION`] if that is more, but at most a third and
-/// at least one. Both lists ascending.
+/// Moves rows from the end of a random order to validation: 5 %, or [`VALIDATION`] if that is more, but at most a third
+/// and at least one. Both lists ascending.
 fn validated(mut rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
     let n = rows.len();
     let share = ((n + 10) / 20).max(VALIDATION.min(n / 3)).max(1).min(n);
@@ -194,22 +194,21 @@ impl<R: Role> Part<R> {
         Self { train, validation, role: PhantomData }
     }
 
-    /// Rows that weights are fitted to.
+    /// Rows for fitting weights.
     pub fn train(&self) -> &[usize] {
         &self.train
     }
 
-    /// Rows that hyperparameters are chosen by.
+    /// Rows for choosing hyperparameters.
     pub fn validation(&self) -> &[usize] {
         &self.validation
     }
 }
 
 impl Part<Intervention> {
-    /// The examples of this part whose `target` (one value per example of the whole data set) is defined, with validation
-    /// examples drawn anew among them: of a rare property, those of the whole part would hold too few.
-    /// # Panics
-    /// If the list is shorter than the data set that was split.
+    /// The examples of this part whose `target` (one value per example of the whole data set) is defined, with new
+    /// validation examples drawn among them: those of the whole part would include too few with a rare property. #
+    /// Panics If the list is shorter than the data set that was split.
     pub fn defined(&self, target: &[Option<usize>], seed: u64) -> Result<Self, SplitError> {
         let all = self.train.iter().chain(&self.validation).copied();
         let mut rows: Vec<usize> = all.filter(|r| target[*r].is_some()).collect();
@@ -224,9 +223,9 @@ impl Part<Intervention> {
 
 impl Part<Oracle> {
     /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are
-    /// uncorrelated, see [`decorrelate`]; its validation examples are drawn anew, so they are uncorrelated as well.
-    /// Examples whose target is undefined are left out; an undefined `other` counts as a further value. `property`
-    /// names the target: subsets for different targets draw from different streams.
+    /// uncorrelated, see [`decorrelate`]; its validation examples are drawn from it, so they are uncorrelated as well.
+    /// Examples whose target is undefined are left out; an undefined `other` counts as one more value. `property` names
+    /// the target: subsets for different targets draw from different streams.
     ///
     /// # Errors
     /// [`SplitError`] if no such subset exists or it is too small to validate on.
@@ -301,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Of a property that every sixth example has, the intervention part keeps those, and validates on enough of them.
+    /// If every sixth example has a property, the intervention part keeps those, and validates on enough of them.
     #[test]
     fn defined_examples_are_split_anew() {
         let s = Split::new(6_000, 3).unwrap();
@@ -322,7 +321,7 @@ mod tests {
         assert!(Split::new(5, 0).is_ok());
     }
 
-    /// Fault injection: a row of any part put into any other part as well. Whichever two share it, the split is refused.
+    /// Fault injection: a row of any part added to any other part. The split is refused whichever two share it.
     #[test]
     fn a_row_shared_by_any_two_parts_is_refused() {
         let whole = Split::new(40, 1).unwrap();
@@ -356,7 +355,7 @@ mod tests {
         assert!(make(vec![4, 5]).is_ok());
         assert_eq!(make(vec![4, 1]), Err(SplitError::Overlap { row: 1, first: "oracle validation", second: "test" }));
         assert_eq!(make(vec![6]), Err(SplitError::OutOfRange { row: 6, n: 6 }));
-        // Nor a row that comes twice in one part.
+        // A row twice in one part is refused as well.
         assert_eq!(make(vec![4, 4]), Err(SplitError::Overlap { row: 4, first: "test", second: "test" }));
         assert_eq!(make(vec![]), Err(SplitError::Empty { part: "test" }));
     }

@@ -1,4 +1,4 @@
-//! Subspaces by orthonormal bases, and taking them out of embeddings.
+//! Subspaces by orthonormal bases, and their removal from embeddings.
 
 use base::matrix::{Dense, Matrix, Real};
 use faer::MatRef;
@@ -9,9 +9,9 @@ pub struct Subspace {
     basis: Dense<f64>,
 }
 
-/// The singular value decomposition did not converge (in practice: the input held a value that is not finite).
+/// The singular value decomposition did not converge (in practice: the input contained NaN or infinity).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no singular value decomposition: the directions hold values that are not finite")]
+#[error("no singular value decomposition: the directions contain NaN or infinity")]
 pub struct SvdError;
 
 impl Subspace {
@@ -24,17 +24,17 @@ impl Subspace {
     /// `scipy.linalg.orth`, so rows that are zero or depend on others add no dimension.
     ///
     /// # Errors
-    /// [`SvdError`] for values that are not finite.
+    /// [`SvdError`] for NaN or infinity.
     pub fn row_space(w: &Dense<f64>) -> Result<Self, SvdError> {
         Self::spanned(w, |s, top| s > top * (w.rows().max(w.cols()) as f64) * f64::EPSILON)
     }
 
-    /// The sum of subspaces: what has to go so that the intersection of their null spaces stays. It is the row space of
-    /// Q = sum of the projections on the parts, whose eigenvalues are the squared singular values of the stacked bases;
-    /// the cut-off is that of [`Self::row_space`] on Q.
+    /// The sum of subspaces, whose removal leaves the intersection of their null spaces. It is the row space of Q = sum
+    /// of the projections on the parts, whose eigenvalues are the squared singular values of the stacked bases; the
+    /// cut-off is that of [`Self::row_space`] on Q.
     ///
     /// # Errors
-    /// [`SvdError`] for values that are not finite.
+    /// [`SvdError`] for NaN or infinity.
     pub fn sum(parts: &[Self], dimension: usize) -> Result<Self, SvdError> {
         let data: Vec<f64> = parts.iter().flat_map(|p| p.basis.data()).copied().collect();
         let rows = data.len() / dimension.max(1);
@@ -61,7 +61,7 @@ impl Subspace {
         self.basis.rows()
     }
 
-    /// Size of the embeddings it lives in.
+    /// Size of the embeddings.
     pub fn dimension(&self) -> usize {
         self.basis.cols()
     }
@@ -71,17 +71,17 @@ impl Subspace {
         &self.basis
     }
 
-    /// `P = I - B Bᵀ` (D x D): the projection on what is left when the subspace is taken out.
+    /// `P = I - B Bᵀ` (D x D): the projection that removes the subspace.
     pub fn nullspace_projection(&self) -> Dense<f64> {
         let mut p = Dense::identity(self.dimension());
         p.add_scaled(-1.0, &self.basis.t_dot(&self.basis));
         p
     }
 
-    /// Takes the subspace out of the rows of `x` (n x D): `x - (x Bᵀ) B`, which is `x P`.
+    /// Removes the subspace from the rows of `x` (n x D): `x - (x Bᵀ) B`, which is `x P`.
     ///
     /// # Panics
-    /// If `x` has another number of columns.
+    /// If `x` has the wrong number of columns.
     pub fn remove_from<T: Real>(&self, x: &Dense<T>) -> Dense<T> {
         let basis: Dense<T> = self.basis.cast();
         let mut rest = x.clone();
@@ -89,7 +89,7 @@ impl Subspace {
         rest
     }
 
-    /// Takes the subspace out of one vector in place.
+    /// Removes the subspace from one vector in place.
     pub(crate) fn remove_from_vector(&self, v: &mut [f64]) {
         for b in self.basis.iter_rows() {
             let along: f64 = b.iter().zip(&*v).map(|(b, v)| b * v).sum();
@@ -97,7 +97,7 @@ impl Subspace {
         }
     }
 
-    /// Rows scaled to length 1, in single precision; rows of zeros stay.
+    /// Rows scaled to length 1, in single precision; zero rows stay zero.
     pub fn unit_rows(w: &Dense<f64>) -> Matrix {
         let norms: Vec<f64> = w.iter_rows().map(|r| r.iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
         Matrix::from_fn(w.rows(), w.cols(), |i, j| if norms[i] > 0.0 { (w.row(i)[j] / norms[i]) as f32 } else { 0.0 })

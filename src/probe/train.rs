@@ -1,9 +1,10 @@
 //! Training a multilayer perceptron with Adam, counted in steps.
 //!
-//! Cross entropy averaged over batches of 64 in an order drawn anew for each pass over the data. Canby et al. train for eight
-//! passes, which on data sets a hundred times larger are a hundred times more steps; hence the count is of steps. Every 50
-//! steps (an *epoch* here) the network is validated, and training ends when the validation accuracy has not risen for 500
-//! steps, or at a cap. Optimiser, batch and activation are not given in the paper: Adam, 64 and ReLU are ours.
+//! Cross entropy averaged over batches of 64, in a new random order for each pass over the data. Canby et al. train for
+//! eight passes, which on their hundred times larger data sets are a hundred times more steps; hence steps are counted
+//! here. Every 50 steps (an *epoch* here) the network is validated, and training ends when the validation accuracy has
+//! not risen for 500 steps, or at a cap. The paper does not give optimiser, batch size and activation: Adam, 64 and
+//! ReLU are our choice.
 
 use super::data::Labelled;
 use super::mlp::{CHUNK, Mlp, Pass};
@@ -17,11 +18,11 @@ use stats::rng::shuffle;
 
 /// Steps between two validations.
 pub const EPOCH: usize = 50;
-/// Training ends after this many steps without a rise of validation accuracy, so never before.
+/// Training ends after this many steps without a rise of the validation accuracy, so never earlier than this.
 pub const PATIENCE: usize = 500;
-/// Most steps while recipes are compared.
+/// Maximum steps while recipes are compared.
 pub const SEARCH_STEPS: usize = 2_000;
-/// Most steps of a replicate whose recipe was still rising when the search cut it off.
+/// Maximum steps of a replicate whose recipe was still improving when the search cut it off.
 pub const MOST_STEPS: usize = 10_000;
 
 /// One point of a grid: a network and its training.
@@ -36,12 +37,13 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Settings of the first, provisional probe, while the search goes on: one hidden layer of 64, learning rate 1e-3.
+    /// Settings of the first, provisional probe, used while the search runs: one hidden layer of 64, learning rate
+    /// 1e-3.
     pub fn provisional() -> Self {
         Self { hidden: vec![64], learning_rate: 1e-3, batch: 64 }
     }
 
-    /// Weights and biases of the network for embeddings of size `inputs`.
+    /// Number of weights and biases of the network for embeddings of size `inputs`.
     pub fn parameters(&self, inputs: usize, classes: usize) -> usize {
         let sizes = [&[inputs][..], &self.hidden, &[classes]].concat();
         sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum()
@@ -75,7 +77,8 @@ impl Score {
     }
 }
 
-/// Correct answers on `data` and the mean cross entropy. On the calling thread: other networks train on the others.
+/// Correct answers on `data` and the mean cross entropy. Runs on the calling thread: the other threads train other
+/// networks.
 pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize, f64) {
     let (mut correct, mut loss) = (0usize, 0.0f64);
     let width = CHUNK * mlp.inputs();
@@ -116,18 +119,18 @@ impl Run {
     }
 }
 
-/// A training that went well, with the weights that a choice may fall on.
+/// A completed training, with the weights that can be chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
     /// Its course.
     pub run: Run,
-    /// Weights at the validations (from 0) that were better than all before and within one standard error of the best. The
-    /// earliest validation above any threshold is such a rise, so the rule never asks for others.
+    /// Weights at the validations (from 0) that were better than all before and within one standard error of the best.
+    /// The earliest validation above any threshold is such a rise, so the rule never needs others.
     pub kept: Vec<(usize, Mlp)>,
 }
 
-/// Trains one network for at most `most` steps. `beat` is called before every step and may stop the training. `None` if no
-/// validation came before the weights or the loss stopped being numbers.
+/// Trains one network for at most `most` steps. `beat` is called before every step and may stop the training. `None` if
+/// weights or loss became NaN or infinite before the first validation.
 pub fn train(
     data: &Labelled,
     validation: &Labelled,
@@ -155,7 +158,7 @@ pub fn train(
             }
         }
     }
-    // A cap below the first validation still has to give a network.
+    // A cap below the first validation must still yield a network.
     if course.run.correct.is_empty() {
         course.validate(&mut trainer.pass, &mlp, step);
     }
@@ -163,12 +166,12 @@ pub fn train(
     Ok((!course.kept.is_empty()).then_some(Trained { run: course.run, kept: course.kept }))
 }
 
-/// Course of validation so far.
+/// Course of the validations so far.
 struct Course<'a> {
     validation: &'a Labelled,
     run: Run,
     kept: Vec<(usize, Mlp)>,
-    /// The most correct answers yet, and the step of that validation.
+    /// The most correct answers so far, and the step of that validation.
     best: Option<(usize, usize)>,
     /// True while weights and losses are finite.
     sound: bool,
@@ -180,7 +183,7 @@ impl<'a> Course<'a> {
         Self { validation, run, kept: Vec::new(), best: None, sound: true }
     }
 
-    /// Validates the network after `step` steps; whether training goes on.
+    /// Validates the network after `step` steps; true if training goes on.
     fn validate(&mut self, pass: &mut Pass<f32>, mlp: &Mlp, step: usize) -> bool {
         let (correct, loss) = count(pass, mlp, self.validation);
         self.sound = loss.is_finite() && mlp.is_finite();
@@ -198,8 +201,8 @@ impl<'a> Course<'a> {
         !self.settled(step)
     }
 
-    /// True if the accuracy has not risen for so long that it counts as settled, or cannot rise: the 500 steps that
-    /// would follow an answer without a fault change nothing that the rule looks at.
+    /// True if the accuracy has not risen for long enough to count as settled, or cannot rise: after a perfect score,
+    /// 500 more steps would not change anything that the rule uses.
     fn settled(&self, step: usize) -> bool {
         let n = self.validation.len();
         self.best.is_some_and(|(most, since)| most == n || step - since >= PATIENCE)
@@ -287,7 +290,7 @@ impl Adam {
         Self { rate: (learning_rate / c1) as f32, root: (1.0 / c2).sqrt() as f32 }
     }
 
-    /// Moments and parameters in one pass over memory.
+    /// Updates moments and parameters in one pass over memory.
     pub(super) fn update(self, parameters: &mut [f32], gradient: &[f32], (first, second): &mut (Vec<f32>, Vec<f32>)) {
         let (b1, b2) = (BETA1 as f32, BETA2 as f32);
         let (n1, n2) = ((1.0 - BETA1) as f32, (1.0 - BETA2) as f32);
@@ -305,7 +308,7 @@ mod tests {
     use crate::Matrix;
     use stats::rng::{stream, unit};
 
-    /// Points in a square, labelled by the sign of x0 x1: no linear classifier can see it.
+    /// Points in a square, labelled by the sign of x0 x1, which no linear classifier can learn.
     fn quadrants(n: usize, seed: u64) -> Labelled {
         let mut rng = stream(seed, "quadrants");
         let v: Vec<f32> = (0..n * 3).map(|_| (2.0 * unit(&mut rng) - 1.0) as f32).collect();
@@ -332,7 +335,7 @@ mod tests {
         assert_eq!(run(&[64], 1e-2, 2_000).unwrap(), deep);
     }
 
-    /// The end is 500 steps after the last rise; nothing ends before; a cap that cuts a rise short says so.
+    /// Training ends 500 steps after the last rise and no earlier; a cap during a rise is reported.
     #[test]
     fn training_ends_when_nothing_rises() {
         let whole = run(&[16], 1e-2, MOST_STEPS).unwrap().run;
@@ -344,8 +347,8 @@ mod tests {
         assert!(cut.rising && cut.correct == whole.correct[..cut.correct.len()]);
     }
 
-    /// An answer without a fault cannot get better: the training ends there, and says of the cap what it would have said 500 steps
-    /// later.
+    /// A perfect score cannot improve: training ends there, and reports about the cap what it would have reported 500
+    /// steps later.
     #[test]
     fn training_ends_where_nothing_can_rise() {
         let parts = |n, seed| {
@@ -365,7 +368,7 @@ mod tests {
         assert!(trained(run.steps() + PATIENCE - 1).rising && !trained(run.steps() + PATIENCE).rising);
     }
 
-    /// Weights are kept for every validation that the rule can choose, and only for those.
+    /// Weights are kept for exactly the validations that the rule can choose.
     #[test]
     fn kept_weights_are_the_earliest_of_equals() {
         let data = quadrants(500, 2);
@@ -397,7 +400,8 @@ mod tests {
         assert_eq!(stopped, Err(Cancelled));
     }
 
-    /// Adam's first step moves every weight by the learning rate against the gradient's sign, whatever its size.
+    /// Adam's first step moves every weight by the learning rate against the gradient's sign, whatever the gradient's
+    /// size.
     #[test]
     fn first_step_of_adam() {
         let mut p = [1.0f32, 1.0];
@@ -405,7 +409,7 @@ mod tests {
         assert!((p[0] - 0.99).abs() < 1e-6 && (p[1] - 1.01).abs() < 1e-6, "{p:?}");
     }
 
-    /// Weight gradients by finite differences, through one step of plain descent hidden in Adam's second moment.
+    /// Weight gradients against finite differences, read off Adam's second moment after one step.
     #[test]
     fn weight_gradient_is_the_slope_of_the_loss() {
         let data = quadrants(40, 9);

@@ -1,12 +1,12 @@
-//! Addresses of engines, `ssh://[user@]host[:port][/path/to/probity]`, and the command that reaches them.
+//! Addresses of engines, `ssh://[user@]host[:port][/path/to/probity]`, and the commands that reach them.
 
 use std::ffi::OsString;
 use std::process::Command;
 use std::str::FromStr;
 
-/// The program in place of `ssh`, which is called with the same arguments; as GIT_SSH is for git.
+/// The program called in place of `ssh` with the same arguments, like GIT_SSH for git.
 const SSH: &str = "PROBITY_SSH";
-/// Finds the program where a shell that is not a login shell does not look, whatever the shell of the account is.
+/// Finds the program where a non-login shell does not look, under any login shell.
 const FOUND: &str = r#"PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity"#;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl FromStr for Address {
         let (place, path) = rest.split_once('/').map_or((rest, ""), |(place, path)| (place, path));
         let (user, place) = place.rsplit_once('@').map_or((None, place), |(user, place)| (Some(user), place));
         if user.is_some_and(|u| u.contains(':')) {
-            return Err(wrong("a password cannot stand in an address: ssh asks for it, or uses a key"));
+            return Err(wrong("an address cannot contain a password: ssh asks for it, or uses a key"));
         }
         let (host, port) = match place.strip_prefix('[').and_then(|p| p.split_once(']')) {
             Some((host, after)) => (host, after.strip_prefix(':')),
@@ -39,7 +39,7 @@ impl FromStr for Address {
             Some(Ok(port)) if port > 0 => Some(port),
             Some(_) => return Err(wrong("the port is not a number from 1 to 65535")),
         };
-        // Nothing that ssh could take for an option, or a shell for anything but a name.
+        // Reject anything that ssh could take for an option, or a shell for more than a name.
         let name = |text: &str, more: &[char]| {
             !text.is_empty()
                 && !text.starts_with('-')
@@ -79,28 +79,28 @@ impl std::fmt::Display for Address {
 }
 
 impl Address {
-    /// The host's name, for labels and messages.
+    /// The host's name for labels and messages.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The host as ssh takes it on its command line, for commands that are shown to the user.
+    /// The host in ssh's command-line form, for commands that are shown to the user.
     pub fn target(&self) -> String {
         self.user.as_ref().map_or(self.host.clone(), |user| format!("{user}@{}", self.host))
     }
 
-    /// The same place, reached through another program than ssh, which is called with the same arguments.
+    /// The same address, reached through another program than ssh, called with the same arguments.
     pub fn through(mut self, ssh: impl Into<OsString>) -> Self {
         self.ssh = ssh.into();
         self
     }
 
-    /// The program that is called.
+    /// The program to call.
     pub fn ssh(&self) -> String {
         self.ssh.to_string_lossy().into_owned()
     }
 
-    /// True if ssh is installed.
+    /// True if that program is installed.
     fn has_ssh(&self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let named = std::path::Path::new(&self.ssh);
@@ -108,8 +108,8 @@ impl Address {
             || std::env::split_paths(&path).any(|dir| dir.join(named).is_file())
     }
 
-    /// The command that opens a channel to the program there. Where somebody can be asked for a password, that happens on the
-    /// terminal of this process; else it fails.
+    /// The command that opens a channel to the program there. If `can_ask`, ssh asks for a password on this process's
+    /// terminal; otherwise it fails without one.
     pub fn command(&self, can_ask: bool) -> Command {
         self.program(can_ask, &["engine".into(), "--stdio".into()])
     }
@@ -118,12 +118,12 @@ impl Address {
     pub fn program(&self, can_ask: bool, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.ssh);
         if can_ask && self.has_ssh() {
-            // Ctrl-C is for this program; the channel must live so that the far end can be told what to do. In a
-            // separate process group it could not ask for a password.
+            // Ctrl-C is for this program; the channel must live on to carry the shutdown to the far end. In a separate
+            // process group ssh could not ask for a password.
             command = Command::new("sh");
             command.args(["-c", r#"trap '' INT; exec "$0" "$@""#]).arg(&self.ssh);
         }
-        // Findings are text, which compresses well; a slow link is what they may have to go over.
+        // Findings are text, which compresses well, and the link may be slow.
         command.args(["-T", "-C"]);
         if !can_ask {
             command.args(["-o", "BatchMode=yes"]);
@@ -145,7 +145,7 @@ impl Address {
     }
 }
 
-/// A word that every shell reads as it is written.
+/// A word quoted so that every shell reads it literally.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

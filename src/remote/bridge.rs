@@ -1,5 +1,5 @@
 //! The bridge: the process that ssh starts on the remote machine. It finds or starts the keeper and copies bytes
-//! between it and the link.
+//! between keeper and link.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,23 +11,23 @@ use super::message::{Hello, Message, Status, Unreadable, Want};
 use super::{parcel, place};
 use session::{name, shelf};
 
-/// Longest time that a keeper may take to listen.
+/// Maximum time until a keeper listens.
 const START: Duration = Duration::from_secs(30);
-/// Longest time that an engine may take to say how it is.
+/// Maximum time until an engine reports its status.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Sessions that are listed beside the engines.
+/// Number of sessions listed after the engines.
 const SESSIONS: usize = 20;
 
-/// Serves one near end on a stream of bytes each way, to its end.
+/// Serves one client on a stream of bytes each way until it ends.
 pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
     let refusal = match Message::read(&mut near) {
         Ok(Message::Hello(hello)) => serve(*hello, near, &mut out).err(),
-        // An end of another version gets the error in a frame of this version, whose header it can read.
+        // A client of another version gets the error in a frame of this version, whose header it can read.
         Err(Unreadable::Frame(error)) => Some(error.to_string()),
         Ok(_) | Err(_) => Some("the first message is not a greeting".into()),
     };
     if let Some(why) = refusal {
-        // Without a reader the message is not needed.
+        // If the client is gone, the message does not matter.
         let _ = Message::Refused(why).write(&mut out);
     }
 }
@@ -46,14 +46,14 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
                 place::reserve(&root, &hello.name).map_err(|e| format!("the folder of engines there: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
-                // Best effort: a leftover folder is shown as an engine that is gone.
+                // Best effort: a leftover folder is shown as an engine that has ended.
                 let _ = std::fs::remove_dir_all(&folder);
             })?
         }
         Want::Attach => place::connect(&folder).map_err(|_| gone(&root, &hello.name))?,
         Want::Stop => match place::connect(&folder) {
             Ok(stream) => stream,
-            // It was killed; its folder is removed.
+            // It was killed: remove its folder.
             Err(_) if std::fs::remove_dir_all(&folder).is_ok() => {
                 return Message::Bye.write(out).map_err(|e| e.to_string());
             }
@@ -63,12 +63,13 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
     copy(hello, near, stream, out).map_err(|e| e.to_string())
 }
 
-/// Says that there is no such engine, and what there is instead.
+/// Message that there is no such engine, and what exists instead.
 fn gone(root: &Path, name: &str) -> String {
     let running: Vec<String> = list(root).into_iter().filter(|s| s.alive).map(|s| s.name).collect();
     let there = if running.is_empty() { "none runs".into() } else { format!("running: {}", running.join(", ")) };
     let session = name::file(&root.with_file_name("sessions"), name);
-    let kept = if session.is_file() { "; its session is there: `probity remote fetch` brings it" } else { "" };
+    let kept =
+        if session.is_file() { "; its session is still there: `probity remote fetch` copies it here" } else { "" };
     format!("no engine {name} runs there ({there}){kept}")
 }
 
@@ -90,8 +91,8 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
             let said = base::read::text(&log, 1 << 20).unwrap_or_default();
-            // A log that cannot be written explains why it is empty.
-            let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it does not say why".into());
+            // If the log cannot be written, its first line says why.
+            let mute = || std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it gave no reason".into());
             let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();
             return Err(format!("the engine there did not start: {said}"));
@@ -100,7 +101,7 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
     }
 }
 
-/// Passes the greeting on and copies bytes both ways until either end closes.
+/// Forwards the greeting and copies bytes both ways until either end closes.
 fn copy(
     hello: Hello,
     mut near: impl Read + Send + 'static,
@@ -112,7 +113,7 @@ fn copy(
     let mut towards = keeper.try_clone()?;
     std::thread::Builder::new().name("near".into()).spawn(move || {
         pour(&mut near, &mut towards);
-        // The link is gone; so is the reason to listen to the engine.
+        // Without the link there is no reason to read from the engine.
         let _ = towards.shutdown(std::net::Shutdown::Both);
     })?;
     pour(&mut keeper, out);
@@ -131,7 +132,7 @@ fn pour(from: &mut dyn Read, to: &mut dyn Write) {
     }
 }
 
-/// Asks an engine how it is.
+/// Asks an engine for its status.
 fn ask(folder: &Path) -> Option<Status> {
     let mut stream = place::connect(folder).ok()?;
     stream.set_read_timeout(Some(ANSWER)).ok()?;
@@ -142,7 +143,7 @@ fn ask(folder: &Path) -> Option<Status> {
     }
 }
 
-/// The engines that run, then those that were killed, then the latest sessions.
+/// Running engines, then killed ones, then the latest sessions.
 fn list(root: &Path) -> Vec<Status> {
     let mut all: Vec<Status> = Vec::new();
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
@@ -162,7 +163,7 @@ fn list(root: &Path) -> Vec<Status> {
     all
 }
 
-/// Sends a recorded session in pieces, and its checksum.
+/// Sends a recorded session in pieces, followed by its checksum.
 fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
     let folder = name::folder().map_err(|e| place::told(&e))?;
     let path = name::file(&folder, name);

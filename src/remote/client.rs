@@ -1,4 +1,4 @@
-//! The near end: an [`Engine`] whose worker is far away.
+//! The client: an [`Engine`] whose worker runs on another machine.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use engine::{Down, EVENT_QUEUE, Engine, EngineGone};
 use session::format::Entry;
 use session::replay::Step;
 
-/// Longest wait at the end of the program until the last commands are on their way.
+/// At the end of the program, maximum wait until the last commands are sent.
 const FLUSH: Duration = Duration::from_secs(3);
 
-/// The journal before this near end attached.
+/// The journal up to the moment when this client attached.
 pub type Past = Vec<Entry>;
 
 /// Commands in transit, and state shared by the threads of a link.
@@ -32,13 +32,13 @@ pub(super) struct Out {
     /// Sent, but not yet in the journal.
     unconfirmed: VecDeque<(u64, Command)>,
     number: u64,
-    /// Number of the link; the threads of an older one end.
+    /// Number of the link; threads of an older link end.
     pub epoch: u64,
-    /// The far end wants to know whether anybody is here.
+    /// A keep-alive must be answered.
     pub(crate) pong: bool,
-    /// This end goes.
+    /// The client is leaving.
     pub leaving: bool,
-    /// Everything was written before it went.
+    /// Everything was sent before it left.
     pub(crate) flushed: bool,
     /// The engine was asked to end.
     shutdown: bool,
@@ -46,23 +46,23 @@ pub(super) struct Out {
     pub over: bool,
     /// Time of the last message from the far end.
     pub heard: Option<Instant>,
-    /// While the link is down, when it is tried again.
+    /// Time of the next attempt, while the link is down.
     pub again: Option<Instant>,
-    /// It is to be tried now.
+    /// Try again now.
     pub(crate) hurry: bool,
 }
 
 impl Out {
     fn push(&mut self, command: Command) {
         self.shutdown |= command == Command::Shutdown;
-        // Of a slider's requests only the latest goes.
+        // Of a slider's requests only the latest is sent.
         if asks(&command) || command == (Command::Withdraw { topic: Topic::Experiment }) {
             self.pending.retain(|c| !asks(c));
         }
         self.pending.push_back(command);
     }
 
-    /// The next command that can go: one question to the experiment is under way at a time.
+    /// The next command to send: only one question to the experiment may be in transit.
     pub(crate) fn next(&mut self) -> Option<Message> {
         let asked = self.unconfirmed.iter().any(|(_, c)| asks(c));
         let at = self.pending.iter().position(|c| !(asked && asks(c)))?;
@@ -72,12 +72,12 @@ impl Out {
         Some(Message::Command { number: self.number, command: Box::new(command) })
     }
 
-    /// A command of ours is in the journal.
+    /// Marks a command of this client as being in the journal.
     pub(crate) fn confirm(&mut self) {
         self.unconfirmed.pop_front();
     }
 
-    /// A new link: what the far end has not taken goes again, under the same numbers.
+    /// After a new link: resends what the far end has not taken, under the same numbers.
     pub(crate) fn resume(&mut self, taken: u64) {
         while self.unconfirmed.front().is_some_and(|(number, _)| *number <= taken) {
             self.unconfirmed.pop_front();
@@ -115,23 +115,23 @@ impl Shared {
     }
 }
 
-/// End of a near end's connection to its engine.
+/// How the connection to the engine ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
     /// The engine has ended, or was asked to end.
     Ended,
-    /// The engine goes on.
+    /// The engine continues.
     Left,
-    /// It was to end, but the request could not be sent.
+    /// It should have ended, but the request could not be sent.
     Untold,
 }
 
-/// Says how it ended, after the engine has been dropped.
+/// Reports how the connection ended, after the engine has been dropped.
 #[derive(Clone)]
 pub struct Farewell(Arc<Shared>);
 
 impl Farewell {
-    /// End of the connection.
+    /// How the connection ended.
     pub fn parting(&self) -> Parting {
         let out = self.0.lock();
         let pending = out.pending.contains(&Command::Shutdown);
@@ -144,7 +144,7 @@ impl Farewell {
     }
 }
 
-/// An engine far away.
+/// An engine on another machine.
 pub struct Far {
     shared: Arc<Shared>,
     name: String,
@@ -156,8 +156,8 @@ pub struct Far {
 }
 
 impl Far {
-    /// Starts an engine there, or attaches to one, as the greeting says; ssh may ask for a password. Files that an engine gets when
-    /// it starts are named as its specs name them. Returns with it what was measured before.
+    /// Starts an engine there, or attaches to one, as the greeting requests; ssh may ask for a password. Files sent to
+    /// a new engine keep the names that its specs use. Also returns the earlier measurements.
     pub fn connect(
         address: &Address,
         mut hello: Hello,
@@ -170,7 +170,7 @@ impl Far {
         for (name, path) in files {
             give(address, &mut channel, name, path)?;
         }
-        // The first messages of a new engine are shown as they happen.
+        // The first messages of a new engine are shown as they arrive.
         let seen = if hello.want == Want::Attach { welcome.head } else { 0 };
         let past = past(address, &mut channel, seen)?;
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
@@ -205,27 +205,27 @@ impl Far {
         Ok((far, past))
     }
 
-    /// Its name there.
+    /// Its name on the other machine.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// True if its commands are carried out; if not, another near end steers.
+    /// True if its commands are executed; otherwise another client controls the engine.
     pub fn steers(&self) -> bool {
         self.steers
     }
 
-    /// Idle time that the engine waits without a client.
+    /// How long the engine waits without a client.
     pub fn wait(&self) -> Duration {
         self.wait
     }
 
-    /// The version of the program there.
+    /// The program's version on the other machine.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Commands and events as they happen, for a near end that watches; `None` for the one that steers.
+    /// Commands and events as they happen, for a client that only watches; `None` for the one in control.
     pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
         self.steps.take()
     }
@@ -236,12 +236,12 @@ impl Far {
     }
 }
 
-/// Sends a file and waits until it is there.
+/// Sends a file and waits until it has arrived.
 fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Result<(), RemoteError> {
     let fail = |source| RemoteError::Io { place: path.display().to_string(), source };
     let mut file = base::read::open(path).map_err(fail)?;
     if let Some(out) = &mut channel.stdin {
-        // An error of the far end or of ssh says more than a closed pipe.
+        // An error of the far end or of ssh is more informative than a closed pipe.
         let _ = Message::File(name.to_owned()).write(out).is_ok() && send(&mut file, out).is_ok();
     }
     match reply(address, channel)? {
@@ -250,7 +250,7 @@ fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Re
     }
 }
 
-/// Reads the journal up to where it was when the near end attached.
+/// Reads the journal up to the moment when the client attached.
 fn past(address: &Address, channel: &mut Channel, head: u64) -> Result<Past, RemoteError> {
     let (mut entries, mut bytes) = (Vec::new(), 0);
     for expected in 1..=head {
@@ -267,7 +267,7 @@ fn past(address: &Address, channel: &mut Channel, head: u64) -> Result<Past, Rem
         bytes += line.len() as u64;
         if bytes > MOST_KEPT {
             let most = base::size::show(MOST_KEPT);
-            return Err(refused(format!("its journal is longer than the {most} that a keeper holds")));
+            return Err(refused(format!("its journal is longer than {most}, the most that a keeper stores")));
         }
         entries.extend(line::entry(&line));
     }
@@ -282,7 +282,7 @@ impl Engine for Far {
         }
         if self.steers {
             out.push(command);
-            // Whoever asks for something wants the link.
+            // A request means that the user wants the link.
             out.hurry = true;
             self.shared.notify();
         }
@@ -293,7 +293,7 @@ impl Engine for Far {
         self.events.take()
     }
 
-    /// It goes on there.
+    /// The engine continues there.
     fn lose(&mut self) {
         self.shared.lock().leaving = true;
         self.shared.notify();
@@ -322,7 +322,7 @@ impl Drop for Far {
     }
 }
 
-/// The next message of an errand.
+/// The next message of a request without an engine.
 pub(super) fn reply(address: &Address, channel: &mut Channel) -> Result<Message, RemoteError> {
     match channel.read() {
         Ok(Message::Refused(what)) => Err(RemoteError::Refused { host: address.host().into(), what }),
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(sent(&mut out), [(3, ask), (4, Command::Pause { hold: true })]);
     }
 
-    /// A screen stood still for twenty seconds and did not say that it waited, nor for how long.
+    /// A screen froze for twenty seconds without saying that it was waiting, or for how long.
     #[test]
     fn a_link_that_is_down_says_when_it_is_tried_again_and_who_asks_for_something_hurries_it() {
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(far.down(), Some(Down { next: None }), "it is being tried");
         far.try_now();
         assert!(shared.lock().hurry);
-        // Else its end waits for a line that is not there.
+        // Otherwise dropping it would wait for a thread that does not exist.
         shared.lock().over = true;
     }
 

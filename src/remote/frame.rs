@@ -1,4 +1,4 @@
-//! Framing of messages on a stream of bytes: a cut, garbled or foreign stream is detected.
+//! Framing of messages on a stream of bytes: detects truncated, corrupted and foreign streams.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use base::text::shortened;
 
-/// Version of the protocol. The layout of a frame's header is the same in all versions, so that each end can name the other's.
+/// Version of the protocol. The layout of a frame's header is the same in all versions, so each end can name the
+/// other's version.
 pub const PROTOCOL: u8 = 2;
 /// Longest body of a frame, in bytes: above the longest line of a session.
 pub(crate) const MAX_BODY: usize = 8 << 20;
@@ -14,7 +15,7 @@ pub(crate) const MAX_BODY: usize = 8 << 20;
 const MAGIC: [u8; 2] = *b"PB";
 /// Bytes of a header: magic, version, kind, length of the body, CRC-32 of the eight bytes before it and of the body; big-endian.
 const HEADER: usize = 12;
-/// Characters of a foreign stream that are quoted.
+/// Maximum characters quoted from a foreign stream.
 const QUOTED: usize = 120;
 
 #[derive(Debug, Error)]
@@ -26,16 +27,16 @@ pub enum FrameError {
     #[error("the connection was cut in the middle of a message")]
     Cut,
     /// The bytes received are not a frame: for example, a shell that prints something when it starts.
-    #[error("what came is not a message of Probity, but `{0}`")]
+    #[error("received `{0}`, which is not a message of Probity")]
     Foreign(String),
-    /// The other end speaks another version of the protocol.
+    /// The other end uses another version of the protocol.
     #[error("the other end speaks protocol {0}, this one {PROTOCOL}")]
     Version(u8),
-    /// A frame claims to be longer than any may be.
-    #[error("a message of {0} bytes is longer than any may be")]
+    /// A frame exceeds the maximum length.
+    #[error("a message of {0} bytes exceeds the limit")]
     TooLong(usize),
-    /// The bytes are not those that were sent.
-    #[error("a message arrived garbled: its checksum is wrong")]
+    /// The bytes differ from those sent.
+    #[error("a message arrived corrupted: its checksum is wrong")]
     Checksum,
     /// The stream could not be read or written.
     #[error("{0}")]
@@ -75,7 +76,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Reads a frame; waits until it is whole.
+    /// Reads a complete frame; blocks until it has arrived.
     pub fn read(source: &mut dyn Read) -> Result<Self, FrameError> {
         let mut head = [0_u8; HEADER];
         match fill(source, &mut head)? {
@@ -92,7 +93,7 @@ impl Frame {
         if length > MAX_BODY {
             return Err(FrameError::TooLong(length));
         }
-        // Grows with the bytes received, not with the length claimed.
+        // Grows with the bytes received, not with the claimed length.
         let mut body = Vec::new();
         source.take(length as u64).read_to_end(&mut body)?;
         if body.len() < length {
@@ -105,7 +106,7 @@ impl Frame {
     }
 }
 
-/// Reads until the buffer is full or the stream ends; returns how many bytes came.
+/// Reads until the buffer is full or the stream ends; returns the number of bytes read.
 fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut at = 0;
     while at < buffer.len() {
@@ -119,7 +120,7 @@ fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(at)
 }
 
-/// Quotes the beginning of bytes that are not a frame: those received, and those that follow at once.
+/// Quotes the beginning of bytes that are not a frame: those received, and those that follow immediately.
 fn foreign(source: &mut dyn Read, head: &[u8]) -> FrameError {
     let mut text = head.to_vec();
     let mut more = [0; QUOTED];

@@ -1,4 +1,4 @@
-//! The journal of a remote engine, its connections, and the state of its runs. No threads and no clock.
+//! The journal of a remote engine, its connections, and the state of its runs. No threads, no clock.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
@@ -17,25 +17,25 @@ use session::format::{MAX_LINE, line};
 use session::record::{Recorder, too_long};
 use session::thin::Slot;
 
-/// Longest time for which an engine waits that was never asked anything.
+/// Maximum idle time of an engine that never received a command.
 const UNASKED: Duration = Duration::from_secs(60);
 
-/// Most bytes of lines that a journal holds, which a near end that attaches reads whole; beyond them the oldest findings and answers
-/// of earlier runs are forgotten.
+/// Maximum bytes of lines in a journal, which a client reads in full when it attaches; beyond this the oldest findings
+/// and answers of earlier runs are dropped.
 pub(super) const MOST_KEPT: u64 = 256 << 20;
 
-/// A line of the journal; empty where a later one replaced it.
+/// A line of the journal; empty if a later one replaced it.
 struct Noted {
     line: Arc<str>,
-    /// The near end whose command it is; 0 for events.
+    /// The client that sent the command; 0 for events.
     by: u64,
 }
 
-/// A near end that is attached.
+/// An attached client.
 struct Link {
     id: u64,
     client: u64,
-    /// Closes the connection when another one takes its place.
+    /// Closes the connection when another one replaces it.
     stream: UnixStream,
 }
 
@@ -44,39 +44,40 @@ pub(super) struct Hub {
     name: String,
     created: String,
     begun: Instant,
-    /// Folder of the files that the near end sent.
+    /// Folder of the files that the client sent.
     sent: PathBuf,
     engine: Box<dyn Engine>,
     recorder: Option<Recorder>,
     journal: Vec<Noted>,
     /// Bytes in its lines.
     kept: u64,
-    /// Generation of the present run.
+    /// Generation of the current run.
     generation: Generation,
-    /// The first and the latest line about something in it that later lines replace, and the question that the latest answers.
+    /// For each slot of replaceable lines: the index of its first and latest line, and the question answered by the
+    /// latest.
     latest: HashMap<Slot, (usize, usize, u64)>,
-    /// Lines that can be forgotten, the oldest first, and how many of them are of earlier runs.
+    /// Lines that can be dropped, the oldest first, and how many of them belong to earlier runs.
     results: VecDeque<usize>,
     earlier: usize,
-    /// True once some were forgotten.
+    /// True once lines were dropped.
     forgot: bool,
-    /// The latest progress of the run and of answers, with a number that grows.
+    /// The latest progress of the run and of answers, with an increasing number.
     passing: [Option<(u64, Arc<str>)>; 2],
     passed: u64,
     links: Vec<Link>,
     steers: Option<u64>,
-    /// Commands taken, by near end.
+    /// Number of commands taken, by client.
     taken: HashMap<u64, u64>,
     next: u64,
     /// When it last had a client or a run (start of the idle timeout).
     alone: Instant,
     running: bool,
     state: String,
-    /// Number of clients that wait for its end.
+    /// Number of clients waiting for its end.
     pub stopping: usize,
     /// True once the engine was asked to end.
     pub closing: bool,
-    /// The engine has ended.
+    /// True once the engine has ended.
     pub ended: bool,
 }
 
@@ -128,7 +129,7 @@ impl Hub {
         self.journal.len() as u64
     }
 
-    /// Folder of the files that the near end sent.
+    /// Folder of the files that the client sent.
     pub(crate) fn sent(&self) -> &Path {
         &self.sent
     }
@@ -137,7 +138,7 @@ impl Hub {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// Passes a command to the engine and notes it; `by` is the near end that sent it, or 0.
+    /// Passes a command to the engine and records it; `by` is the client that sent it, or 0.
     pub(crate) fn command(&mut self, by: u64, command: &Command) {
         let t = self.seconds();
         match command {
@@ -161,7 +162,7 @@ impl Hub {
         {
             spec.common_mut().lies_in(self.sent.clone());
         }
-        // One that has ended closes its events, which ends the keeper.
+        // An engine that has ended closes its events, which ends the keeper.
         let _ = self.engine.send(command);
     }
 
@@ -193,14 +194,15 @@ impl Hub {
         self.recorded(recorded);
     }
 
-    /// Says once that the session is no longer recorded, for example because the disk is full.
+    /// Reports once that the session is no longer recorded, for example because the disk is full.
     fn recorded(&mut self, result: Option<Result<(), session::SessionError>>) {
         let Some(Err(error)) = result else { return };
         self.recorder = None;
         let problem = Problem {
             what: place::told(&error),
             r#where: place::machine(),
-            hint: "the engine there goes on unrecorded; what it finds is kept in memory and recorded here".into(),
+            hint: "the engine continues there without recording; its findings are kept in memory and recorded here"
+                .into(),
         };
         let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
         self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
@@ -212,13 +214,13 @@ impl Hub {
             let notice = too_long(text.len(), &self.name);
             return self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
         }
-        // Progress that was not sent by now belongs to what is over.
+        // Unsent progress belongs to work that is over.
         self.passing = [None, None];
         self.kept += text.len() as u64;
         self.journal.push(Noted { line: text.into(), by });
     }
 
-    /// Forgets the line that the latest one, about this event, replaces. The first about a finding stays: it is what decides the order
+    /// Drops the line that this event replaces. The first line about a finding stays, because it determines the order
     /// of findings.
     fn replace(&mut self, event: &Event) {
         let Some((slot, ticket)) = Slot::new(event, self.generation) else { return };
@@ -252,15 +254,15 @@ impl Hub {
         }
     }
 
-    /// Says that a near end that attaches from now on does not get everything.
+    /// Reports that clients that attach from now on do not get everything.
     fn say_forgotten(&mut self) {
         let problem = Problem {
             what: format!(
-                "results of earlier runs are no longer sent to who attaches: the engine holds {} of them",
+                "results of earlier runs are no longer sent to clients that attach: the engine keeps {} of them",
                 size::show(MOST_KEPT)
             ),
             r#where: self.name.clone(),
-            hint: format!("`probity remote fetch HOST {}` brings all of them", self.name),
+            hint: format!("`probity remote fetch HOST {}` copies all of them", self.name),
         };
         let notice = Event::Notice(Notice { level: NoticeLevel::Warning, problem });
         self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
@@ -271,10 +273,10 @@ impl Hub {
         self.passing[kind] = Some((self.passed, text.trim_end().into()));
     }
 
-    /// Up to `most` lines after the first `after`; a command that this near end sent comes back without its content.
+    /// Up to `most` lines after the first `after`; commands sent by this client come back without their content.
     pub(crate) fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
         let from = usize::try_from(after).unwrap_or(usize::MAX).min(self.journal.len());
-        // From where the journal is at most, whatever is asked for.
+        // At most to the end of the journal, whatever is requested.
         let numbered = (from as u64 + 1..).zip(&self.journal[from..]).take(most);
         numbered
             .map(|(number, noted)| {
@@ -285,7 +287,7 @@ impl Hub {
             .collect()
     }
 
-    /// The progress that a near end has not seen.
+    /// Progress that a client has not seen.
     pub(crate) fn passing(&self, seen: &mut [u64; 2]) -> Vec<Message> {
         let mut messages = Vec::new();
         for (seen, passing) in seen.iter_mut().zip(&self.passing) {
@@ -297,9 +299,9 @@ impl Hub {
         messages
     }
 
-    /// Attaches a near end. Returns its number, whether it steers, and how many of its commands were taken.
+    /// Attaches a client. Returns its number, whether it is in control, and how many of its commands were taken.
     pub(crate) fn join(&mut self, client: u64, sees: bool, stream: UnixStream) -> (u64, bool, u64) {
-        // Its own older connection is dead, even if nobody has noticed yet.
+        // Its own older connection is dead, even if this has gone unnoticed.
         for old in self.links.iter().filter(|l| l.client == client).map(|l| l.id).collect::<Vec<_>>() {
             self.part(old);
         }
@@ -313,10 +315,10 @@ impl Hub {
         (id, steers, self.taken.get(&client).copied().unwrap_or(0))
     }
 
-    /// Detaches a near end.
+    /// Detaches a client.
     pub(crate) fn part(&mut self, link: u64) {
         let Some(at) = self.links.iter().position(|l| l.id == link) else { return };
-        // It may be closed already.
+        // The connection may already be closed.
         let _ = self.links.swap_remove(at).stream.shutdown(std::net::Shutdown::Both);
         if self.steers == Some(link) {
             self.steers = None;
@@ -324,7 +326,7 @@ impl Hub {
         self.alone = Instant::now();
     }
 
-    /// True if this connection is the current one of the near end.
+    /// True if this connection is the client's current one.
     pub(crate) fn is_linked(&self, link: u64) -> bool {
         self.links.iter().any(|l| l.id == link)
     }
@@ -334,7 +336,7 @@ impl Hub {
         self.links.len()
     }
 
-    /// Takes a command of a near end: once, in order, and only from the one that steers. False if it breaks the order.
+    /// Takes a command from the client in control, once and in order. False if it is out of order.
     pub(crate) fn take(&mut self, link: u64, number: u64, command: &Command) -> bool {
         let Some(client) = self.links.iter().find(|l| l.id == link).map(|l| l.client) else { return false };
         let taken = self.taken.get(&client).copied().unwrap_or(0);
@@ -351,8 +353,8 @@ impl Hub {
 
     /// Remaining idle time; `None` while it computes or a client is attached.
     pub(crate) fn left(&self, wait: Duration) -> Option<Duration> {
-        // An engine that was never asked anything has nothing to come back to: the link broke before the near end knew
-        // of it.
+        // An engine that never received a command has nothing to return to: the link broke before the client knew of
+        // it.
         let wait = match self.taken.is_empty() {
             true if self.next == 1 => UNASKED,
             true => wait.min(UNASKED),
@@ -375,7 +377,7 @@ impl Hub {
         }
     }
 
-    /// Puts the session on disk.
+    /// Flushes the session to disk.
     pub(crate) fn finish(&mut self) {
         // There may be no client to report to; the lines written so far are complete.
         let _ = self.recorder.as_mut().map(Recorder::finish);
@@ -452,7 +454,7 @@ mod tests {
         assert!(hub.passing(&mut seen).is_empty(), "it is over");
     }
 
-    /// The keeper held every line for ever, and refused whoever attached once it had more than a million.
+    /// The keeper kept every line forever, and refused clients once it had more than a million.
     #[test]
     fn lines_that_later_ones_replace_are_forgotten() {
         let folder = tempfile::tempdir().unwrap();

@@ -18,27 +18,27 @@ use session::format::Header;
 use session::name;
 use session::record::Recorder;
 
-/// Time without a word after which a near end counts as gone.
+/// Time without a message after which a client counts as gone.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Interval of keep-alive messages to a silent near end.
+/// Interval of keep-alive messages to a silent client.
 const PING: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
-/// Shortest time between two lines of progress.
+/// Minimum time between two lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
-/// Longest time for which a run that is to stop is waited for.
+/// Maximum wait for a run to stop.
 const STOPPING: Duration = Duration::from_secs(60);
-/// Most bytes of a file that is sent there.
+/// Maximum size of a file sent to the engine.
 const MAX_SENT: u64 = 8 << 30;
-/// Lines of the journal that are written at a time.
+/// Lines of the journal written at a time.
 const CHUNK: usize = 64;
 
 /// Options of a keeper.
 pub struct Terms {
-    /// Name of the engine; its folder is there.
+    /// Name of the engine, and of its folder.
     pub name: String,
     pub options: LocalOptions,
-    /// Device and precision, as the header of the session names them.
+    /// Device and precision, as in the session's header.
     pub place: String,
-    /// Idle time that it waits without a client before it ends.
+    /// Idle time without a client before it ends.
     pub wait: Duration,
 }
 
@@ -60,14 +60,15 @@ impl Shared {
     }
 }
 
-/// Keeps an engine until it has ended.
+/// Runs an engine until it has ended.
 ///
 /// # Errors
-/// [`RemoteError::Io`] if socket, session or threads cannot be made.
+/// [`RemoteError::Io`] if socket, session or threads cannot be created.
 pub fn keep(terms: Terms) -> Result<(), RemoteError> {
-    // It belongs to no terminal, so that no hangup reaches it. This fails only for one that leads its session already.
+    // Detaches from the terminal, so that no hangup reaches it. Fails only for a process that already leads its
+    // session.
     let _ = nix::unistd::setsid();
-    // The reader is the other side, which must not see paths of this one.
+    // The reader of the error is on another machine, and must not see paths of this one.
     let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
     let other = |e: session::SessionError| RemoteError::Io {
         place: "session".into(),
@@ -101,18 +102,18 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // A signal that cannot be caught keeps its usual effect.
     let _ = signals::listen(&[signal_hook::consts::SIGTERM], move |_| stop(&told));
     watch(&shared);
-    // Best effort: what is left of the folder is recognised as that of an engine that is gone.
+    // Best effort: a leftover folder is recognised as that of an ended engine.
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())
 }
 
-/// Tells the engine to end.
+/// Requests the engine's end.
 fn stop(shared: &Shared) {
     shared.lock().command(0, &Command::Shutdown);
     shared.changed.notify_all();
 }
 
-/// Returns when the engine has ended, and ends it when it is idle and alone for too long.
+/// Returns when the engine has ended; ends it when it has been idle without a client for too long.
 fn watch(shared: &Shared) {
     let mut hub = shared.lock();
     let mut stopping: Option<Instant> = None;
@@ -129,14 +130,14 @@ fn watch(shared: &Shared) {
     hub.ended = true;
     hub.finish();
     shared.changed.notify_all();
-    // Tells the attached clients.
+    // Time to notify the attached clients.
     let until = Instant::now() + Duration::from_secs(2);
     while (hub.links() > 0 || hub.stopping > 0) && Instant::now() < until {
         hub = shared.pause(hub, Duration::from_millis(50));
     }
 }
 
-/// Takes the engine's events into the journal.
+/// Moves the engine's events into the journal.
 fn pump(shared: &Shared, mut events: Receiver<Event>) {
     while let Some(event) = events.blocking_recv() {
         shared.lock().event(&event);
@@ -146,16 +147,16 @@ fn pump(shared: &Shared, mut events: Receiver<Event>) {
     shared.changed.notify_all();
 }
 
-/// Serves each connection on threads for it alone.
+/// Serves each connection on its own threads.
 fn answer(shared: &Arc<Shared>, listener: &UnixListener) {
     for stream in listener.incoming().flatten() {
         let shared = shared.clone();
-        // Without a thread the connection is closed, and the near end tries again.
+        // Without a thread the connection closes, and the client tries again.
         let _ = std::thread::Builder::new().name("link".into()).spawn(move || serve(&shared, stream));
     }
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it ends.
 fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
     if stream.set_read_timeout(Some(SILENCE)).is_err() {
         return;
@@ -179,14 +180,14 @@ fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
             shared.changed.notify_all();
         }
         Want::Open | Want::Attach => attach(shared, stream, &hello),
-        // A bridge answers this itself.
+        // The bridge answers this itself.
         Want::Fetch => {}
     }
 }
 
 fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     if hello.engine != 0 && hello.engine != shared.number {
-        let why = format!("the engine {} that was here has ended; another one has its name now", hello.name);
+        let why = format!("the engine {} that ran here has ended; another one now has its name", hello.name);
         let _ = Message::Refused(why).write(&mut stream);
         return;
     }
@@ -221,11 +222,11 @@ fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-/// Takes a file that specs name, and confirms or refuses it.
+/// Receives a file named by specs, and confirms or refuses it.
 fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     let Ok(Message::File(name)) = Message::read(stream) else { return false };
     let arrive = |stream: &mut UnixStream| -> std::io::Result<String> {
-        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name leads elsewhere"))?;
+        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name leads out of the folder"))?;
         let path = shared.lock().sent().join(inner);
         std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
         let mut arriving = parcel::Parcel::new(&path, MAX_SENT)?;
@@ -243,14 +244,14 @@ fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
     match arrive(stream) {
         Ok(sum) => Message::Whole(sum).write(stream).is_ok(),
         Err(error) => {
-            // Whoever sends it may be gone.
+            // The sender may be gone.
             let _ = Message::Refused(format!("{name} cannot be sent there: {error}")).write(stream);
             false
         }
     }
 }
 
-/// Takes commands until the near end leaves, is silent for too long, or sends bytes that are not a message.
+/// Takes commands until the client leaves, is silent for too long, or sends bytes that are not a message.
 fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
     loop {
         match Message::read(stream) {
@@ -270,13 +271,13 @@ fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
 struct Reader {
     link: u64,
     client: u64,
-    /// Lines that it has.
+    /// Number of lines sent.
     cursor: u64,
-    /// The progress that it has, by kind.
+    /// Number of the progress sent, by kind.
     seen: [u64; 2],
 }
 
-/// Writes the journal to a near end, and progress when it has all of that.
+/// Writes the journal to a client, and progress once the client has the whole journal.
 fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
     let mut packer = Packer::default();
     let mut pinged = Instant::now();
@@ -313,14 +314,14 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
         if !sent || messages == [Message::Bye] {
             shared.lock().part(reader.link);
             shared.changed.notify_all();
-            // The thread that listens wakes up.
+            // Wakes up the listening thread.
             let _ = out.shutdown(std::net::Shutdown::Both);
             return;
         }
     }
 }
 
-/// These messages as packed frames.
+/// These messages in packed frames.
 fn pack(packer: &mut Packer, messages: &[Message]) -> Option<Vec<u8>> {
     let (mut out, mut frames) = (Vec::new(), Vec::new());
     for (k, message) in messages.iter().enumerate() {
@@ -340,8 +341,8 @@ mod tests {
     use crate::pack::Unpacker;
     use engine::fake::FakeEngine;
 
-    /// A run that reports something all the time was never asked, so nothing came from the near end, and every half minute its link
-    /// was taken for dead.
+    /// During a run with constant progress no keep-alives were sent, so the client never answered, and its link was
+    /// declared dead every half minute.
     #[test]
     fn a_near_end_that_is_told_of_something_all_the_time_is_asked_whether_it_is_there() {
         let folder = tempfile::tempdir().unwrap();

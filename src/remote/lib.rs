@@ -1,4 +1,4 @@
-//! The engine far away: it computes on another machine and is shown here.
+//! A remote engine: it computes on another machine, and its results are shown here.
 //!
 //! ```text
 //!  here                                      there
@@ -9,28 +9,31 @@
 //! Two processes run there. The **keeper** ([`keeper`]) belongs to no terminal and no connection. It owns a
 //! [`engine::local::LocalEngine`], records a session in the folder of sessions there, and numbers every command and
 //! event in a **journal**: the lines of that session. It listens on a Unix socket in `remote/NAME` of the state folder,
-//! which only its user may enter. The **bridge** ([`bridge`]) is what ssh starts: it finds or starts the keeper and
-//! copies bytes. When the link breaks, only the bridge dies.
+//! which only its user may enter. ssh starts the **bridge** ([`bridge`]), which finds or starts the keeper and copies
+//! bytes. When the link breaks, only the bridge dies.
 //!
-//! Both ends speak [`frame`]s (length, version, checksum) that hold [`message`]s, those of the journal packed ([`pack`]): a greeting with the versions, then commands one way
-//! and lines of the journal the other, in the forms that sessions have. What the near end ([`client`]) asks after a break is the
-//! journal from the last number that it has seen; each of its commands has a number too, and is carried out once. So nothing is
-//! computed twice and nothing lost, and the board here is the fold of the same events, bit for bit.
+//! Both ends exchange [`frame`]s (length, version, checksum) with [`message`]s, those of the journal packed ([`pack`]):
+//! a greeting with the versions, then commands one way and lines of the journal the other, in the format of sessions.
+//! After a break, the client ([`client`]) requests the journal from the last number it has seen; its commands are
+//! numbered too, and executed once. So nothing is lost or computed twice, and the board here is the fold of exactly the
+//! same events.
 //!
-//! **Progress** has no number: of each kind only the latest is sent, a few times a second, and only to a near end that has the whole
-//! journal. Findings are never thinned; a slow link reads the journal late, and the engine does not wait for it. Of questions to the
-//! experiment, the near end has at most one under way, and of those behind it keeps the latest.
+//! **Progress** has no number: of each kind only the latest is sent, a few times a second, and only to a client that
+//! has the whole journal. Findings are never thinned out; a slow link reads the journal late, and the engine does not
+//! wait for it. A client has at most one question to the experiment in transit, and keeps only the latest of those that
+//! wait.
 //!
-//! **Who steers**: the first near end attached. Others see the same and send nothing. One that attaches again is recognised by a
-//! number that it chose, and takes its own old link's place.
+//! **Control**: the first attached client is in control. Others see the same and send nothing. A client that attaches
+//! again is recognised by a number that it chose, and replaces its own old link.
 //!
-//! **How it ends**: on [`engine::message::Command::Shutdown`], on SIGTERM, or when nothing has run and nobody has been attached
-//! for a stated time. The folder `remote/NAME` goes then; the session stays, and [`errand::fetch`] brings it home.
+//! **How it ends**: on [`engine::message::Command::Shutdown`], on SIGTERM, or when nothing has run and no client has
+//! been attached for a given time. The folder `remote/NAME` is then removed; the session stays, and [`errand::fetch`]
+//! copies it here.
 //!
-//! Neither end trusts the other: lengths are bounded, an invalid message breaks the link, text is made printable where
-//! it is shown. No path, variable or token of one side is sent by this module; models and data are names that the far
-//! side resolves. A file of the near side goes there only if it is asked for ([`parcel`]), under the name that the spec
-//! has for it, and is gone with the engine.
+//! Neither end trusts the other: lengths are bounded, an invalid message breaks the link, and text is made printable
+//! before it is shown. This module never sends paths, variables or tokens of its machine; models and data are names
+//! that the far end resolves. A local file is sent only on request ([`parcel`]), under the name that the spec uses, and
+//! is removed with the engine.
 
 pub mod address;
 pub mod bridge;
@@ -58,7 +61,7 @@ pub enum RemoteError {
     #[error("{host}: {what} ({hint})")]
     Link {
         host: String,
-        /// The failure, in the words of ssh or of the far shell.
+        /// The failure, in the words of ssh or of the remote shell.
         what: String,
         /// Advice to the user.
         hint: String,
@@ -67,10 +70,10 @@ pub enum RemoteError {
     #[error("{host}: {what}")]
     Refused {
         host: String,
-        /// Its reason, and what to do.
+        /// Its reason and remedy.
         what: String,
     },
-    /// A file or folder of this side cannot be used.
+    /// A local file or folder cannot be used.
     #[error("{place}: {source}")]
     Io {
         /// The file or folder.

@@ -1,4 +1,4 @@
-//! The link to an engine far away: two threads while it holds, and a new link when it breaks.
+//! The link to a remote engine: two threads while it is up, and a new link when it breaks.
 
 use std::io::Write;
 use std::process::{Child, ChildStdin};
@@ -17,24 +17,24 @@ use engine::message::{Event, Notice, NoticeLevel};
 use session::format::{Entry, Item, parse_entry};
 use session::replay::Step;
 
-/// Message for a far end that does not keep to the protocol.
+/// Message for a far end that violates the protocol.
 pub(super) const DISORDER: &str =
-    "what came was out of order; the two programs do not understand each other, so use one version of both";
-/// Time without a word after which the link counts as broken; the far end pings more often.
+    "messages arrived out of order; the two programs do not understand each other, so use the same version of both";
+/// Time without a message after which the link counts as broken; the far end pings more often.
 const SILENCE: Duration = Duration::from_secs(20);
-/// Shortest and longest pause before the link is tried again; the screen counts it down, and a key ends it.
+/// Shortest and longest pause before the next attempt; the screen counts it down, and a key skips it.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
 /// Destination of the journal.
 pub(super) enum Sink {
-    /// Events, for one who steers.
+    /// Events, for the client in control.
     Events(Sender<Event>),
-    /// Commands and events, for one who sees.
+    /// Commands and events, for a client that watches.
     Steps(Sender<Step>),
 }
 
 impl Sink {
-    /// Passes an entry on; false if there is no listener any more.
+    /// Passes an entry on; false if the listener is gone.
     fn send(&self, entry: Entry) -> bool {
         match (self, entry) {
             (Sink::Events(events), Entry { item: Item::Event(event), .. }) => events.blocking_send(event).is_ok(),
@@ -54,12 +54,12 @@ impl Sink {
 
     fn tell(&self, level: NoticeLevel, problem: Problem) {
         let event = Event::Notice(Notice { level, problem });
-        // Without a listener the line ends at the next entry.
+        // Without a listener the link ends at the next entry.
         let _ = self.send(Entry { t: 0.0, item: Item::Event(event) });
     }
 }
 
-/// A line of the journal as an entry; `None` if a newer program wrote something that this one does not know.
+/// A line of the journal as an entry; `None` if a newer program wrote something unknown to this version.
 pub(super) fn entry(line: &str) -> Option<Entry> {
     parse_entry(line.as_bytes(), true).ok()
 }
@@ -71,9 +71,9 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
     match channel.read() {
         Ok(Message::Welcome(welcome)) => Ok((channel, welcome)),
         Ok(Message::Refused(why)) => Err(refused(why)),
-        // A link that garbles what it carries may be better the next time.
+        // A link that corrupts data may work on the next attempt.
         Ok(_) => {
-            let (what, hint) = (DISORDER.to_owned(), "or the link damages what it carries: try again".to_owned());
+            let (what, hint) = (DISORDER.to_owned(), "or the link corrupts data: try again".to_owned());
             Err(RemoteError::Link { host: address.host().to_owned(), what, hint })
         }
         Err(error) => Err(channel.failure(address, &error)),
@@ -84,19 +84,19 @@ pub(super) fn greet(address: &Address, can_ask: bool, hello: &Hello) -> Result<(
 enum End {
     /// The engine has ended.
     Over,
-    /// This end quits, or there is no listener.
+    /// This end leaves, or the listener is gone.
     Left,
     Broken(RemoteError),
-    /// Another one steers.
+    /// Another client is in control.
     Superseded,
 }
 
-/// An engine's line.
+/// The link of an engine.
 pub(super) struct Line {
     pub address: Address,
-    /// The greeting with which it attaches again.
+    /// The greeting for attaching again.
     pub hello: Hello,
-    /// Lines of the journal that have been passed on.
+    /// Number of journal lines passed on.
     pub seen: u64,
     pub steers: bool,
     pub sink: Sink,
@@ -104,12 +104,12 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Starts the thread that holds the line.
+    /// Starts the thread that maintains the link.
     pub(crate) fn start(mut self, channel: Channel) -> std::io::Result<()> {
         std::thread::Builder::new().name("line".into()).spawn(move || self.hold(channel)).map(drop)
     }
 
-    /// Listens, and opens a new link when one breaks, until the engine has ended or this end goes.
+    /// Listens, and opens a new link when one breaks, until the engine has ended or this end leaves.
     fn hold(&mut self, mut channel: Channel) {
         let over = loop {
             let end = self.listen(&mut channel);
@@ -136,14 +136,14 @@ impl Line {
             self.shared.lock().again = None;
             match opened {
                 Some(opened) => {
-                    self.tell(NoticeLevel::Info, "the link is there again", "nothing was lost or computed twice");
+                    self.tell(NoticeLevel::Info, "the link is back", "nothing was lost or computed twice");
                     channel = opened;
                 }
                 None => break false,
             }
         };
         let mut out = self.shared.lock();
-        // One that was left goes on there.
+        // An engine that was left continues there.
         out.over = over || !out.leaving;
         drop(out);
         self.shared.notify();
@@ -155,7 +155,7 @@ impl Line {
     }
 
     fn tell_superseded(&self) {
-        self.tell(NoticeLevel::Error, "another screen steers the engine now", "attach again to see it");
+        self.tell(NoticeLevel::Error, "another screen now controls the engine", "attach again to watch it");
     }
 
     fn tell_broken(&self, error: &RemoteError) {
@@ -163,11 +163,11 @@ impl Line {
             RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
             RemoteError::Io { .. } => error.to_string(),
         };
-        let hint = "the engine goes on there; the link is tried again and again, and what was missed comes then";
+        let hint = "the engine continues there; the link is retried, and then whatever was missed arrives";
         self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
     }
 
-    /// Retries until the link is back; `None` if this end quits, or the engine has gone.
+    /// Retries until the link is back; `None` if this end leaves, or the engine is gone.
     fn again(&mut self) -> Option<Channel> {
         let mut pause = PAUSES.0;
         loop {
@@ -194,7 +194,7 @@ impl Line {
                     return Some(channel);
                 }
                 Err(RemoteError::Refused { what, .. }) => {
-                    let hint = "`probity remote list` shows what runs there, `probity remote fetch` brings its session";
+                    let hint = "`probity remote list` shows what runs there, `probity remote fetch` copies its session";
                     self.tell(NoticeLevel::Error, &what, hint);
                     return None;
                 }
@@ -231,7 +231,7 @@ impl Line {
                             self.shared.notify();
                             true
                         }
-                        // Only the keeper itself, when it ends, and one who steers send commands.
+                        // Commands come only from the keeper, when it ends, and from the client in control.
                         (_, Some(Entry { item: Item::Command(command), .. }))
                             if self.steers && command != engine::message::Command::Shutdown =>
                         {
@@ -259,7 +259,7 @@ impl Line {
     }
 }
 
-/// Writes commands until the link is replaced, this end goes, or nothing is heard for too long.
+/// Writes commands until the link is replaced, this end leaves, or the far end is silent for too long.
 fn write(shared: &Shared, epoch: u64, mut stdin: ChildStdin, child: &Mutex<Child>) {
     loop {
         let mut out = shared.lock();
@@ -279,7 +279,7 @@ fn write(shared: &Shared, epoch: u64, mut stdin: ChildStdin, child: &Mutex<Child
             let silent = out.heard.map_or(Duration::ZERO, |heard| heard.elapsed());
             if silent > SILENCE {
                 drop(out);
-                // Whoever reads from it notices.
+                // The reading thread notices.
                 let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
                 return;
             }

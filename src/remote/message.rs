@@ -1,4 +1,4 @@
-//! Messages between the near and the far end, and their frames.
+//! Messages between the two ends, and their frames.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,51 +6,51 @@ use super::frame::{Frame, FrameError};
 use engine::message::Command;
 use session::format::{Entry, Item, line, parse_entry};
 
-/// Request of the near end; the first message of a connection.
+/// The client's request; the first message of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
-    /// Version of the program that asks.
+    /// The client's version of the program.
     pub version: String,
     pub want: Want,
-    /// Name of the engine; when one is started, the name to begin from. For [`Want::Fetch`], the name of the session.
+    /// Name of the engine; for a new one, the name to start from. For [`Want::Fetch`], the name of the session.
     pub name: String,
-    /// Identifies a client that connects again.
+    /// Identifies a client that reconnects.
     pub client: u64,
-    /// The engine that it was attached to before; 0 for any of that name.
+    /// Number of the engine it was attached to before; 0 for any with this name.
     pub engine: u64,
-    /// Lines of the journal that it has already.
+    /// Number of journal lines it already has.
     pub after: u64,
     /// True to watch only.
     pub sees: bool,
-    /// Files that follow the far end's answer.
+    /// Number of files that follow the far end's answer.
     pub files: u64,
     /// Device, as in `--device`.
     pub device: String,
-    /// Precision of the models, as `--dtype` takes it.
+    /// Precision of the models, as in `--dtype`.
     pub dtype: String,
-    /// Most bytes of memory.
+    /// Memory limit in bytes.
     pub memory_limit: Option<u64>,
-    /// Models to list besides the built-in ones.
+    /// Models to list in addition to the built-in ones.
     pub models: Vec<String>,
     /// True if questions about results may follow.
     pub asked: bool,
-    /// Seconds that an idle engine waits for someone to come back.
+    /// Seconds that an idle engine waits for a client.
     pub wait: u64,
 }
 
-/// Requests of a near end.
+/// Requests of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
     /// A new engine.
     #[default]
     Open,
-    /// One that is there.
+    /// An existing engine.
     Attach,
     /// A list of engines and sessions.
     List,
-    /// One to end.
+    /// The end of an engine.
     Stop,
     /// A recorded session.
     Fetch,
@@ -60,18 +60,18 @@ pub enum Want {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Welcome {
-    /// Version of the program there.
+    /// The far end's version of the program.
     pub version: String,
     pub name: String,
-    /// Number that it chose, so that another one of that name is not taken for it.
+    /// Random number that distinguishes the engine from others with its name.
     pub engine: u64,
-    /// Lines that its journal has.
+    /// Number of lines in its journal.
     pub head: u64,
-    /// True if the near end may send commands.
+    /// True if the client may send commands.
     pub steers: bool,
-    /// Commands of this near end that were taken.
+    /// Number of this client's commands that were taken.
     pub taken: u64,
-    /// Seconds for which it waits when it is idle and alone.
+    /// Seconds that it waits while idle without a client.
     pub wait: u64,
 }
 
@@ -79,36 +79,36 @@ pub struct Welcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
-    /// Its name, which is also that of its session.
+    /// Its name, and that of its session.
     pub name: String,
     pub machine: String,
     pub version: String,
     /// Start, RFC 3339 in UTC.
     pub created: String,
-    /// True if the engine runs; false if only its session is there.
+    /// True if the engine runs; false if only its session exists.
     pub alive: bool,
     /// True while it computes.
     pub running: bool,
-    /// Progress, or how it ended, in words.
+    /// Progress, or how it ended, as text.
     pub state: String,
-    /// Near ends that are attached.
+    /// Number of attached clients.
     pub attached: usize,
-    /// Seconds until it ends without a client; none while it computes or a client is attached.
+    /// Seconds until it ends without a client; `None` while it computes or a client is attached.
     pub left: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// The near end's first.
+    /// The client's first message.
     Hello(Box<Hello>),
     /// The far end's answer.
     Welcome(Welcome),
-    /// There is no engine for the near end: reason and remedy.
+    /// No engine for the client: reason and remedy.
     Refused(String),
     Line {
         /// Its number, from 1.
         number: u64,
-        /// True if this near end sent the command; the line is empty then.
+        /// True if this client sent the command; the line is then empty.
         own: bool,
         line: String,
     },
@@ -119,11 +119,11 @@ pub enum Message {
         number: u64,
         command: Box<Command>,
     },
-    /// Is anyone there?
+    /// Keep-alive request.
     Ping,
-    /// Somebody is.
+    /// Keep-alive answer.
     Pong,
-    /// The sender closes the connection on purpose; the engine has ended if the far end says so.
+    /// The sender closes the connection on purpose; from the far end it means that the engine has ended.
     Bye,
     /// Answer to [`Want::List`].
     List(Vec<Status>),
@@ -132,7 +132,7 @@ pub enum Message {
     Piece(Vec<u8>),
     /// The file is complete; its SHA-256.
     Whole(String),
-    /// Frames, compressed with what was packed on this connection before; see [`super::pack`].
+    /// Frames, compressed with what was packed before on this connection; see [`super::pack`].
     Packed(Vec<u8>),
 }
 
@@ -165,7 +165,7 @@ pub enum Unreadable {
 impl Message {
     pub fn frame(&self) -> Frame {
         fn json<T: Serialize>(kind: u8, value: &T) -> Frame {
-            // These types have no maps with keys that are not text, which is all that could fail.
+            // Serialising can fail only for maps with non-text keys, which these types do not have.
             Frame { kind, body: serde_json::to_vec(value).unwrap_or_default() }
         }
         let numbered = |kind, number: u64, own: Option<bool>, rest: &[u8]| {
@@ -182,7 +182,7 @@ impl Message {
             Message::Line { number, own, line } => numbered(LINE, *number, Some(*own), line.as_bytes()),
             Message::Passing(line) => Frame { kind: PASSING, body: line.clone().into_bytes() },
             Message::Command { number, command } => {
-                // As sessions have it; a command can always be written so.
+                // In the format of sessions; a command can always be written.
                 numbered(COMMAND, *number, None, line(0.0, command).unwrap_or_default().as_bytes())
             }
             Message::Ping => bare(PING),
@@ -200,12 +200,12 @@ impl Message {
         self.frame().write(out)
     }
 
-    /// Reads a message; waits for it.
+    /// Reads a message; blocks until it has arrived.
     pub fn read(source: &mut dyn std::io::Read) -> Result<Self, Unreadable> {
         Self::of(Frame::read(source)?)
     }
 
-    /// The message that a frame holds.
+    /// Decodes the message in a frame.
     pub fn of(Frame { kind, body }: Frame) -> Result<Self, Unreadable> {
         let bad = |what: &dyn std::fmt::Display| Unreadable::Content(kind, what.to_string());
         let text = |body: Vec<u8>| String::from_utf8(body).map_err(|e| bad(&e));
@@ -219,7 +219,7 @@ impl Message {
             REFUSED => Message::Refused(text(body)?),
             LINE => {
                 let (number, mut rest) = numbered(body)?;
-                let own = *rest.first().ok_or_else(|| bad(&"it says not whose it is"))? != 0;
+                let own = *rest.first().ok_or_else(|| bad(&"its sender is missing"))? != 0;
                 Message::Line { number, own, line: text(rest.split_off(1))? }
             }
             PASSING => Message::Passing(text(body)?),
@@ -229,7 +229,7 @@ impl Message {
                     Ok(Entry { item: Item::Command(command), .. }) => {
                         Message::Command { number, command: Box::new(command) }
                     }
-                    _ => return Err(bad(&"it is no command that this version knows")),
+                    _ => return Err(bad(&"it is not a command known to this version")),
                 }
             }
             PING => Message::Ping,
@@ -240,7 +240,7 @@ impl Message {
             PIECE => Message::Piece(body),
             WHOLE => Message::Whole(text(body)?),
             PACKED => Message::Packed(body),
-            _ => return Err(bad(&"it is of a newer version")),
+            _ => return Err(bad(&"it comes from a newer version")),
         })
     }
 }
@@ -289,7 +289,7 @@ mod tests {
             let frame = message.frame();
             for kind in 0..=20 {
                 for end in 0..frame.body.len().min(40) {
-                    // Whatever comes of it; it must not panic.
+                    // Any result will do, but it must not panic.
                     let _ = Message::of(Frame { kind, body: frame.body[..end].to_vec() });
                 }
             }

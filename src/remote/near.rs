@@ -1,4 +1,4 @@
-//! A channel to the far end: the child process that carries it, the greeting, and what to make of its failure.
+//! A channel to the far end: its child process, the greeting, and the explanation of failures.
 
 use std::hash::{BuildHasher, Hasher};
 use std::io::{BufRead, BufReader, Read};
@@ -14,11 +14,11 @@ use super::message::{Hello, Message, Unreadable};
 use super::pack::Unpacker;
 use base::text::printable_message;
 
-/// Bytes of what ssh said that are kept.
+/// Maximum bytes kept of ssh's messages.
 const SAID: usize = 4096;
-/// Time in which the last words of a child arrive.
+/// Time for the last messages of a child to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Time in which a child whose channel has closed should end.
+/// Time in which a child should end after its channel has closed.
 const ENDING: Duration = Duration::from_secs(2);
 
 /// A unique random number.
@@ -47,7 +47,7 @@ impl Channel {
             |what: String, hint: &str| RemoteError::Link { host: address.host().to_owned(), what, hint: hint.into() };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if !can_ask {
-            // Nothing that the terminal sends reaches it.
+            // Signals from the terminal do not reach it.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         let mut child = command.spawn().map_err(|e| {
@@ -61,9 +61,9 @@ impl Channel {
         let said = Arc::new(Mutex::new(String::new()));
         let heard = said.clone();
         let collect = move || collect(stderr, &heard);
-        // Without it, errors lack ssh's own words.
+        // Without this thread, errors lack ssh's own message.
         let listener = std::thread::Builder::new().name("said".into()).spawn(collect).ok();
-        // If it fails, the reading that follows says why.
+        // If this fails, the following read reports why.
         let _ = Message::Hello(Box::new(hello.clone())).write(&mut stdin);
         Ok(Self {
             child: Arc::new(Mutex::new(child)),
@@ -79,11 +79,11 @@ impl Channel {
         self.unpacker.read(&mut self.stdout)
     }
 
-    /// Ends the child and says why the channel broke.
+    /// Ends the child and explains why the channel broke.
     pub(crate) fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
         self.stdin = None;
         let status = end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
-        // Its last words may still be in transit; a process that it started may keep the pipe open.
+        // Its last messages may still be in transit; a process that it started may keep the pipe open.
         let until = Instant::now() + LAST_WORDS;
         while self.listener.as_ref().is_some_and(|l| !l.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -100,7 +100,7 @@ impl Drop for Channel {
     }
 }
 
-/// Waits for the child, for a moment if it should end by itself, and kills it otherwise.
+/// Waits briefly for the child if it should end by itself, then kills it.
 fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
     let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
     let until = Instant::now() + if by_itself { ENDING } else { Duration::from_millis(200) };
@@ -111,13 +111,13 @@ fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
             Err(_) => return None,
         }
     }
-    // It has ended, or does now.
+    // It may already have ended.
     let _ = child.kill();
     child.wait().ok();
     None
 }
 
-/// Keeps the last lines of what ssh and the far shell say.
+/// Keeps the last lines printed by ssh and the remote shell.
 fn collect(source: impl Read, said: &Mutex<String>) {
     let mut source = BufReader::new(source).take(1 << 20);
     let mut line = Vec::new();
@@ -130,11 +130,11 @@ fn collect(source: impl Read, said: &Mutex<String>) {
         }
         line.clear();
     }
-    // The pipe is kept empty whatever comes.
+    // Keeps the pipe drained.
     let _ = std::io::copy(&mut source.into_inner(), &mut std::io::sink());
 }
 
-/// Explains a broken channel, from the words of ssh, of the far shell and of the far program.
+/// Explains a broken channel, from the messages of ssh, the remote shell and the remote program.
 fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let target = address.target();
@@ -144,17 +144,17 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
     let (what, hint) = match error {
         Unreadable::Frame(FrameError::Version(theirs)) => {
             let which = if *theirs > PROTOCOL { "this program" } else { "the one there" };
-            (error.to_string(), format!("update {which}, so that both are of one version"))
+            (error.to_string(), format!("update {which}, so that both have the same version"))
         }
         Unreadable::Frame(FrameError::Foreign(_)) => (
             error.to_string(),
-            "a start-up file of the shell there prints something; let it do so for terminals only".into(),
+            "a start-up file of the remote shell prints something; make it print only on terminals".into(),
         ),
         Unreadable::Frame(FrameError::End | FrameError::Cut | FrameError::Io(_)) => {
             let what = if last.is_empty() { error.to_string() } else { last };
             (what, advice(&target, code, &has))
         }
-        _ => (error.to_string(), "the two programs do not understand each other; use one version of both".into()),
+        _ => (error.to_string(), "the two programs do not understand each other; use the same version of both".into()),
     };
     RemoteError::Link { host, what, hint }
 }
@@ -162,8 +162,8 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
 /// Exit code of ssh when the link failed.
 pub(super) const LINK: i32 = 255;
 
-/// Explains a failed command of the far program, from the output of ssh, the shell and the program. If the program
-/// itself refused, its message is kept.
+/// Explains a failed command of the remote program, from the output of ssh, the shell and the program. A refusal by the
+/// program itself is passed on unchanged.
 pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
     let host = address.host().to_owned();
     let printable: Vec<String> = said.lines().map(printable_message).collect();
@@ -172,12 +172,12 @@ pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
     if matches!(code, Some(LINK | 126 | 127)) || has(&older) {
         let first = printable.iter().find(|line| older.iter().any(|w| line.contains(w)));
         let told = first.or(printable.last()).cloned();
-        let what = told.unwrap_or_else(|| "it ended without a word".into());
+        let what = told.unwrap_or_else(|| "it ended without a message".into());
         return RemoteError::Link { host, what, hint: advice(&address.target(), code, &has) };
     }
     let own = printable.iter().map(|line| line.strip_prefix("error: ").unwrap_or(line));
     let what = own.collect::<Vec<_>>().join("\n");
-    RemoteError::Refused { host, what: if what.is_empty() { "it ended without a word".into() } else { what } }
+    RemoteError::Refused { host, what: if what.is_empty() { "it ended without a message".into() } else { what } }
 }
 
 fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> String {
@@ -186,7 +186,7 @@ fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> Str
     }
     if has(&["Permission denied", "Too many authentication"]) {
         return format!(
-            "the host accepts no key of yours: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` says more"
+            "the host accepts none of your keys: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` says more"
         );
     }
     if has(&["Host key verification", "HOST IDENTIFICATION"]) {
@@ -203,8 +203,7 @@ fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> Str
     }
     if code == Some(127) || has(&["not found", "No such file"]) {
         return format!(
-            "there is no `probity` there: `scp \"$(command -v probity)\" {target}:.local/bin/` puts it there if both machines are of \
-             one kind, `cargo install` there builds it; or name its place: ssh://{target}/path/to/probity"
+            "there is no `probity` there: `scp \"$(command -v probity)\" {target}:.local/bin/` copies it if both machines are of the same kind, `cargo install` there builds it; or give its path: ssh://{target}/path/to/probity"
         );
     }
     format!("`ssh {target}` must work by itself")

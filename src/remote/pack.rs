@@ -1,5 +1,5 @@
-//! Frames packed together. The journal is text that repeats itself, and not every sshd compresses; so the far end does, over all that it has sent
-//! on a connection.
+//! Packs frames together. The journal is repetitive text, and not every sshd compresses; so the far end compresses
+//! everything it sends on a connection as one stream.
 
 use std::collections::VecDeque;
 use std::io::{Error, Read, Result};
@@ -9,7 +9,7 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use super::frame::{FrameError, MAX_BODY};
 use super::message::{Message, Unreadable};
 
-/// Most bytes of frames that are packed together, unless one alone is longer.
+/// Maximum bytes of frames packed together, unless a single one is longer.
 pub const MOST: usize = 256 << 10;
 
 /// Packs the messages of one connection.
@@ -22,14 +22,14 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Whole frames as the body of one packed message; all of them can be read once that has arrived.
+    /// Whole frames as the body of one packed message; all of them can be read once it has arrived.
     pub(crate) fn pack(&mut self, frames: &[u8]) -> Result<Vec<u8>> {
         let begun = self.0.total_in();
         let mut out = Vec::with_capacity(frames.len() / 4 + 64);
         loop {
             let taken = (self.0.total_in() - begun) as usize;
             self.0.compress_vec(&frames[taken..], &mut out, FlushCompress::Sync)?;
-            // Free room in the buffer means that nothing waits to be written.
+            // Free space in the buffer means that no output is pending.
             if self.0.total_in() - begun == frames.len() as u64 && out.len() < out.capacity() {
                 return Ok(out);
             }
@@ -51,7 +51,7 @@ impl Default for Unpacker {
 }
 
 impl Unpacker {
-    /// The next message; waits for it.
+    /// The next message; blocks until it has arrived.
     pub fn read(&mut self, source: &mut dyn Read) -> std::result::Result<Message, Unreadable> {
         loop {
             if let Some(message) = self.open.pop_front() {
@@ -64,14 +64,14 @@ impl Unpacker {
         }
     }
 
-    /// Takes in the messages of a packed one.
+    /// Unpacks the messages in a packed one.
     fn unpack(&mut self, body: &[u8]) -> std::result::Result<(), Unreadable> {
         let bytes = self.inflate(body).map_err(FrameError::Io)?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             match Message::read(&mut rest)? {
                 Message::Packed(_) => {
-                    return Err(FrameError::Io(Error::other("what is packed is packed again")).into());
+                    return Err(FrameError::Io(Error::other("a packed message contains another one")).into());
                 }
                 message => self.open.push_back(message),
             }
@@ -91,12 +91,12 @@ impl Unpacker {
                 return Ok(out);
             }
             if out.len() > MAX_BODY + 2 * MOST {
-                return Err(Error::other("a packed message holds more than any may"));
+                return Err(Error::other("a packed message exceeds the limit"));
             }
             if status == Status::StreamEnd || before == (self.stream.total_in(), out.len()) {
                 return Err(Error::other("a packed message cannot be read"));
             }
-            // Grows with the bytes received, not with the length claimed.
+            // Grows with the bytes received, not with the claimed length.
             out.reserve(out.len().max(64));
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         let bomb = Packer::default().pack(&vec![0; 64 << 20]).unwrap();
         let bytes = frames(&[Message::Packed(bomb)]);
         let text = Unpacker::default().read(&mut bytes.as_slice()).unwrap_err().to_string();
-        assert!(text.contains("more than any"), "{text}");
+        assert!(text.contains("exceeds the limit"), "{text}");
     }
 
     #[test]
@@ -183,6 +183,6 @@ mod tests {
         let (mut unpacker, mut source) = (Unpacker::default(), bytes.as_slice());
         assert_eq!(unpacker.read(&mut source).unwrap(), Message::Ping);
         assert_eq!(unpacker.read(&mut source).unwrap(), Message::Pong);
-        assert!(unpacker.read(&mut source).unwrap_err().to_string().contains("packed again"));
+        assert!(unpacker.read(&mut source).unwrap_err().to_string().contains("contains another one"));
     }
 }

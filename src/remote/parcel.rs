@@ -1,4 +1,4 @@
-//! Files that go over the link, in pieces and with their sum: sessions home, data there.
+//! Transfer of files over the link, in pieces with a checksum: sessions from there, data to there.
 
 use std::fs::File;
 use std::io::{Error, Read, Result, Write};
@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use super::message::Message;
 use base::files::{beside, hex};
 
-/// Bytes that are sent at a time.
+/// Bytes sent at a time.
 const PIECE: usize = 256 << 10;
 
 /// Sends the rest of a file.
@@ -28,7 +28,7 @@ pub(super) fn send(file: &mut File, out: &mut dyn Write) -> Result<()> {
     }
 }
 
-/// A file that is arriving.
+/// A file being received.
 pub(super) struct Parcel {
     file: NamedTempFile,
     hash: Sha256,
@@ -36,23 +36,22 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// A file that will be moved to `path` and may have at most `most` bytes. A file that does not arrive whole is
-    /// removed.
+    /// A file that will be moved to `path` and may have at most `most` bytes. An incomplete file is removed.
     pub(crate) fn new(path: &Path, most: u64) -> Result<Self> {
         Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
     }
 
-    /// Takes a piece.
+    /// Appends a piece.
     pub(crate) fn take(&mut self, piece: &[u8]) -> Result<()> {
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too long"))?;
         self.hash.update(piece);
         self.file.write_all(piece)
     }
 
-    /// The file, if its checksum is that of the file sent.
+    /// The file, if it matches the checksum.
     pub(crate) fn close(self, sum: &str) -> Result<NamedTempFile> {
         if hex(&self.hash.finalize()) != sum {
-            return Err(Error::other("it did not arrive as it was sent; try again"));
+            return Err(Error::other("it arrived corrupted; try again"));
         }
         self.file.as_file().sync_all()?;
         Ok(self.file)
@@ -92,7 +91,7 @@ mod tests {
             }
         };
         assert_eq!(arrive(1 << 20, false).unwrap(), vec![7; PIECE + 5]);
-        assert!(arrive(1 << 20, true).unwrap_err().to_string().contains("as it was sent"));
+        assert!(arrive(1 << 20, true).unwrap_err().to_string().contains("corrupted"));
         assert!(arrive(10, false).unwrap_err().to_string().contains("too long"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of those");
     }

@@ -1,4 +1,4 @@
-//! Folders of the engines of this machine, each with the socket of its keeper.
+//! Folders of this machine's engines, each with the socket of its keeper.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -16,7 +16,7 @@ const MAX_TRIES: usize = 1000;
 /// Longest name of an engine, in bytes.
 const MAX_NAME: usize = 48;
 
-/// An error of a session of this machine, in words for the other side, which must not see folders of this one.
+/// A local session error, in words for the other machine, which must not see folders of this one.
 pub(crate) fn told(error: &SessionError) -> String {
     match error {
         SessionError::Write { path, source } => {
@@ -27,7 +27,7 @@ pub(crate) fn told(error: &SessionError) -> String {
     }
 }
 
-/// The folder of the engines, beside that of the sessions: `remote` in the state folder. Only its user may enter it.
+/// The folder of the engines, next to that of the sessions: `remote` in the state folder. Only its user may enter it.
 pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     let folder = name::folder()?.with_file_name("remote");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
@@ -35,7 +35,7 @@ pub(crate) fn folder() -> Result<PathBuf, SessionError> {
     Ok(folder)
 }
 
-/// The folder of an engine; the name cannot lead elsewhere.
+/// The folder of an engine; the name cannot lead out of the root.
 pub(crate) fn of(root: &Path, name: &str) -> PathBuf {
     root.join(name::sanitise(name))
 }
@@ -45,7 +45,7 @@ pub(crate) fn socket(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
 
-/// Makes the folder of a new engine. If the name is taken by an engine or a session, a number is added.
+/// Creates the folder of a new engine. If an engine or a session has the name, a number is appended.
 pub(crate) fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)> {
     let mut wanted = name::sanitise(wanted);
     while wanted.len() > MAX_NAME {
@@ -76,7 +76,7 @@ pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(socket(folder))
 }
 
-/// The name of this machine, as far as the system says it.
+/// The name of this machine, if the system reports it.
 pub(crate) fn machine() -> String {
     base::read::text(Path::new("/proc/sys/kernel/hostname"), 1 << 10).map(|h| h.trim().to_owned()).unwrap_or_default()
 }
@@ -100,7 +100,7 @@ mod tests {
         assert!(connect(&folder).is_err(), "nothing listens yet");
     }
 
-    /// The other side read in which folder the sessions of this one are.
+    /// The other machine could read which folder contains the sessions of this one.
     #[test]
     fn what_is_told_of_a_session_names_it_and_not_its_folder() {
         let source = io::Error::other("No space left on device");

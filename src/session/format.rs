@@ -13,11 +13,11 @@ use labs::Spec;
 
 /// Version of the file format.
 pub const FORMAT: u32 = 2;
-/// Longest line, in bytes: the recorder writes none that is longer, and readers skip longer ones without holding them in memory.
+/// Longest line in bytes: the recorder never writes a longer one, and readers skip longer ones without buffering them.
 pub const MAX_LINE: usize = 4 << 20;
 /// Latest time offset that is accepted, in seconds (three years).
 pub(super) const MAX_TIME: f64 = 1e8;
-/// Most line numbers that a report lists.
+/// Maximum number of line numbers listed in a report.
 const MAX_LISTED: usize = 20;
 
 /// The first line of a session.
@@ -28,36 +28,36 @@ pub struct Header {
     pub format: u32,
     /// Version of the program that wrote it.
     pub version: String,
-    /// Device that was asked for; the `ready` event names the one that was found.
+    /// Requested device; the `ready` event names the actual one.
     pub device: String,
     /// Start of the session, RFC 3339 in UTC.
     pub created: String,
-    /// Experiment of the session; none if this program cannot read it.
+    /// Experiment of the session; `None` if this program cannot read it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub spec: Option<Spec>,
-    /// The grid whose cells were joined into it; none for the recording of one program.
+    /// The grid whose cells were merged into it; `None` for the recording of one program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<MergedGrid>,
 }
 
-/// Origin of a joined session.
+/// Origin of a merged session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergedGrid {
-    /// Name of the set of cells.
+    /// Hash of the set of cells.
     pub hash: String,
     pub cells: usize,
-    /// Those that are in the session.
+    /// Number of cells in the session.
     pub merged: usize,
 }
 
-/// A spec of a lab that this program does not have must not make the session unreadable.
+/// A spec of an unknown lab must not make the session unreadable.
 fn readable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Spec>, D::Error> {
     let value = Option::<Value>::deserialize(deserializer)?;
     Ok(value.and_then(|value| Spec::deserialize(value).ok()))
 }
 
 impl Header {
-    /// The header of a session of this program.
+    /// A header for a session recorded by this program.
     pub fn new(device: &str, created: String, spec: Option<Spec>) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { format: FORMAT, version, device: device.to_owned(), created, spec, grid: None }
@@ -67,20 +67,20 @@ impl Header {
 /// Content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// A command that was sent to the engine.
+    /// A command sent to the engine.
     Command(Command),
-    /// An event that came from it.
+    /// An event received from it.
     Event(Event),
-    /// A remark of the user.
+    /// The user's remark.
     Note(String),
-    /// State of the screen: focus, theme, zoom. Irrelevant to the measurements.
+    /// State of the screen: focus, theme, zoom. Not part of the measurements.
     View(Value),
 }
 
-/// A line with its time.
+/// A line and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Seconds since the session began, to the millisecond; never falls.
+    /// Seconds since the session began, to the millisecond; never decreases.
     pub t: f64,
     pub item: Item,
 }
@@ -88,34 +88,34 @@ pub struct Entry {
 /// Counts of lines left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Lines of a kind that this program does not know: a newer program wrote them.
+    /// Lines of an unknown kind, written by a newer program.
     pub unknown: usize,
-    /// Lines that are broken or too long.
+    /// Lines that are damaged or too long.
     pub damaged: usize,
     /// Numbers of the first of these lines, from 1.
     pub(crate) damaged_lines: Vec<usize>,
-    /// Number of the last line, if it was cut off: the program that wrote it was killed.
+    /// Number of the last line if it is truncated, as when the writing program was killed.
     pub cut: Option<usize>,
-    /// Those of the damaged lines that are over [`MAX_LINE`].
+    /// Damaged lines longer than [`MAX_LINE`].
     pub long: usize,
 }
 
 impl Losses {
-    /// Sentences for the user, one per kind of loss; empty if nothing was lost.
+    /// Messages to the user, one per kind of loss; empty if nothing was lost.
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
         if let Some(line) = self.cut {
-            out.push(format!("the recording ends in the middle of line {line}; everything before it is here"));
+            out.push(format!("the recording ends in the middle of line {line}; everything before it was read"));
         }
         if self.damaged > 0 {
             let lines: Vec<_> = self.damaged_lines.iter().map(usize::to_string).collect();
             let more = if self.damaged > lines.len() { ", …" } else { "" };
             let long = match self.long {
                 0 => String::new(),
-                n => format!("; {n} of them longer than {} MiB, which no session has", MAX_LINE >> 20),
+                n => format!("; {n} of them longer than {} MiB, the limit for a session", MAX_LINE >> 20),
             };
             out.push(format!(
-                "{} damaged line(s) skipped (line {}{more}){long}; the replay may lack what they held",
+                "{} damaged line(s) skipped (line {}{more}){long}; the replay lacks their content",
                 self.damaged,
                 lines.join(", ")
             ));
@@ -135,7 +135,7 @@ impl Losses {
 }
 
 impl Entry {
-    /// Takes the entry into a board, exactly as the live program did.
+    /// Folds the entry into a board, exactly as the live program did.
     pub fn fold(&self, board: &mut Board) {
         match &self.item {
             Item::Command(command) => board.on_command(command),
@@ -144,12 +144,12 @@ impl Entry {
         }
     }
 
-    /// Reads a line of a session; `None` if this version does not know its kind.
+    /// Reads a line of a session; `None` if its kind is unknown to this version.
     pub fn read(line: &str) -> Option<Self> {
         parse_entry(line.as_bytes(), true).ok()
     }
 
-    /// The entry as a line of the file, with its line end.
+    /// The entry as a line of the file, including the line end.
     ///
     /// # Errors
     /// If the content cannot be written as JSON; commands and events always can.
@@ -173,7 +173,7 @@ struct ViewLine<'a> {
     view: &'a Value,
 }
 
-/// One line: the time in seconds to the millisecond, then the content's own keys beside it.
+/// One line: the time in seconds to the millisecond, then the content's own keys.
 pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Timed<'a, T> {
@@ -191,15 +191,15 @@ pub fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
 pub(super) enum Line {
     /// A line.
     Whole,
-    /// The last line, without its end.
+    /// The last line, truncated.
     Cut,
     /// A line over [`MAX_LINE`].
     TooLong,
-    /// Nothing: the file has ended.
+    /// The end of the file.
     End,
 }
 
-/// Reads the next line into `buffer`, which never grows past [`MAX_LINE`]; the rest of a longer line is skipped.
+/// Reads the next line into `buffer`, which never exceeds [`MAX_LINE`]; skips the rest of a longer line.
 pub(super) fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result<Line> {
     buffer.clear();
     source.by_ref().take(MAX_LINE as u64).read_until(b'\n', buffer)?;
@@ -236,7 +236,7 @@ pub(super) fn parse_header(line: &[u8]) -> Result<Header, String> {
     Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
 }
 
-/// Reasons for which a line was not accepted.
+/// Reasons for rejecting a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
     /// A newer program wrote it.
@@ -249,15 +249,15 @@ pub(super) fn version(text: &str) -> Vec<u64> {
     text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
 }
 
-/// Reads a line of the file; `newer` says that a newer program wrote it.
+/// Parses a line of the file; `newer` means that a newer program wrote it.
 pub fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {
         return Err(Unread::Damaged);
     }
-    // A tag, kind or lab that this version does not have indicates a newer program rather than damage; so does an
-    // unreadable line from a newer program.
+    // A tag, kind or lab unknown to this version indicates a newer program rather than damage; so does an unreadable
+    // line from a newer program.
     let unread = if newer || is_newer(&object) { Unread::Unknown } else { Unread::Damaged };
     let item = if object.contains_key("command") {
         Item::Command(Command::deserialize(Value::Object(object)).map_err(|_| unread)?)

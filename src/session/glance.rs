@@ -1,4 +1,4 @@
-//! The kind of a line from its first bytes, which shows whether a later line replaces it, without parsing it.
+//! Classifies a line by its first bytes, without parsing it: this shows whether a later line replaces it.
 
 use engine::message::Generation;
 use labs::LABS;
@@ -11,7 +11,7 @@ pub(super) enum Glance {
     Finding {
         generation: Generation,
         is_final: bool,
-        /// True if it counts beyond the results of its run: a comparison, the run's end.
+        /// True if it matters beyond the results of its run: a comparison, or the run's end.
         lasting: bool,
     },
     /// An answer about an experiment.
@@ -19,14 +19,14 @@ pub(super) enum Glance {
         generation: Generation,
         ticket: u64,
     },
-    /// Anything else, and whatever was not written by a recorder: it is to be parsed.
+    /// Anything else, or a line not written by a recorder: must be parsed.
     Other,
 }
 
-/// Bytes in which the kind of a finding is looked for.
+/// Bytes in which to look for the kind of a finding.
 const HEAD: usize = 2048;
 
-/// The time of a line, as a recorder writes it.
+/// The time of a line, if in a recorder's format.
 pub(super) fn time(line: &[u8]) -> Option<f64> {
     let rest = line.strip_prefix(br#"{"t":"#)?;
     let end = rest.iter().take(32).position(|b| *b == b',')?;
@@ -34,7 +34,7 @@ pub(super) fn time(line: &[u8]) -> Option<f64> {
     (0.0..=super::format::MAX_TIME).contains(&t).then_some(t)
 }
 
-/// The kind of a line, as a recorder writes it.
+/// The kind of a line, if in a recorder's format.
 pub(super) fn glance(line: &[u8]) -> Glance {
     named(line).unwrap_or(Glance::Other)
 }
@@ -56,7 +56,7 @@ fn named(line: &[u8]) -> Option<Glance> {
     }
     let (generation, rest) = number(rest.strip_prefix(br#""event":"finding","generation":"#)?)?;
     let head = &rest[..rest.len().min(HEAD)];
-    // No text of a finding holds these bytes: JSON writes a quotation mark in it with a backslash.
+    // The text of a finding cannot contain these bytes: JSON escapes quotation marks.
     let head = &head[find(head, br#","final":"#)? + br#","final":"#.len()..];
     let is_final = head.starts_with(b"true");
     let at = find(head, br#","kind":""#)? + br#","kind":""#.len();

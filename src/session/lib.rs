@@ -1,9 +1,9 @@
 //! Recorded sessions: questions and measurements, as lines of JSON.
 //!
 //! A session is an append-only file `NAME.probity.jsonl`. [`record`] writes it while the program works, [`mod@format`]
-//! reads it back, and [`replay`] plays it as if it were an engine. What was measured (commands and events) and how the
-//! user looked at it (view lines, notes) are different kinds of line, so that a replay can use one without the other. What the
-//! cells of a grid found is in [`parts`] until it is joined into a session.
+//! reads it back, and [`replay`] plays it as if it were an engine. The measurements (commands and events) and the
+//! user's view of them (view lines, notes) are separate kinds of line, so that a replay can use one without the other.
+//! The findings of the cells of a grid stay in [`parts`] until they are merged into a session.
 
 pub mod format;
 mod glance;
@@ -40,25 +40,25 @@ pub enum SessionError {
         message: String,
     },
     /// The file could not be written.
-    #[error("{}: cannot write the session: {source}. Set PROBITY_STATE_DIR to a folder that can be written.", path.display())]
+    #[error("{}: cannot write the session: {source}. Set PROBITY_STATE_DIR to a writable folder.", path.display())]
     Write {
         /// The file or its folder.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A session of that name already exists; recordings are never overwritten.
-    #[error("{}: a session of this name exists already; choose another name", path.display())]
+    /// A session with this name already exists; recordings are never overwritten.
+    #[error("{}: a session with this name already exists; choose another name", path.display())]
     Exists { path: PathBuf },
     /// No such session by name or path.
-    #[error("{name}: no such session; looked for a file of that name and for {}", path.display())]
+    #[error("{name}: no such session; looked for a file with this name and for {}", path.display())]
     Missing {
         /// The name that was typed.
         name: String,
-        /// The file that a session of this name would be in.
+        /// The file where a session with this name would be.
         path: PathBuf,
     },
-    /// The platform names no folder for state.
+    /// The platform has no known folder for state.
     #[error("no folder for sessions is known on this system; set PROBITY_STATE_DIR to one")]
     NoFolder,
 }

@@ -1,4 +1,4 @@
-//! Names of sessions and the folder they are kept in.
+//! Names of sessions, and their folder.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use super::SessionError;
 
 /// The extension of a session's file name.
 pub const EXTENSION: &str = ".probity.jsonl";
-/// Longest name that is kept, in bytes; file systems allow 255 with the extension.
+/// Longest name in bytes; file systems allow 255 with the extension.
 const MAX_NAME: usize = 120;
 
 /// The folder of recorded sessions: `$PROBITY_STATE_DIR/sessions`, or else `probity/sessions` in the platform's state
@@ -24,7 +24,7 @@ pub fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}{EXTENSION}", sanitise(name)))
 }
 
-/// Finds a session by path, or else by name in `folder`.
+/// Finds a session by path, or by name in `folder`.
 pub fn find(folder: &Path, what: &str) -> Result<PathBuf, SessionError> {
     let path = PathBuf::from(what);
     if path.is_file() {
@@ -47,7 +47,7 @@ pub fn sanitise(name: &str) -> String {
     if out.is_empty() { "session".into() } else { out }
 }
 
-/// The default name of a session: the task and the second in which it began, in UTC.
+/// The default name of a session: the task and its start time in UTC, to the second.
 pub fn default_name(task: &str, now: SystemTime) -> String {
     let stamp = utc(now).replace(['-', ':'], "").replace('T', "-");
     sanitise(&format!("{task}-{}", stamp.trim_end_matches('Z')))
@@ -61,7 +61,7 @@ pub fn utc(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// Year, month and day of a count of days since 1970-01-01 (Hinnant, `civil_from_days`: years begin in March, so that
+/// Year, month and day from a count of days since 1970-01-01 (Hinnant, `civil_from_days`: years begin in March, so that
 /// the leap day comes last, and 146,097 days make 400 years).
 fn civil(days: u64) -> (u64, u64, u64) {
     let z = days + 719_468;

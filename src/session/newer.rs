@@ -1,4 +1,4 @@
-//! Distinguishes lines of a newer program from damaged ones: by the names in a line, never by the wording of an error.
+//! Distinguishes a newer program's lines from damaged ones: by the names in a line, never by the wording of an error.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ const EVENTS: [&str; 10] = [
 /// Topics of questions and answers.
 const TOPICS: [&str; 3] = ["experiment", "model", "data"];
 
-/// True if the line names something that this version does not have.
+/// True if the line names something unknown to this version.
 pub(super) fn is_newer(line: &Map<String, Value>) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let unknown = |value: Option<&Value>, known: &[&str]| text(value).is_some_and(|t| !known.contains(&t.as_str()));

@@ -14,8 +14,8 @@ use super::thin::Slot;
 use base::Problem;
 use engine::message::{Command, Event, Generation, Notice, NoticeLevel, Question};
 
-/// Progress, answers and findings that are still being refined are recorded at most this often, in seconds; later ones replace
-/// the withheld lines.
+/// Progress, answers and interim findings are recorded at most this often, in seconds; later ones replace the withheld
+/// lines.
 const PROGRESS_EVERY: f64 = 0.25;
 const ANSWER_EVERY: f64 = 0.5;
 const FINDING_EVERY: f64 = 5.0;
@@ -24,13 +24,13 @@ const MAX_TRIES: usize = 1000;
 
 /// Recorder of a run.
 pub trait Record {
-    /// Notes a command at `t` seconds after the start.
+    /// Records a command at `t` seconds after the start.
     ///
     /// # Errors
     /// [`SessionError::Write`] if it cannot be written (also for the methods below).
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
-    /// The run is over: everything is to be on disk.
+    /// Ends the run: everything must reach the disk.
     fn finish(&mut self) -> Result<(), SessionError>;
 }
 
@@ -48,27 +48,27 @@ impl Record for Recorder {
     }
 }
 
-/// Writes a session. It has no clock and no thread: every call states the time, and each line is written whole, straight
-/// to the file, so that a killed process leaves everything it had recorded: all but the refinements of the last five seconds.
-/// After a loss of power, lines since the end of the last run may be missing, and the last one may be cut.
+/// Writes a session. It has no clock and no thread: every call passes the time, and each line is written at once,
+/// directly to the file, so that a killed process leaves all it had recorded except withheld refinements. After a power
+/// loss, lines since the end of the last run may be missing, and the last one may be truncated.
 #[derive(Debug)]
 pub struct Recorder {
     file: File,
     path: PathBuf,
     generation: Generation,
-    /// When an event about something was last written, and the latest question that was answered.
+    /// When an event of each slot was last written, and the latest answered question.
     written: HashMap<Slot, (f64, u64)>,
-    /// The latest events that were not written. They are written before the next line that they could matter to, so that at
-    /// that point the fold of the recording equals the fold of the live events.
+    /// The latest events not yet written. They are written before the next line that they could affect, so that at that
+    /// point the fold of the recording equals the fold of the live events.
     withheld: HashMap<Slot, (f64, Event)>,
-    /// Time of the oldest one of them.
+    /// Time of the oldest of them.
     oldest: f64,
-    /// Time of the last line: that of a withheld one is written late, and times never fall.
+    /// Time of the last line: a withheld one is written late, and times never decrease.
     latest: f64,
 }
 
 impl Recorder {
-    /// Begins a session `name` in `folder`, which is created if it is missing. If the name is taken, a number is added:
+    /// Begins a session `name` in `folder`, creating the folder if needed. If the name is taken, a number is appended:
     /// nothing is overwritten.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Recorder {
         Ok(Self { file, path, generation: 0, written, withheld, oldest: f64::INFINITY, latest: 0.0 })
     }
 
-    /// The file that is written.
+    /// The file being written.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -115,7 +115,8 @@ impl Recorder {
         self.write(line(t, command))
     }
 
-    /// Records an event. Events that later ones replace are thinned; stale progress is not, because boards count it.
+    /// Records an event. Events that later ones replace are thinned out, but not stale progress, because boards count
+    /// it.
     pub fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
         let every = match event {
             Event::Progress { .. } => PROGRESS_EVERY,
@@ -137,12 +138,12 @@ impl Recorder {
             }
             let t = self.time(t);
             self.write(line(t, event))?;
-            // The findings of a run must survive a loss of power.
+            // The findings of a run must survive a power loss.
             return if matches!(event, Event::Finished { .. }) { self.sync() } else { Ok(()) };
         };
         let before = self.written.get(&slot).copied();
         if before.is_some_and(|(_, answered)| ticket < answered) {
-            // It comes too late, and a board counts it against the one that came before it.
+            // A stale answer: a board counts it only if the one before it was recorded.
             self.release()?;
             let t = self.time(t);
             return self.write(line(t, event));
@@ -161,7 +162,7 @@ impl Recorder {
         self.write(line(t, event))
     }
 
-    /// The time of a line that is written now.
+    /// The time for a line written now.
     fn time(&mut self, t: f64) -> f64 {
         self.latest = self.latest.max(t);
         self.latest
@@ -171,17 +172,17 @@ impl Recorder {
         self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
 
-    /// Records a remark of the user.
+    /// Records the user's remark.
     pub fn note(&mut self, t: f64, note: &str) -> Result<(), SessionError> {
         self.entry(t, Item::Note(note.to_owned()))
     }
 
-    /// Records how the screen looks.
+    /// Records the state of the screen.
     pub fn view(&mut self, t: f64, view: Value) -> Result<(), SessionError> {
         self.entry(t, Item::View(view))
     }
 
-    /// Writes withheld progress and asks the system to flush the file to disk.
+    /// Writes withheld events and asks the system to flush the file to disk.
     pub fn finish(&mut self) -> Result<(), SessionError> {
         self.release()?;
         self.sync()
@@ -193,7 +194,7 @@ impl Recorder {
         super::shelf::delete(&self.path)
     }
 
-    /// Renames the session; recording continues in the same file.
+    /// Renames the session; recording continues.
     ///
     /// # Errors
     /// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved. The session
@@ -238,21 +239,21 @@ impl Recorder {
     }
 }
 
-/// The notice in place of a line that no reader takes.
+/// The notice in place of a line that is too long for readers.
 pub fn too_long(bytes: usize, place: &str) -> Event {
-    let what = format!("a result of {bytes} bytes is longer than any that can be recorded or sent");
+    let what = format!("a result of {bytes} bytes is too long to be recorded or sent");
     let hint = "it is left out of the recording; please report it".into();
     Event::Notice(Notice { level: NoticeLevel::Error, problem: Problem { what, r#where: place.into(), hint } })
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // An error here has nowhere to go; `finish` reports it.
+        // No one can receive an error here; `finish` reports it.
         let _ = self.release();
     }
 }
 
-/// Opens a new file with that name, or with a number appended.
+/// Creates a file with this name, or with a number appended.
 fn reserve(folder: &Path, name: &str) -> Result<(File, PathBuf), SessionError> {
     let name = name.strip_suffix(name::EXTENSION).unwrap_or(name);
     let mut path = name::file(folder, name);
@@ -314,7 +315,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = Recorder::create(folder.path(), "a", &header()).unwrap();
         recorder.command(0.0, &Command::ListModels).unwrap();
-        // Not dropped, not finished: as after kill -9.
+        // Neither dropped nor finished: as after kill -9.
         assert_eq!(Session::read(recorder.path()).unwrap().entries().count(), 1);
         std::mem::forget(recorder);
     }
@@ -334,7 +335,7 @@ mod tests {
         assert_eq!(entries[4].item, Item::Event(progress(0, 99)));
     }
 
-    /// A withheld line was written after later ones with its earlier time.
+    /// A withheld line was written after later ones, with its earlier time.
     #[test]
     fn times_never_fall() {
         let folder = tempfile::tempdir().unwrap();
@@ -351,7 +352,7 @@ mod tests {
         assert_eq!(times.collect::<Vec<_>>(), [Some(0.0), Some(1.0), Some(1.0)]);
     }
 
-    /// Of answers before the first run, those between the first and the last were dropped, and the boards counted differently.
+    /// Of answers before the first run, only the first and the last were kept, so replayed boards counted differently.
     #[test]
     fn answers_to_no_run_all_stay() {
         let folder = tempfile::tempdir().unwrap();
@@ -368,7 +369,7 @@ mod tests {
         Session::read(&folder.join(format!("{name}.probity.jsonl"))).unwrap()
     }
 
-    /// A busy hour wrote 285 MB, which no reader took.
+    /// A busy hour wrote 285 MB, which readers refused.
     #[test]
     fn replaced_findings_do_not_stay_and_the_board_is_the_same() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));
@@ -416,7 +417,7 @@ mod tests {
         assert_eq!(Session::read(recorder.path()).unwrap().board(), board);
     }
 
-    /// Contents of a disk after a loss of power: all synchronised bytes, then any part of the rest, cut off or as zeros.
+    /// The disk after a power loss: all synchronised bytes, then any part of the rest, truncated or as zeros.
     #[test]
     fn after_a_loss_of_power_the_runs_that_ended_are_whole() {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));
@@ -437,7 +438,7 @@ mod tests {
         }
         (0..50).for_each(|k| recorder.note(1e3 + f64::from(k), "after the run").unwrap());
         let (all, end) = (std::fs::read(recorder.path()).unwrap(), size(&recorder));
-        // Questions that were asked after the end may have lost their answers.
+        // Questions asked after the end may have lost their answers.
         let found = |session: &Session| {
             let run = session.board().runs.swap_remove(0);
             (run.held, run.summary, run.job.outcome)

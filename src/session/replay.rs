@@ -1,4 +1,4 @@
-//! Replay: a recorded session played back at its own pace, as a plain cursor and as an engine.
+//! Replay: plays a recorded session at its own pace, as a plain cursor and as an engine.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub const SPEEDS: (f64, f64) = (0.05, 1000.0);
 /// Longest sleep between two checks of the clock.
 const NAP: Duration = Duration::from_millis(250);
 
-/// A cursor over a session. It has no clock: the caller says how much time has passed.
+/// A cursor over a session. It has no clock: the caller passes the elapsed time.
 #[derive(Debug)]
 pub struct Player {
     session: Arc<Session>,
@@ -43,7 +43,7 @@ impl Player {
         self.now
     }
 
-    /// Seconds of recording per second, and whether the replay is paused.
+    /// Speed, in seconds of recording per second, and whether the replay is paused.
     pub fn pace(&self) -> (f64, bool) {
         (self.speed, self.paused)
     }
@@ -64,7 +64,7 @@ impl Player {
         self.paused = paused;
     }
 
-    /// Lets `wall` seconds pass and returns the entries that fall due, in order.
+    /// Advances by `wall` seconds and returns the entries that are due, in order.
     pub fn advance(&mut self, wall: f64) -> impl Iterator<Item = Entry> {
         let end = self.session.duration();
         // At infinite speed, even zero seconds cover the whole rest.
@@ -79,8 +79,8 @@ impl Player {
         })
     }
 
-    /// Goes to time `t` of the recording, forwards or backwards, and returns entries from the beginning up to there whose fold is the
-    /// state at `t`, whatever was played before, and the places of the runs whose results that state has let go.
+    /// Seeks to time `t` of the recording, in either direction. Returns entries, starting over from the beginning,
+    /// whose fold is the state at `t`, and the indices of the runs whose results that state has dropped.
     pub fn seek(&mut self, t: f64) -> (impl Iterator<Item = Entry> + use<>, Vec<usize>) {
         self.now = t.clamp(0.0, self.session.duration());
         let past = self.session.until(self.now);
@@ -102,11 +102,11 @@ impl Player {
 /// Steps of a replay, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Forget everything: the steps that follow begin at the start of the session.
+    /// Reset: the steps that follow start at the beginning of the session.
     Rewound,
     /// A line of the session.
     Entry(Box<Entry>),
-    /// Places of runs whose results the state has let go.
+    /// Indices of runs whose results the state has dropped.
     LetGo(Vec<usize>),
     /// Everything has been played; a seek may follow.
     Ended,
@@ -114,8 +114,8 @@ pub enum Step {
 
 /// A recorded session as an engine. Commands are ignored, except [`Command::Shutdown`].
 ///
-/// [`Engine::take_events`] gives the recorded events alone. A board also needs the recorded commands, which the live
-/// program sent itself: to fold a board, take [`Recorded::take_steps`] instead. Take only one of the two.
+/// [`Engine::take_events`] returns only the recorded events. A board also needs the recorded commands, which the live
+/// program sent itself: to fold a board, use [`Recorded::take_steps`] instead. Use only one of the two.
 pub struct Recorded {
     control: Control,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -146,11 +146,11 @@ impl Control {
     }
 
     fn lock(&self) -> MutexGuard<'_, Wishes> {
-        // Plain data: a panic elsewhere cannot leave it half-written.
+        // Plain data: a panic on another thread cannot leave it inconsistent.
         self.0.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Seconds of recording per second; infinity plays the rest at once.
+    /// Sets the speed, in seconds of recording per second; infinity plays the rest at once.
     pub fn speed(&self, speed: f64) {
         self.wish(|w| w.speed = Some(speed));
     }
@@ -160,7 +160,7 @@ impl Control {
         self.wish(|w| w.paused = Some(hold));
     }
 
-    /// Goes to time `t` of the recording.
+    /// Seeks to time `t` of the recording.
     pub fn seek(&self, t: f64) {
         self.wish(|w| w.seek = Some(t));
     }
@@ -175,7 +175,7 @@ impl Recorded {
         Self { control, thread: None, start: Some(Box::new(player)) }
     }
 
-    /// Pause, seek, speed.
+    /// The control for pause, seek and speed.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
@@ -222,8 +222,8 @@ impl Drop for Recorded {
     }
 }
 
-/// The replay's thread: plays due entries, then sleeps until the next entry or the next request. Ends with the
-/// receiver.
+/// The replay's thread: plays due entries, then sleeps until the next entry or the next request. Ends when the receiver
+/// is dropped.
 fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl Fn(&Step) -> Option<T>) {
     let send = |step: Step| map(&step).is_none_or(|x| sender.blocking_send(x).is_ok());
     let mut clock = Instant::now();
@@ -241,7 +241,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
         if wish.stop || sender.is_closed() {
             return;
         }
-        // The elapsed time was played at the old speed.
+        // The elapsed time counts at the old speed.
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         let play = |entry: Entry| send(Step::Entry(Box::new(entry)));
@@ -271,7 +271,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
     }
 }
 
-/// The board of a replay: folds steps, and starts over when the replay is rewound.
+/// The board of a replay: folds steps, and starts over when the replay is reset.
 pub fn fold(board: &mut Board, step: &Step) {
     match step {
         Step::Rewound => *board = Board::default(),

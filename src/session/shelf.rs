@@ -1,4 +1,4 @@
-//! The shelf: which sessions have been recorded, newest first, with a summary of each.
+//! The recorded sessions, newest first, with a summary of each.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -11,31 +11,32 @@ use serde_json::Value;
 
 use super::{SessionError, name};
 
-/// Longest header that is read, in bytes.
+/// Longest header in bytes.
 const MAX_HEADER: u64 = 1 << 20;
-/// Bytes of a file in which its runs are counted, and of a line in which its kind stands.
+/// Bytes of a file in which to count runs.
 const MOST: u64 = 64 << 20;
 const HEAD: usize = 96;
 /// Bytes at the end of a file that are searched for its last outcome.
 const TAIL: u64 = 256 << 10;
 
-/// A recorded session at a glance.
+/// Summary of a recorded session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     pub name: String,
     pub path: PathBuf,
     /// Start of the session, RFC 3339 in UTC; empty if the header does not say.
     pub created: String,
-    /// The lab of its last finished run, or else of its first experiment, as the session names it; empty if it names none.
+    /// The lab of its last finished run, otherwise of its first experiment, as the session names it; empty if it names
+    /// none.
     pub lab: String,
-    /// Subject and models of that run, as `agreement on bert-mini`; empty where none was finished.
+    /// Subject and models of that run, as `agreement on bert-mini`; empty if none has finished.
     pub about: String,
-    /// Runs that began.
+    /// Number of runs that began.
     pub runs: usize,
     pub end: End,
 }
 
-/// End of a session, as far as its last lines say.
+/// End of a session, judged by its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// Its last run computed everything.
@@ -62,7 +63,7 @@ impl End {
     }
 }
 
-/// The newest `most` sessions in a folder, newest first; empty if there is no such folder.
+/// The newest `most` sessions in a folder, newest first; empty if the folder does not exist.
 ///
 /// # Errors
 /// [`SessionError::Read`] if the folder cannot be listed.
@@ -81,7 +82,7 @@ pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError>
             files.push((changed, path, name.to_owned()));
         }
     }
-    // Sessions of the same second are ordered by name, so that the list is the same each time.
+    // Sessions of the same second are ordered by name, so that the order is stable.
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
     files.truncate(most);
     Ok(files.into_iter().map(|(_, path, name)| glance(path, name)).collect())
@@ -90,13 +91,13 @@ pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError>
 /// A change of a recorded session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It gets this name.
+    /// A new name.
     Rename(String),
     Delete,
 }
 
 impl Change {
-    /// Carries it out on the session in a file.
+    /// Applies it to the session in a file.
     pub fn apply(&self, path: &Path) -> Result<(), SessionError> {
         match self {
             Change::Rename(name) => rename(path, name).map(|_| ()),
@@ -105,7 +106,7 @@ impl Change {
     }
 }
 
-/// Gives the session in a file another name, and returns its new file.
+/// Renames the session in a file, and returns its new file.
 ///
 /// # Errors
 /// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved; it then keeps its name.
@@ -165,7 +166,7 @@ fn about(spec: &Spec) -> String {
 #[derive(Default)]
 struct Runs {
     began: usize,
-    /// Settings of the last one that computed everything.
+    /// Settings of the last one that finished.
     finished: Option<Spec>,
 }
 

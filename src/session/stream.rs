@@ -1,5 +1,5 @@
-//! Reads sessions of any size: a line is read when it is wanted, and of the lines before a point of time only those that still count
-//! there are parsed.
+//! Reads sessions of any size: lines are read on demand, and before a given time only those that still count are
+//! parsed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,12 +13,12 @@ use super::glance::{Glance, glance, time};
 use engine::board::{Board, over};
 use engine::message::{Command, Generation};
 
-/// Files up to this size are checked line by line when they are opened; of larger ones only the ends of the lines are.
+/// Files up to this size are checked line by line when opened; in larger ones only line ends are found.
 const CHECKED: u64 = 32 << 20;
-/// Bytes that are read at once.
+/// Bytes read at a time.
 const PIECE: usize = 1 << 20;
 
-/// A session that can be read from any place.
+/// A session readable from any position.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The first line.
@@ -29,18 +29,18 @@ pub struct Session {
     /// Byte offset of the second line.
     begin: u64,
     end: f64,
-    /// True if a newer program wrote it.
+    /// True if written by a newer program.
     newer: bool,
 }
 
-/// The bytes, and how many of them there were when the session was opened.
+/// The bytes, and their number when the session was opened.
 #[derive(Debug, Clone)]
 enum Source {
     File(Arc<File>, u64),
     Bytes(Arc<[u8]>),
 }
 
-/// A place in the bytes from which they are read on.
+/// A window onto the bytes, from a position on.
 #[derive(Debug)]
 struct Window {
     source: Source,
@@ -77,7 +77,7 @@ struct Lines {
     buffer: Vec<u8>,
     /// Number of the line in the buffer, from 1.
     number: usize,
-    /// Place of the line in the buffer, and of the next one.
+    /// Position of the line in the buffer, and of the next one.
     at: u64,
     next: u64,
 }
@@ -92,7 +92,7 @@ impl Lines {
         self.source.get_ref().at - self.source.buffer().len() as u64
     }
 
-    /// Reads the next line that is not empty into the buffer.
+    /// Reads the next non-empty line into the buffer.
     fn read(&mut self) -> std::io::Result<Line> {
         loop {
             let chunk = self.source.fill_buf()?;
@@ -111,18 +111,18 @@ impl Lines {
     }
 }
 
-/// Entries in order, read as they are wanted. Lines that cannot be read are left out: [`Session::losses`] counts them.
+/// Entries in order, read on demand. Unreadable lines are skipped: [`Session::losses`] counts them.
 #[derive(Debug)]
 pub struct Entries {
     lines: Lines,
     last: f64,
     newer: bool,
-    /// An entry that was read and not yet taken.
+    /// An entry that was read but not yet returned.
     peeked: Option<Entry>,
 }
 
 impl Entries {
-    /// The next entry, which stays.
+    /// Peeks at the next entry.
     pub fn peek(&mut self) -> Option<&Entry> {
         if self.peeked.is_none() {
             self.peeked = self.read();
@@ -133,7 +133,7 @@ impl Entries {
     fn read(&mut self) -> Option<Entry> {
         loop {
             match self.lines.read() {
-                // A file that can no longer be read has ended.
+                // Treats a file that can no longer be read as ended.
                 Ok(Line::End) | Err(_) => return None,
                 Ok(Line::TooLong) => {}
                 Ok(Line::Whole | Line::Cut) => {
@@ -190,7 +190,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Finds the end and the lines that cannot be read.
+    /// Finds the end of the file and the unreadable lines.
     fn survey(&mut self, mut lines: Lines, checked: bool) -> std::io::Result<()> {
         loop {
             let line = lines.read()?;
@@ -243,8 +243,8 @@ impl Session {
         self.board_at(f64::INFINITY)
     }
 
-    /// The board before the run after the one with this number, from 1, began: it holds that run's results even where a later board
-    /// has let them go.
+    /// The board just before the run after this one (from 1) began: it still has this run's results, which a later
+    /// board may have dropped.
     pub fn board_of(&self, run: usize) -> Board {
         let (mut board, mut begun) = (Board::default(), 0);
         for entry in self.entries() {
@@ -257,12 +257,12 @@ impl Session {
         board
     }
 
-    /// The entries up to and including time `t`. Entries that later ones replaced, and the results of runs that the board has let go by
-    /// then, are passed over without being parsed.
+    /// The entries up to and including time `t`. Skips, without parsing, entries that later ones replaced, and the
+    /// results of runs that the board has dropped by then.
     pub fn until(&self, t: f64) -> Past<impl Iterator<Item = Entry> + use<>> {
         let (mut kept, mut last) = (Kept::default(), 0.0);
         let mut lines = Lines::new(&self.source, self.begin, 1);
-        // A file that can no longer be read has ended.
+        // Treats a file that can no longer be read as ended.
         while let Ok(Line::Whole | Line::Cut | Line::TooLong) = lines.read() {
             match time(&lines.buffer) {
                 Some(at) if at > t => break,
@@ -286,26 +286,26 @@ impl Session {
     }
 }
 
-/// A session up to a point of time.
+/// A session up to a given time.
 #[derive(Debug)]
 pub struct Past<I> {
-    /// Entries whose fold is the board at that time, but for `gone`.
+    /// Entries whose fold is the board at that time, except for `gone`.
     pub entries: I,
-    /// Places of the runs whose results the board has let go.
+    /// Indices of the runs whose results the board has dropped.
     pub gone: Vec<usize>,
     pub rest: Entries,
 }
 
-/// Place and length of a line.
+/// Offset and length of a line.
 type Spot = (u64, u32);
 
-/// The lines that count, by what could make them count no longer.
+/// The lines that count, by what could supersede them.
 #[derive(Debug, Default)]
 struct Kept {
-    /// Those that always count.
+    /// Lines that always count.
     lasting: Vec<Spot>,
     runs: Vec<Results>,
-    /// Generation of the latest run, and the place of the first run of each generation among them, as a board has it.
+    /// Generation of the latest run, and the index of the first run of each generation, as in a board.
     generation: Generation,
     places: HashMap<Generation, usize>,
 }
@@ -314,7 +314,8 @@ struct Kept {
 #[derive(Debug, Default)]
 struct Results {
     lines: Vec<Spot>,
-    /// The latest progress and the latest answer, which replace the earlier ones; and those before them, should the latest be damaged.
+    /// The latest progress and answer, which replace earlier ones, and the lines before them in case the latest is
+    /// damaged.
     progress: [Option<Spot>; 2],
     answer: Option<(u64, Spot)>,
     earlier: Option<Spot>,
@@ -349,7 +350,7 @@ impl Kept {
             Glance::Answer { generation, ticket } => {
                 let run = self.places.get(&generation).map(|at| &mut self.runs[*at]).filter(|run| !run.gone);
                 match run.map(|run| (run.answer, run)) {
-                    // A board counts an answer that comes too late, against the one that it came after.
+                    // A board counts a stale answer if the one that it came after is known.
                     Some((Some((latest, before)), _)) if ticket < latest => self.lasting.extend([before, spot]),
                     Some((before, run)) => {
                         run.earlier = before.map(|(_, spot)| spot);
@@ -367,7 +368,7 @@ impl Kept {
         }
     }
 
-    /// All of them in the order of the file.
+    /// All of them in file order.
     fn places(self) -> Vec<Spot> {
         let mut all = self.lasting;
         for run in self.runs {

@@ -11,8 +11,8 @@ fn shipped() -> (PathBuf, Session) {
     (path, session)
 }
 
-/// `runs` copies of these lines of the shipped session one after the other, as one program that ran it again and again recorded them;
-/// each final `rival` comes `times` times.
+/// `runs` copies of these lines of the shipped session, as one program would record repeated runs; each final `rival`
+/// appears `times` times.
 fn long(runs: usize, times: usize, wanted: impl Fn(usize, &str) -> bool) -> tempfile::NamedTempFile {
     let text = std::fs::read_to_string(shipped().0).unwrap();
     let (head, body) = text.split_once('\n').unwrap();
@@ -93,11 +93,11 @@ fn blank_lines_are_passed_over_at_once_and_counted() {
     assert_eq!(session.losses.damaged_lines, [(1 << 20) + 1]);
 }
 
-/// A session above 256 MiB or a million lines could not be read back: its end was lost.
+/// A session above 256 MiB or a million lines lost its end when read back.
 #[test]
 fn a_session_of_a_gigabyte_opens_at_its_end() {
     let Ok(size) = std::env::var("PROBITY_LONG_SESSION") else {
-        // One that is not checked line by line shows the rule; 250 runs are a gigabyte.
+        // A session too large to be checked line by line shows the rule; 250 runs make a gigabyte.
         return opens_at_its_end(9);
     };
     opens_at_its_end(size.parse().unwrap());

@@ -1,25 +1,26 @@
-//! Events that later ones replace: a recorder leaves most of them out, and the journal of a remote engine forgets them.
+//! Events that later ones replace: a recorder omits most of them, and the journal of a remote engine drops them.
 
 use engine::message::{Answer, Event, Generation};
 use labs::Body;
 
-/// Subject of an event; of two events with the same subject, the later one counts.
+/// Subject of an event; of two events on one subject, the later one counts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Slot {
     Progress,
-    /// The answer to the latest question to a run.
+    /// The answer to the latest question about a run.
     Answer,
     /// A finding, by its identity.
     Finding(String),
 }
 
 impl Slot {
-    /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no later event
-    /// replaces it. Events of other runs stay, because a board counts them, and so do comparisons, because each look at one counts.
+    /// Subject of an event in the run of this generation, and the number of the question that it answers; `None` if no
+    /// later event replaces it. Events of other runs are kept, because a board counts them, and so are comparisons,
+    /// because each look at one counts.
     pub fn new(event: &Event, current: Generation) -> Option<(Self, u64)> {
         match event {
             Event::Progress { generation, .. } if *generation == current => Some((Self::Progress, 0)),
-            // Before the first run there is none that an answer could belong to: boards count it.
+            // Before the first run an answer belongs to no run: boards count it.
             Event::Answer { ticket, answer: Answer::Experiment { generation, .. } }
                 if *generation == current && current > 0 =>
             {
@@ -35,7 +36,8 @@ impl Slot {
         }
     }
 
-    /// Subject of a finding in the run of this generation, whose earlier events it replaces even where it stays itself.
+    /// Subject of a finding in the run of this generation: it replaces earlier events on this subject even if it is
+    /// itself kept.
     pub fn replaced(event: &Event, current: Generation) -> Option<Self> {
         let Event::Finding { generation, finding } = event else { return None };
         if *generation != current || !matches!(finding.body, Body::Lab(_)) {

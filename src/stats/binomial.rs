@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 /// The error of Stirling's formula, `ln n! - ln(sqrt(2πn) (n/e)^n)`, for n > 0.
 fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
-        // Whole and half numbers here are few; the definition loses nothing that matters for so small n.
+        // Integers and half-integers only; the definition is precise enough for n this small.
         return super::special::ln_gamma(n + 1.0) - 0.5 * (2.0 * PI * n).ln() - n * n.ln() + n;
     }
     let s = 1.0 / (n * n);
@@ -93,14 +93,14 @@ pub(crate) fn at_most(k: u64, n: u64, p: f64) -> f64 {
     (1.0 - sum).max(0.0)
 }
 
-/// `ln B(a, b) + (a + b) ln 2`, the logarithm of the beta function less its size at the middle: what is left is small where
-/// a and b are nearly equal, and must not be the difference of two large numbers.
+/// `ln B(a, b) + (a + b) ln 2`: the logarithm of the beta function relative to its size at the middle. The result is
+/// small where a and b are nearly equal, so it must not be computed as the difference of two large numbers.
 pub(crate) fn ln_beta_centred(a: f64, b: f64) -> f64 {
     use super::special::ln_gamma;
     if a.min(b) < 10.0 {
         return ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b) + (a + b) * 2f64.ln();
     }
-    // Stirling's formula for all three, with Γ(x) = x!/x.
+    // Stirling's formula for all three factorials, with Γ(x) = x!/x.
     let errors = stirling_error(a) + stirling_error(b) - stirling_error(a + b);
     let slant = (a - b) / (a + b);
     errors + 0.5 * (2.0 * PI * (a + b) / (a * b)).ln() + a * slant.ln_1p() + b * (-slant).ln_1p()

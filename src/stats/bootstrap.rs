@@ -16,10 +16,11 @@ use base::matrix::Matrix;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-/// Above this many bytes the counts are drawn again for each use: slower, the same numbers, bounded memory.
+/// Above this many bytes the counts are redrawn at each use: slower, but the same numbers in bounded memory.
 const TABLE_LIMIT: usize = 64 << 20;
 
-/// Resamples that one thread takes together in [`Resamples::block_sums`]. Fixed, so that sums do not depend on threads.
+/// Resamples that one thread processes together in [`Resamples::block_sums`]. Fixed, so that sums do not depend on the
+/// number of threads.
 const TOGETHER: usize = 40;
 
 /// Shared resampling counts for samples of `n` examples.
@@ -36,13 +37,13 @@ pub struct Resamples {
 pub struct PairedMeans {
     /// Mean of the first column.
     pub first: Estimate,
-    /// Mean of the second column over the examples where it is defined; `None` if it is defined nowhere.
+    /// Mean of the second column over the examples where it is defined; `None` if there are none.
     pub second: Option<Estimate>,
-    /// `2ab/(a+b)` of the two means (0 if both are 0); `None` if the second is.
+    /// `2ab/(a+b)` of the two means (0 if both are 0); `None` if the second mean is `None`.
     pub harmonic: Option<Estimate>,
 }
 
-/// The harmonic mean of two numbers that are not negative; 0 when both are 0.
+/// The harmonic mean of two non-negative numbers; 0 if both are 0.
 pub fn harmonic_mean(a: f64, b: f64) -> f64 {
     if a + b > 0.0 { 2.0 * a * b / (a + b) } else { 0.0 }
 }
@@ -81,8 +82,8 @@ impl Resamples {
         }
     }
 
-    /// Applies `statistic` to the counts of every resample, in parallel; the order is that of the resamples. The counts come
-    /// as numbers: converted in a pass of their own, which vectorises, they stay in the first-level cache.
+    /// Applies `statistic` to the counts of every resample, in parallel; results are in the order of the resamples. The
+    /// counts are converted to f32 in a separate pass, which vectorises and stays in the first-level cache.
     fn each<T: Send>(&self, statistic: impl Fn(&[f32]) -> T + Sync) -> Vec<T> {
         (0..self.count)
             .into_par_iter()
@@ -104,12 +105,12 @@ impl Resamples {
             .collect()
     }
 
-    /// Sums of many columns over the rows of each block, in every resample: `visit` gets the number of the resample and
-    /// blocks x columns sums, and what it returns comes back in the order of the resamples. `columns` is n x columns; the
-    /// blocks hold each row once. Sums are in single precision: give columns less their means.
+    /// Sums of many columns over the rows of each block, in every resample: `visit` gets the index of the resample and
+    /// blocks x columns sums, and its results are returned in the order of the resamples. `columns` is n x columns; the
+    /// blocks contain each row once. Sums are in single precision: pass centred columns.
     ///
     /// # Panics
-    /// If the columns or blocks are of another sample.
+    /// If the columns or blocks do not fit the sample.
     pub fn block_sums<T: Send>(
         &self,
         columns: &Matrix,
@@ -117,7 +118,7 @@ impl Resamples {
         visit: impl Fn(usize, &[f32]) -> T + Sync,
     ) -> Vec<T> {
         let order: Vec<usize> = blocks.iter().flatten().copied().collect();
-        assert_eq!((columns.rows(), order.len()), (self.n, self.n), "columns or blocks of another sample");
+        assert_eq!((columns.rows(), order.len()), (self.n, self.n), "columns or blocks do not fit the sample");
         let (dealt, width) = (columns.select_rows(&order), columns.cols());
         let chunks: Vec<usize> = (0..self.count).step_by(TOGETHER).collect();
         let parts: Vec<Vec<T>> = chunks
@@ -148,7 +149,7 @@ impl Resamples {
         parts.into_iter().flatten().collect()
     }
 
-    /// Counts of `together` resamples from `from` on: rows in the given order x resamples.
+    /// Counts of `together` resamples starting at `from`: rows in the given order x resamples.
     fn gather(&self, from: usize, together: usize, order: &[usize]) -> Vec<f32> {
         let mut counts = vec![0.0f32; order.len() * together];
         let mut drawn = vec![0u8; self.n];
@@ -168,7 +169,7 @@ impl Resamples {
     /// Mean of `values` with its interval. NaN if there are no examples or no resamples.
     ///
     /// # Panics
-    /// If `values` has another length than [`Self::examples`].
+    /// If the length of `values` is not [`Self::examples`].
     pub fn mean(&self, values: &[f64], level: f64) -> Estimate {
         let column = Column::new(values.iter().map(|v| Some(*v)), self.n);
         let n = self.n as f64;
@@ -177,10 +178,10 @@ impl Resamples {
 
     /// Means of two columns over the same examples, and their harmonic mean. The second column may be undefined for
     /// some examples: all examples are resampled together, and its mean is taken over the defined ones that were drawn.
-    /// Resamples that hold no defined example say nothing about it and are left out of its interval.
+    /// Resamples without a defined example are left out of its interval.
     ///
     /// # Panics
-    /// If a column has another length than [`Self::examples`].
+    /// If the length of a column is not [`Self::examples`].
     pub fn paired(&self, first: &[f64], second: &[Option<f64>], level: f64) -> PairedMeans {
         let a = Column::new(first.iter().map(|v| Some(*v)), self.n);
         let b = Column::new(second.iter().copied(), self.n);
@@ -204,8 +205,8 @@ impl Resamples {
     }
 }
 
-/// Mean-centred values, so that sums in single precision keep the precision of the spread. Means are
-/// held to the range of the values: rounding must not carry a constant column of ones above 1, nor give it a spread.
+/// Mean-centred values, so that sums in single precision keep the precision of the spread. Means are clamped to the
+/// range of the values, so that rounding cannot lift the mean of a column of ones above 1 or give it a spread.
 struct Column {
     mean: f64,
     range: (f64, f64),
@@ -217,7 +218,7 @@ struct Column {
 
 impl Column {
     fn new(values: impl ExactSizeIterator<Item = Option<f64>> + Clone, n: usize) -> Self {
-        assert_eq!(values.len(), n, "the column belongs to another sample");
+        assert_eq!(values.len(), n, "the column has a different number of examples");
         let defined = values.clone().flatten().count();
         let range =
             values.clone().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
@@ -227,13 +228,13 @@ impl Column {
         Self { mean, range, centred, mask, defined }
     }
 
-    /// Mean over a resample with this sum of centred values over this number of defined examples; NaN for 0.
+    /// Mean over a resample, from its sum of centred values and its number of defined examples; NaN if that is 0.
     fn resampled(&self, sum: f64, drawn: f64) -> f64 {
         held(self.mean + sum / drawn, self.range)
     }
 }
 
-/// `value` within `range`; NaN stays NaN.
+/// `value` clamped to `range`; NaN stays NaN.
 fn held(value: f64, (lo, hi): (f64, f64)) -> f64 {
     if value < lo {
         lo
@@ -244,10 +245,10 @@ fn held(value: f64, (lo, hi): (f64, f64)) -> f64 {
     }
 }
 
-/// Interleaved partial sums, so that products with counts vectorise and do not wait for each other.
+/// Interleaved partial sums, so that products with counts vectorise and are not serialised.
 const LANES: usize = 16;
 
-/// The sum of counts times values. Partial sums are emptied into double precision every 4,096 examples.
+/// The sum of counts times values. Partial sums are moved to double precision every 4,096 examples.
 fn sum(counts: &[f32], values: &[f32]) -> f64 {
     let (w, w_tail) = counts.as_chunks::<LANES>();
     let (x, x_tail) = values.as_chunks::<LANES>();
@@ -264,7 +265,7 @@ fn sum(counts: &[f32], values: &[f32]) -> f64 {
     total
 }
 
-/// The percentile interval of resampled values around a statistic. NaN ends if there are no values.
+/// The percentile interval of resampled values around a statistic. The ends are NaN if there are no values.
 pub fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
     values.sort_unstable_by(f64::total_cmp);
     let tail = 0.5 * (1.0 - level);
@@ -294,7 +295,7 @@ mod tests {
         assert!((variance - 0.98).abs() < 0.06, "{variance}");
     }
 
-    /// Sums by blocks add up to the sums that means are made of.
+    /// Sums by blocks add up to the sums from which means are computed.
     #[test]
     fn block_sums_are_sums_over_the_resample() {
         let (n, cols) = (90, 3);
@@ -333,7 +334,8 @@ mod tests {
 
     #[test]
     fn pairing_narrows_the_harmonic_mean() {
-        // b = 1 - a: the means move against each other, so their harmonic mean hardly moves; unpaired it would.
+        // b = 1 - a: the two means vary in opposite directions, so paired resampling leaves their harmonic mean nearly
+        // constant.
         let mut rng = stream(2, "values");
         let a: Vec<f64> = (0..400).map(|_| unit(&mut rng)).collect();
         let b: Vec<Option<f64>> = a.iter().map(|v| Some(1.0 - v)).collect();

@@ -1,33 +1,33 @@
-//! Many draws of small chances at once, counted: the same counts as from one draw after the other, out of the same words of the
-//! stream.
+//! Counts hits of many rare events in one pass; bit-identical to drawing one by one from the same stream.
 
 use rand_chacha::rand_core::Rng;
 
-/// Draws that are made together.
+/// Draws made together.
 const TOGETHER: usize = 64;
 
 /// Probabilities given as `hits / all`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chances {
-    /// Of how many each is.
+    /// The denominators.
     all: Vec<u32>,
-    /// The least raw word that is no hit. `below(rng, all) < hits` is (word × all) / 2³² < hits, which is word < hits × 2³² / all.
+    /// The smallest raw word that is not a hit. `below(rng, all) < hits` means (word × all) / 2³² < hits, or word <
+    /// hits × 2³² / all.
     limits: Vec<u32>,
 }
 
 impl Chances {
-    /// Adds a chance of `hits` in `all`.
+    /// Adds an event with probability `hits / all`.
     ///
     /// # Panics
-    /// If it is none, or certain: nothing is drawn for that.
+    /// If the probability is 0 or 1: nothing is drawn for those.
     pub fn push(&mut self, hits: u32, all: u32) {
-        assert!(0 < hits && hits < all, "{hits} in {all} is no chance");
+        assert!(0 < hits && hits < all, "{hits} in {all} must be between 0 and 1");
         self.all.push(all);
         self.limits.push((u64::from(hits) << 32).div_ceil(u64::from(all)) as u32);
     }
 
-    /// Number of hits: as many as have [`below`](super::rng::below)`(rng, all) < hits`, drawn in their order.
-    /// Like it, the result for a seed is **stable**.
+    /// Number of hits: the count of draws with [`below`](super::rng::below)`(rng, all) < hits`, in order. Like `below`,
+    /// the result for a seed is **stable**.
     pub fn drawn(&self, rng: &mut impl Rng) -> usize {
         let (mut bytes, mut words, mut count) = ([0u8; 4 * TOGETHER], [0u32; TOGETHER], 0);
         for (all, limits) in self.all.chunks(TOGETHER).zip(self.limits.chunks(TOGETHER)) {
@@ -41,14 +41,14 @@ impl Chances {
                 hits += u32::from(word < limit);
                 doubts |= u32::from(word.wrapping_mul(*all) < *all);
             }
-            // About once in 2³² / all draws a word may have to be passed over, lest some numbers be more frequent than others.
+            // With a probability of about all / 2³², a word may have to be rejected to keep the draws uniform.
             count += if doubts == 0 { hits as usize } else { one_by_one(all, limits, words, rng) };
         }
         count
     }
 }
 
-/// The same where a word may have to be passed over; `words` have been drawn already.
+/// The same one by one, where a word may have to be rejected; `words` have been drawn already.
 fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl Rng) -> usize {
     let mut drawn = words.iter().copied();
     let mut hit = |all: u32, limit: u32| loop {
@@ -62,7 +62,7 @@ fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl Rng) ->
 
 #[cfg(test)]
 mod tests {
-    // Its prelude has a trait of the same name as the stream's.
+    // The prelude has a trait with the same name as the stream's.
     use proptest::prelude::{Just, Strategy, prop, prop_assert_eq, proptest};
 
     use rand_chacha::rand_core::{Infallible, TryRng};
@@ -70,7 +70,7 @@ mod tests {
     use super::super::rng::{below, stream};
     use super::*;
 
-    /// Says given words, then those of a stream.
+    /// Returns given words first, then those of a stream.
     struct Said<R>(std::vec::IntoIter<u32>, R);
 
     impl<R: Rng> TryRng for Said<R> {
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// The counts agree with one draw after the other, and so does the stream afterwards.
+    /// The counts agree with drawing one by one, and so does the state of the stream afterwards.
     fn both(list: &[(u32, u32)], mut rng: impl Rng, mut again: impl Rng) -> [(usize, u32); 2] {
         let mut chances = Chances::default();
         list.iter().for_each(|(hits, all)| chances.push(*hits, *all));
@@ -114,7 +114,7 @@ mod tests {
             prop_assert_eq!(one, many);
         }
 
-        /// Words that are passed over are rarer than any test sees, so that they are put there.
+        /// Rejected words are too rare to occur by chance in a test, so they are inserted.
         #[test]
         fn words_that_are_passed_over_are_passed_over_here_too(
             list in prop::collection::vec((2u32..9).prop_flat_map(|all| (1..all, Just(all))), 1..200),

@@ -1,8 +1,8 @@
-//! The best and the worst of several alternatives, chosen by the very answers that judge them or by others.
+//! The best and the worst of several alternatives, chosen either by the answers that also judge them or by others.
 //!
-//! Alternatives (prompts, say) are compared on items (facts) by which answers are right. The best of several equal ones looks
-//! better than it is, and the worst looks worse, by chance alone: [`Answers::by_all`] has that bias, [`Answers::by_others`] has
-//! not, and [`gap_by_chance`] says how large it is.
+//! Alternatives (prompts, say) are compared on items (facts) by which answers are right. By chance alone, the best of
+//! several equal alternatives looks better than it is, and the worst looks worse: [`Answers::by_all`] has this bias,
+//! [`Answers::by_others`] does not, and [`gap_by_chance`] measures it.
 
 use super::Estimate;
 use super::bootstrap::interval;
@@ -11,7 +11,7 @@ use super::rng::{shuffle, stream};
 /// Right and wrong answers by item and alternative, in two halves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// One row an item, one column an alternative.
+    /// One row per item, one column per alternative.
     rows: Vec<Vec<bool>>,
     /// True for items of the first half.
     first: Vec<bool>,
@@ -21,14 +21,14 @@ pub struct Answers {
 /// Two alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extremes {
-    /// The one with most right answers; among equals the first.
+    /// The one with the most right answers; the first on ties.
     pub best: usize,
-    /// The one with fewest; among equals the first.
+    /// The one with the fewest; the first on ties.
     pub worst: usize,
 }
 
 impl Answers {
-    /// Answers over this number of alternatives, without items.
+    /// No items yet, over this number of alternatives.
     pub fn new(alternatives: usize) -> Self {
         Self { rows: Vec::new(), first: Vec::new(), alternatives }
     }
@@ -36,9 +36,9 @@ impl Answers {
     /// Adds an item.
     ///
     /// # Panics
-    /// If it has not one answer for each alternative.
+    /// If the number of answers is not the number of alternatives.
     pub fn add(&mut self, right: Vec<bool>, in_first_half: bool) {
-        assert_eq!(right.len(), self.alternatives, "an item with other alternatives");
+        assert_eq!(right.len(), self.alternatives, "one answer for each alternative");
         self.rows.push(right);
         self.first.push(in_first_half);
     }
@@ -48,7 +48,7 @@ impl Answers {
         self.rows.len()
     }
 
-    /// True if an item was answered rightly under an alternative.
+    /// True if an item was answered correctly under an alternative.
     ///
     /// # Panics
     /// If the item or alternative does not exist.
@@ -56,7 +56,7 @@ impl Answers {
         self.rows[item][alternative]
     }
 
-    /// Right answers of each alternative over the items of which `is_in` is true.
+    /// Right answers of each alternative over the items for which `is_in` is true.
     fn hits(&self, is_in: impl Fn(usize) -> bool) -> (Vec<u32>, usize) {
         let mut hits = vec![0; self.alternatives];
         let mut items = 0;
@@ -67,13 +67,13 @@ impl Answers {
         (hits, items)
     }
 
-    /// Best and worst by all items; `None` without items or alternatives.
+    /// Best and worst over all items; `None` without items or alternatives.
     pub fn by_all(&self) -> Option<Extremes> {
         let (hits, items) = self.hits(|_| true);
         if items > 0 { extremes(&hits) } else { None }
     }
 
-    /// For each item, best and worst by the items of the other half; `None` where that half is empty.
+    /// For each item, best and worst over the items of the other half; `None` where that half is empty.
     pub fn by_others(&self) -> Vec<Option<Extremes>> {
         let [first, second] = [true, false].map(|half| {
             let (hits, items) = self.hits(|i| self.first[i] == half);
@@ -96,9 +96,10 @@ fn extremes(hits: &[u32]) -> Option<Extremes> {
     (!hits.is_empty()).then_some(found)
 }
 
-/// The share of right answers of the best alternatives less that of the worst, chosen by all items and pooled over groups, that
-/// chance alone gives: its mean, and the middle `level` of it, over `permutations` in each of which it is drawn anew, within
-/// every item, which alternative an answer belongs to. Items stay as hard as they are. NaN without items or permutations.
+/// The gap between the best and the worst alternative (chosen by all items, pooled over groups) that chance alone
+/// produces: its mean, and its central `level` interval over `permutations`. Each permutation shuffles, within every
+/// item, which answer belongs to which alternative, so that items stay as hard as they are. NaN without items or
+/// permutations.
 pub fn gap_by_chance(groups: &[Answers], permutations: usize, level: f64, seed: u64) -> Estimate {
     let items: usize = groups.iter().map(Answers::items).sum();
     let mut rng = stream(seed, "gap by chance");
@@ -118,7 +119,7 @@ pub fn gap_by_chance(groups: &[Answers], permutations: usize, level: f64, seed: 
             gap
         })
         .collect();
-    // Whole numbers up to the last division: the mean of equal gaps is that gap, to the last bit.
+    // Integers up to the last division: the mean of equal gaps is exactly that gap.
     let mean = gaps.iter().sum::<u64>() as f64 / (permutations * items) as f64;
     if mean.is_nan() {
         return Estimate { mean, lo: mean, hi: mean };

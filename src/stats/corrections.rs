@@ -7,8 +7,8 @@ fn order(p: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Holm's step-down adjusted p-values, in the order of `p`: rejecting those at most α keeps the chance of any false
-/// rejection at most α, whatever the dependence.
+/// Holm's step-down adjusted p-values, in the order of `p`: rejecting those at most α bounds the chance of any false
+/// rejection by α under any dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];
@@ -20,8 +20,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Benjamini and Hochberg's step-up q-values, in the order of `p`: rejecting those at most q keeps the expected share of
-/// false rejections at most q, for independent or positively dependent tests.
+/// Benjamini and Hochberg's step-up q-values, in the order of `p`: rejecting those at most q bounds the expected share
+/// of false rejections by q, for independent or positively dependent tests.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];
@@ -33,8 +33,8 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Simes' p-value of the hypothesis that all nulls are true, `min m p_(k) / k`, for independent or positively dependent tests; 1 without
-/// any.
+/// Simes' p-value of the hypothesis that all nulls are true, `min m p_(k) / k`, for independent or positively dependent
+/// tests; 1 without tests.
 pub fn simes(p: &[f64]) -> f64 {
     benjamini_hochberg(p).into_iter().fold(1.0, f64::min)
 }

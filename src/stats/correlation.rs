@@ -1,4 +1,4 @@
-//! Pearson's correlation with its p-value, and Spearman's, which is that of ranks.
+//! Pearson's correlation with its p-value, and Spearman's, which is Pearson's on ranks.
 
 use super::special::beta_cdf;
 
@@ -9,16 +9,16 @@ pub struct Correlation {
     pub n: usize,
     /// Pearson's r, in [-1, 1].
     pub r: f64,
-    /// Two-sided p-value of r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. It is computed as the
-    /// incomplete beta function at 1 - r², which loses nothing where r is near 1.
+    /// Two-sided p-value of r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. It is computed as
+    /// the incomplete beta function at 1 - r², which is precise where r is near 1.
     pub p: f64,
 }
 
-/// Why two lists have no correlation.
+/// Reasons for which two lists have no correlation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Undefined {
-    /// Two pairs always lie on a line, and fewer say nothing at all.
+    /// Two pairs always lie on a line.
     #[error("fewer than three pairs of numbers")]
     Few,
     /// One list does not vary.
@@ -26,8 +26,8 @@ pub enum Undefined {
     Constant,
 }
 
-/// Pearson's correlation of finite numbers. The lists are scaled by their largest magnitudes first, so that no size of
-/// scores overflows or vanishes when squared.
+/// Pearson's correlation of finite numbers. The lists are first scaled by their largest magnitudes, so that squares
+/// neither overflow nor underflow.
 ///
 /// # Errors
 /// [`Undefined`] for fewer than three pairs, or a list without variance.
@@ -51,14 +51,15 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
     Ok(Correlation { n, r, p })
 }
 
-/// Spearman's rank correlation: Pearson's of the ranks, ties sharing the mean of theirs.
+/// Spearman's rank correlation: Pearson's on ranks; ties share their mean rank.
+///
 /// # Panics
 /// If the lists have different lengths.
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
     pearson(&ranks(x), &ranks(y))
 }
 
-/// The place of each value in ascending order, from 1; equal values have the mean of their places.
+/// The rank of each value in ascending order, from 1; ties share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let count = |is: &dyn Fn(f64) -> bool| values.iter().filter(|v| is(**v)).count() as f64;
     values.iter().map(|x| count(&|v| v < *x) + 0.5 * (count(&|v| v == *x) + 1.0)).collect()
@@ -70,7 +71,8 @@ fn centred(values: &[f64]) -> Option<Vec<f64>> {
     if values.iter().all(|v| v == first) {
         return None;
     }
-    // Distances come first: in units of a large mean, small ones would be rounded away. A quarter of anything has a finite distance.
+    // Differences come first: relative to a large mean, small ones would be rounded away. Dividing by 4 keeps every
+    // difference finite.
     let huge = values.iter().any(|v| v.abs() > f64::MAX / 4.0);
     let unit = if huge { 0.25 } else { 1.0 };
     let away: Vec<f64> = values.iter().map(|v| v * unit - first * unit).collect();
@@ -115,12 +117,12 @@ mod tests {
     fn what_does_not_vary_has_no_correlation() {
         assert_eq!(pearson(&[1.0, 2.0], &[2.0, 1.0]), Err(Undefined::Few));
         assert_eq!(pearson(&[], &[]), Err(Undefined::Few));
-        // Ten times .1 has a mean that is not .1: only the values themselves tell that they are equal.
+        // The mean of ten times .1 is not exactly .1: equality must be checked on the values themselves.
         assert_eq!(pearson(&[0.1; 10], &[1.0; 10]), Err(Undefined::Constant));
         assert_eq!(pearson(&[0.0, -0.0, 0.0], &[1.0, 2.0, 3.0]), Err(Undefined::Constant));
     }
 
-    /// In units of 1e9, differences of a few had lost half of their digits.
+    /// At a mean of 1e9, differences of a few units lost half of their digits.
     #[test]
     fn a_large_mean_costs_no_digits() {
         let far = pearson(&[1e9, 1e9 + 1.0, 1e9 + 3.0, 1e9 + 2.0], &[1.0, 2.0, 2.5, 3.0]).unwrap();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A point estimate with the ends of its interval. The level of the interval travels beside it, once per finding.
+/// A point estimate with its interval. The level of the interval is stored once per finding.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The point estimate.
@@ -16,7 +16,7 @@ pub struct Estimate {
     pub hi: f64,
 }
 
-/// JSON has no NaN: a number that is not defined is written as null, and null is read as one.
+/// JSON has no NaN: an undefined number is written as null, and null is read as NaN.
 ///
 /// # Errors
 /// For anything but a number and null.
@@ -40,7 +40,7 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    /// A score that nothing is known of was written as null and made its line unreadable.
+    /// A score that is not defined was written as null and made its line unreadable.
     #[test]
     fn what_is_not_defined_can_be_read_back() {
         let unknown = Estimate { mean: f64::NAN, lo: 0.0, hi: 1.0 };

@@ -1,16 +1,16 @@
 //! Random halvings of a sample, for choosing on one half and reporting on the other.
 //!
-//! Rows are dealt at random into blocks, stratum by stratum, and a halving is a random half of the blocks: each halving by
-//! itself is a random stratified halving of the rows. Because all halvings are made of the same blocks, sums over the blocks
-//! of one resample serve all of them; that makes the choice cheap enough to be repeated in every resample of a bootstrap.
-//! Rows, not copies of rows, are dealt: all copies of a row in a resample stay in its half.
+//! Rows are assigned at random to blocks, stratum by stratum, and a halving is a random half of the blocks, so each
+//! halving is a random stratified halving of the rows. Because all halvings use the same blocks, the block sums of one
+//! resample serve all of them, which makes the choice cheap enough to repeat in every resample of a bootstrap. Rows,
+//! not copies of rows, are assigned: all copies of a row in a resample stay in its half.
 
 use super::rng::{shuffle, stream};
 
-/// Blocks that rows are dealt into, if there are rows enough.
+/// Blocks to which rows are assigned, if there are enough rows.
 pub(crate) const BLOCKS: usize = 32;
 
-/// Halvings that a choice is averaged over.
+/// Halvings over which a choice is averaged.
 pub const HALVINGS: usize = 20;
 
 /// Blocks of rows and halvings of the blocks.
@@ -22,7 +22,7 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Deals rows with the given strata (any numbers; equal ones belong together) and draws `halvings` halvings.
+    /// Assigns rows with the given strata (equal numbers, equal stratum) to blocks and draws `halvings` halvings.
     pub fn new(strata: &[usize], halvings: usize, seed: u64) -> Self {
         let mut rng = stream(seed, "halvings");
         let count = BLOCKS.min(strata.len() / 2 * 2).max(2);
@@ -30,7 +30,7 @@ impl Halves {
         shuffle(&mut rng, &mut rows);
         rows.sort_by_key(|row| strata[*row]);
         let mut blocks = vec![Vec::new(); count];
-        // Dealt in turn over the ends of strata, so that blocks differ by at most one row in each stratum and in all.
+        // Assigned in turn across strata, so that blocks differ by at most one row in each stratum and in total.
         rows.into_iter().enumerate().for_each(|(i, row)| blocks[i % count].push(row));
         blocks.iter_mut().for_each(|block| block.sort_unstable());
         let firsts = (0..halvings).map(|_| {
@@ -43,12 +43,12 @@ impl Halves {
         Self { blocks, firsts }
     }
 
-    /// The blocks: every row is in exactly one.
+    /// The blocks: every row is in exactly one of them.
     pub fn blocks(&self) -> &[Vec<usize>] {
         &self.blocks
     }
 
-    /// For each halving, the numbers of the blocks that make its first half.
+    /// For each halving, the indices of the blocks in its first half.
     pub fn firsts(&self) -> &[Vec<usize>] {
         &self.firsts
     }

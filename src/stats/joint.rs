@@ -1,53 +1,54 @@
-//! The difference of two accuracies where right and wrong belong together: items of a cluster, or the seeds of an item.
+//! The difference of two accuracies with correlated answers: items of a cluster, or several seeds of an item.
 //!
-//! Tango's score with the design effect (how many times larger the variance of the difference is than that of independent items), read by
-//! Student's t with one degree of freedom fewer than there are units. The spread of few discordant units grows with their mean, which the
-//! interval of Student's t alone, symmetric about the estimate, does not know: its far end is too near. A handful of units that differ do
-//! not show the design effect either, so it is pulled towards the largest possible one by a pseudo-unit: `(max(D, 1) d + m) / (d + 1)` with
-//! d units that differ, the design effect D that they show, and m that of units whose items are wholly alike.
+//! Tango's score with the design effect (how many times larger the variance of the difference is than that of
+//! independent items), with quantiles of Student's t and one degree of freedom fewer than there are units. With few
+//! discordant units, the spread grows with the mean; a plain interval by Student's t, symmetric about the estimate,
+//! ignores that, and its far end is too near. A handful of differing units cannot estimate the design effect either, so
+//! a pseudo-unit pulls it towards its largest possible value: `(max(D, 1) d + m) / (d + 1)` with d units that differ,
+//! their design effect D, and m, the design effect of units whose items are all alike.
 
 use super::estimate::Estimate;
 use super::paired::{Differences, Shift, Table, ends, score};
 use super::special::student_quantile;
 
-/// Facts about the units besides their mean and its error.
+/// Properties of the units besides the mean and its error.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Units {
     /// Units whose difference is not 0.
     pub differing: usize,
-    /// The largest design effect there can be: that of units whose items are wholly alike.
+    /// The largest possible design effect: that of units whose items are all alike.
     pub most: f64,
 }
 
 impl Units {
-    /// Of differences by unit whose items ran `seeds` times.
+    /// From differences by unit, where each item ran `seeds` times.
     pub fn of(units: &Differences, seeds: usize) -> Self {
         let squares: f64 = units.sizes.iter().map(|size| size * size).sum();
         let items: f64 = units.sizes.iter().sum();
-        // Means over seeds may sum to a rounding error in place of 0.
+        // Means over seeds may sum to a rounding error instead of 0.
         let differing = units.sums.iter().filter(|sum| sum.abs() > 1e-9).count();
         Self { differing, most: seeds as f64 * squares / items }
     }
 
-    /// The smallest p-value that this number of units could give: all of them on one side by chance.
+    /// The smallest p-value possible with this many units: all of them on one side by chance.
     pub(crate) fn least_p(self) -> f64 {
         2f64.powf(1.0 - self.differing as f64).min(1.0)
     }
 }
 
-/// Right and wrong that belong together.
+/// Correlated right and wrong answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Joint {
-    /// All items, of all seeds.
+    /// All items under all seeds.
     pub table: Table,
     /// The mean difference over the units.
     pub shift: Shift,
-    /// Number of units that differ, by direction.
+    /// Properties of the units.
     pub units: Units,
 }
 
 impl Joint {
-    /// True if all units have the same difference. They show no spread, and the interval is the exact bound of
+    /// True if all units have the same difference. They have no spread, and the interval is the exact bound of
     /// [`Shift::interval_within`].
     pub fn is_bound(&self) -> bool {
         self.shift.error == 0.0
@@ -62,7 +63,8 @@ impl Joint {
         (seen.max(1.0) * differing + self.units.most) / (differing + 1.0)
     }
 
-    /// The difference with its interval. NaN with fewer than two units; units that are all alike have [`Shift::interval_within`].
+    /// The difference with its interval. NaN with fewer than two units; [`Shift::interval_within`] if all units are
+    /// alike.
     pub fn interval(&self, level: f64) -> Estimate {
         if self.is_bound() || self.shift.error.is_nan() {
             return self.shift.interval_within(level, (-1.0, 1.0));
@@ -73,14 +75,14 @@ impl Joint {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value of no difference: Student's t over the units, which keeps its level where there is none, and never less than that all
-    /// units that differ lie on one side by chance.
+    /// p-value of no difference: Student's t over the units, which keeps its level under the null, but at least the
+    /// probability that all differing units lie on one side by chance.
     pub fn p(&self) -> f64 {
         let (p, least) = (self.shift.p_of_signs(), self.units.least_p());
         if p < least { least } else { p }
     }
 
-    /// p-value of equivalence within ±margin: the larger of two one-sided tests by the score that the interval is made by.
+    /// p-value of equivalence within ±margin: the larger of two one-sided tests by the score behind the interval.
     pub fn equivalence(&self, margin: f64) -> f64 {
         if self.is_bound() || self.shift.error.is_nan() {
             return self.shift.equivalence_within(margin);
@@ -97,7 +99,7 @@ mod tests {
     use crate::rng::{stream, unit};
     use proptest::prelude::*;
 
-    /// Units of five items by how many more the first gets right, each one-sided.
+    /// Units of five items; `sums` says by how many more the first is right in each, all discordant items on one side.
     fn joint(sums: &[i32], size: usize) -> Joint {
         let mut table = Table::default();
         for sum in sums {
@@ -112,7 +114,8 @@ mod tests {
         Joint { table, shift: units.shift(), units: Units::of(&units, 1) }
     }
 
-    /// Made in Python with SciPy (`stats.t.ppf`, `optimize.brentq` on Tango's score over the root of the design effect).
+    /// Computed in Python with SciPy (`stats.t.ppf`, `optimize.brentq` on Tango's score over the root of the design
+    /// effect).
     #[test]
     fn the_interval_is_that_of_the_formula() {
         let mut sums = vec![0; 30];
@@ -149,7 +152,8 @@ mod tests {
         }
     }
 
-    /// Four clusters of equal size on one side of thirty had a p-value of .044 by Student's t, where chance has .125.
+    /// Four of thirty equal clusters differed, all on one side: Student's t gave p = .044, where chance alone gives
+    /// .125.
     #[test]
     fn no_p_value_is_smaller_than_chance_has_it() {
         let mut sums = vec![0; 30];
@@ -162,8 +166,9 @@ mod tests {
         assert!((j.p() - 2f64.powi(-11)).abs() < 1e-12 || j.p() == j.shift.p());
     }
 
-    /// Clusters whose items share their draw with probability .632. Student's t covered 91.7 % with thirty clusters of five at .02/.06, and
-    /// the interval that took the design effect as seen from six differing clusters on 76.6 % with thirty clusters of twenty at 0/.04.
+    /// Clusters whose items share their draw with probability .632. Student's t covered 91.7 % with thirty clusters of
+    /// five at .02/.06; the interval with the observed design effect, used from six differing clusters on, covered 76.6
+    /// % with thirty clusters of twenty at 0/.04.
     #[test]
     fn uneven_rates_are_covered_as_often_as_it_says() {
         for (p01, p10, size) in [(0.02, 0.06, 5), (0.0, 0.04, 5), (0.0, 0.04, 20), (0.10, 0.05, 5)] {
@@ -187,7 +192,7 @@ mod tests {
                 held += usize::from(e.lo <= p10 - p01 && p10 - p01 <= e.hi);
             }
             let held = held as f64 / f64::from(runs);
-            // Two standard errors of a share of 2,000 below what is asked for.
+            // Two standard errors of a proportion of 2,000 below the nominal level.
             assert!(held >= 0.94, "{p01}/{p10}, clusters of {size}: {held}");
         }
     }
@@ -199,7 +204,8 @@ mod tests {
     }
 
     proptest! {
-        /// The interval holds the estimate, turns with the sides, and grows with the level; equivalence is its other face.
+        /// The interval contains the estimate, flips with the sides, and widens with the level; equivalence agrees with
+        /// it.
         #[test]
         fn intervals_turn_with_the_sides(sums in proptest::collection::vec(-5i32..=5, 8..60)) {
             let turned: Vec<i32> = sums.iter().map(|s| -s).collect();
@@ -215,7 +221,7 @@ mod tests {
             prop_assert!(inside == (p < 0.05) || (p - 0.05).abs() < 1e-6, "{inner:?} {p}");
         }
 
-        /// Units of one item each are Tango's interval with Student's quantile and the n - 1 of a variance.
+        /// With one item per unit it is Tango's interval with Student's quantile and the n - 1 of a variance.
         #[test]
         fn units_of_one_are_items(sums in proptest::collection::vec(-1i32..=1, 20..60)) {
             let j = joint(&sums, 1);

@@ -1,7 +1,7 @@
-//! Krippendorff's alpha: agreement of any number of annotators, where some of them may have left units out.
+//! Krippendorff's alpha: agreement of any number of annotators, any of whom may have left out units.
 //!
-//! Krippendorff (2011), *Computing Krippendorff's alpha-reliability*: `1 - D_o / D_e`, observed over expected disagreement, from the
-//! coincidences of values within units. A unit with one value says nothing.
+//! Krippendorff (2011), *Computing Krippendorff's alpha-reliability*: `1 - D_o / D_e`, observed over expected
+//! disagreement, from the coincidences of values within units. A unit with one value carries no information.
 
 use super::Estimate;
 use super::paired::jackknife;
@@ -15,7 +15,7 @@ pub enum Scale {
     Ordinal,
 }
 
-/// Coincidences of the values 0 to K - 1. Those of several units add up.
+/// Coincidences of the values 0 to K - 1. Those of several units can be added.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coincidences<const K: usize>([[f64; K]; K]);
 
@@ -45,7 +45,7 @@ impl<const K: usize> Coincidences<K> {
         self.0.iter().flatten().sum()
     }
 
-    /// Alpha; none if no two values could have differed.
+    /// Alpha; `None` if no two values could have differed.
     fn alpha(&self, scale: Scale) -> Option<f64> {
         let counts: [f64; K] = self.0.map(|row| row.iter().sum());
         let distance = |a: usize, b: usize| match scale {
@@ -66,8 +66,8 @@ impl<const K: usize> Coincidences<K> {
     }
 }
 
-/// Alpha over groups of units that belong together, with Student's t over the groups, each left out in turn. None if no two values could
-/// have differed.
+/// Alpha over groups of related units, with Student's t over the groups by leaving each out in turn. `None` if no two
+/// values could have differed.
 pub fn alpha<const K: usize>(groups: &[Coincidences<K>], scale: Scale, level: f64) -> Option<Estimate> {
     let all = groups.iter().fold(Coincidences::default(), |sum, g| g.with(&sum, 1.0));
     let others = groups.iter().filter_map(|g| all.with(g, -1.0).alpha(scale)).collect();
@@ -81,7 +81,7 @@ mod tests {
     fn of<const K: usize>(annotators: &[&[usize]]) -> Vec<Coincidences<K>> {
         let unit = |u: usize| {
             let mut found = Coincidences::default();
-            // 0 stands for a missing value.
+            // 0 marks a missing value.
             let values: Vec<usize> = annotators.iter().map(|a| a[u]).filter(|v| *v > 0).map(|v| v - 1).collect();
             found.add_unit(&values);
             found

@@ -1,5 +1,5 @@
-//! Pure numbers: random streams, intervals, resampling, replicates, distances, paired tests and their power. This module knows
-//! no other but `base`.
+//! Pure numbers: random streams, intervals, resampling, replicates, distances, paired tests and their power. Depends
+//! only on `base`.
 
 pub(crate) mod binomial;
 pub mod bootstrap;

@@ -1,7 +1,7 @@
 //! McNemar's tests of two classifiers on the same items (McNemar 1947).
 //!
-//! Only the items on which exactly one of them is right say anything. Without any such item there is no evidence: every test
-//! here then gives p = 1, where some libraries give 0 or no number.
+//! Only items on which exactly one of them is right carry information. Without any such item every test here gives p =
+//! 1, where some libraries give 0 or NaN.
 
 use super::binomial::{at_most, probability};
 use base::suggest::unknown;
@@ -10,8 +10,8 @@ use base::suggest::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// The binomial test that counts the observed table by half (Fagerland, Lydersen and Laake 2013). It keeps its level in practice and
-    /// goes with a score interval; the exact test rejects far less often than its level.
+    /// The binomial test that gives the observed table half its weight (Fagerland, Lydersen and Laake 2013). It keeps
+    /// its level in practice and goes with a score interval; the exact test rejects far less often than its level.
     #[default]
     MidP,
     /// The two-sided binomial test: the smaller tail doubled, at most 1.
@@ -26,7 +26,7 @@ impl Test {
     /// All of them, the default first.
     pub const ALL: [Self; 4] = [Self::MidP, Self::Exact, Self::Chi2, Self::Corrected];
 
-    /// Its name in sentences.
+    /// The name in sentences.
     pub fn title(self) -> &'static str {
         match self {
             Test::MidP => "mid-p McNemar",
@@ -36,7 +36,7 @@ impl Test {
         }
     }
 
-    /// Its name in options.
+    /// The name in options.
     pub fn key(self) -> &'static str {
         match self {
             Test::MidP => "mid_p",
@@ -46,7 +46,7 @@ impl Test {
         }
     }
 
-    /// Its p-value for `b` and `c` discordant items.
+    /// The p-value for `b` and `c` discordant items.
     pub fn p(self, b: u64, c: u64) -> f64 {
         match self {
             Test::MidP => mid_p(b, c),
@@ -84,7 +84,7 @@ pub fn exact(b: u64, c: u64) -> f64 {
     if n == 0 { 1.0 } else { (2.0 * at_most(b.min(c), n, 0.5)).min(1.0) }
 }
 
-/// The mid-p-value: the exact one less the probability of the observed table; 1 where `b = c`.
+/// The mid-p-value: the exact one minus the probability of the observed table; 1 where `b = c`.
 pub fn mid_p(b: u64, c: u64) -> f64 {
     let n = b.saturating_add(c);
     if b == c { 1.0 } else { (2.0 * at_most(b.min(c), n, 0.5) - probability(b.min(c), n, 0.5)).clamp(0.0, 1.0) }
@@ -95,8 +95,8 @@ pub fn chi2(b: u64, c: u64) -> Tested {
     tested(b.abs_diff(c) as f64, b as f64 + c as f64)
 }
 
-/// The test by χ² with continuity correction. Where `b = c` the statistic is 0: the correction does not go beyond no difference (statsmodels
-/// squares the -1 and has 1/(b+c)).
+/// The test by χ² with continuity correction. Where `b = c` the statistic is 0: the correction stops at no difference
+/// (statsmodels squares the -1 and has 1/(b+c)).
 pub fn corrected(b: u64, c: u64) -> Tested {
     tested((b.abs_diff(c) as f64 - 1.0).max(0.0), b as f64 + c as f64)
 }
@@ -129,11 +129,11 @@ mod tests {
     fn the_mid_p_value_is_that_of_its_paper() {
         assert!((mid_p(1, 7) - 0.039_062_5).abs() < 1e-15 && (exact(1, 7) - 0.070_312_5).abs() < 1e-15);
         assert_eq!((mid_p(0, 0), mid_p(4, 4)), (1.0, 1.0));
-        // Half a unit in the tail of ten million pairs.
+        // Half a unit in a tail of ten million pairs.
         assert!((mid_p(5_003_000, 4_997_000) - chi2(5_003_000, 4_997_000).p).abs() < 1e-6);
     }
 
-    /// Equal counts had the statistic of a gap of 1, and p .48 for 1 against 1.
+    /// Equal counts had the statistic of a gap of 1: p .48 for 1 against 1.
     #[test]
     fn the_corrected_statistic_of_equal_counts_is_zero() {
         let t = corrected(1, 1);
@@ -162,7 +162,7 @@ mod tests {
             prop_assert!(mid_p(b, c) <= exact(b, c));
             prop_assert_eq!(chi2(b, c), chi2(c, b));
             prop_assert!((0.0..=1.0).contains(&exact(b, c)));
-            // More discordant pairs on the side that leads are more evidence.
+            // More discordant pairs on the leading side are more evidence.
             prop_assert!(b < c || exact(b + 1, c) <= exact(b, c) + 1e-12);
             prop_assert!(b < c || mid_p(b + 1, c) <= mid_p(b, c) + 1e-12);
         }

@@ -1,9 +1,9 @@
-//! The difference of two accuracies on the same items: its interval, and whether it is as good as none.
+//! The difference of two accuracies on the same items: its interval, and a test of equivalence.
 //!
-//! Right or wrong once an item: Tango's score interval (1998, "Equivalence test and confidence interval for the difference in
-//! proportions for the paired-sample design"), which keeps its level with few discordant items and with none. Anything else
-//! (metrics of any value): Student's t on the differences of the items. Items that belong together are summed first: the t of the
-//! sums is what resampling whole clusters tends to. Right and wrong that belong together: [`super::joint`].
+//! One right or wrong answer per item: Tango's score interval (1998, "Equivalence test and confidence interval for the
+//! difference in proportions for the paired-sample design"), which keeps its level with few discordant items or none.
+//! Other metrics: Student's t on the differences of the items. Items of a cluster are summed first: resampling whole
+//! clusters tends to the t of those sums. Correlated right and wrong answers: [`super::joint`].
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;
@@ -43,7 +43,7 @@ impl Table {
         [self.only_a, self.only_b].map(|only| (self.both + only) as f64 / self.n() as f64)
     }
 
-    /// Accuracy of the first less that of the second.
+    /// Accuracy of the first minus accuracy of the second.
     pub fn gap(&self) -> f64 {
         (self.only_a as f64 - self.only_b as f64) / self.n() as f64
     }
@@ -63,8 +63,8 @@ pub(super) fn score(table: &Table, gap: f64) -> f64 {
     }
 }
 
-/// The share of items that only the second gets right, as it is likeliest where the difference is `gap`; that of the first is larger by
-/// the gap.
+/// Maximum-likelihood share of items that only the second gets right if the difference is `gap`; the share of the first
+/// is larger by `gap`.
 pub fn constrained(table: &Table, gap: f64) -> f64 {
     let (b, c, n) = (table.only_a as f64, table.only_b as f64, table.n() as f64);
     let linear = -b - c + (2.0 * n - b + c) * gap;
@@ -83,7 +83,7 @@ pub fn difference(table: &Table, level: f64) -> Estimate {
     Estimate { mean, lo, hi }
 }
 
-/// The differences at which a falling `score`, 0 at the mean, is 1 and -1.
+/// The differences at which a decreasing `score`, which is 0 at the mean, is 1 and -1.
 pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     let end = |mut outside: f64, sign: f64| {
         let mut inside = mean;
@@ -96,7 +96,8 @@ pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     (end(-1.0, 1.0), end(1.0, -1.0))
 }
 
-/// p-value of equivalence within ±margin: the larger of two one-sided score tests. Small means: as good as equal.
+/// p-value of equivalence within ±margin: the larger of two one-sided score tests. A small value means practically
+/// equal.
 pub fn equivalence(table: &Table, margin: f64) -> f64 {
     if table.n() == 0 {
         return 1.0;
@@ -109,14 +110,14 @@ pub fn equivalence(table: &Table, margin: f64) -> f64 {
 /// Differences of items, or sums of them over clusters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Differences {
-    /// Sum of the differences in each unit that was drawn independently: an item, or a cluster.
+    /// Sum of the differences in each independent unit: an item, or a cluster.
     pub sums: Vec<f64>,
     /// Items in each unit.
     pub sizes: Vec<f64>,
 }
 
 impl Differences {
-    /// One unit an item.
+    /// One unit per item.
     pub fn of_items(values: Vec<f64>) -> Self {
         let sizes = vec![1.0; values.len()];
         Self { sums: values, sizes }
@@ -127,7 +128,7 @@ impl Differences {
         self.sums.iter().sum::<f64>() / self.sizes.iter().sum::<f64>()
     }
 
-    /// Standard error of the mean: of a ratio of sums over units, linearised. NaN with fewer than two units.
+    /// Standard error of the mean: a ratio of sums over units, linearised. NaN with fewer than two units.
     pub(crate) fn standard_error(&self) -> f64 {
         let units = self.sums.len() as f64;
         if units < 2.0 {
@@ -138,7 +139,7 @@ impl Differences {
         (squares * units / (units - 1.0)).sqrt() / items
     }
 
-    /// Statistics that Student's t needs.
+    /// The statistics behind Student's t.
     pub fn shift(&self) -> Shift {
         Shift { mean: self.mean(), error: self.standard_error(), units: self.sums.len() }
     }
@@ -159,8 +160,9 @@ impl Differences {
     }
 }
 
-/// Mean of one value for each of several independent units, with Student's t, within `limits`. A single unit says nothing of another: its
-/// interval is all of these. Values that are all alike show no spread; as shares they have the exact interval of so many successes.
+/// Mean of one value per independent unit, with Student's t, within `limits`. A single unit says nothing about others:
+/// its interval is all of `limits`. Values that are all alike show no spread; they get the exact interval of as many
+/// successes.
 pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     let (least, most) = limits;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -175,16 +177,17 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// A statistic of all units with Student's t over them, from its values with each of the `units` left out in turn, within `limits`.
+/// A statistic over all units with Student's t, from its values with each of the `units` left out in turn, within
+/// `limits`.
 pub fn jackknife(whole: f64, others: Vec<f64>, units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
     let n = units as f64;
     let values = others.into_iter().map(|other| n * whole - (n - 1.0) * other).collect();
     let half = Differences::of_items(values).interval(level).half_width();
-    // `max` and `min` take the limit where one unit leaves no end.
+    // `max` and `min` return the limit if a single unit makes an end NaN.
     Estimate { mean: whole, lo: (whole - half).max(least), hi: (whole + half).min(most) }
 }
 
-/// A mean with its standard error over units that were drawn independently: all that Student's t asks for.
+/// A mean with its standard error over independent units: all that Student's t needs.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Shift {
     /// The mean; NaN without items.
@@ -197,8 +200,8 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// The difference of the means of two sets of units that have nothing to do with each other (Welch 1947): the degrees of freedom
-    /// are Satterthwaite's, rounded down.
+    /// The difference of the means of two independent sets of units (Welch 1947): the degrees of freedom are
+    /// Satterthwaite's, rounded down.
     pub fn apart(first: Self, second: Self) -> Self {
         let (a, b) = (first.error * first.error, second.error * second.error);
         let share = |square: f64, of: Self| square * square / (of.units as f64 - 1.0);
@@ -224,8 +227,8 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// The interval where no unit lies outside the two `ends`. Units that are all alike have no spread to go by; what they leave open
-    /// is how common others may be of which none was seen, by the exact bound on a share of 0.
+    /// The interval where every unit lies between the two `ends`. Units that are all alike give no estimate of spread;
+    /// how common other values may be, although none was seen, follows from the exact bound on a proportion of 0.
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
             return self.interval(level);
@@ -235,14 +238,14 @@ impl Shift {
         Estimate { mean: self.mean, lo: self.mean - unseen * below, hi: self.mean + unseen * above }
     }
 
-    /// [`Self::p`] where units that are all alike are as many coins that fell on one side.
+    /// [`Self::p`], where units that are all alike count as that many coins that fell on the same side.
     pub fn p_of_signs(self) -> f64 {
         let alike = self.error == 0.0 && self.mean != 0.0;
         if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
     }
 
-    /// [`Self::equivalence`] where no unit lies outside -1 to 1: of units that are all alike, how often others would not be seen if
-    /// they were common enough to bring the mean to the margin.
+    /// [`Self::equivalence`], where every unit lies within -1 to 1. If all units are alike: the probability of seeing
+    /// no others if they were common enough to move the mean to the margin.
     pub fn equivalence_within(self, margin: f64) -> f64 {
         if self.error != 0.0 {
             return self.equivalence(margin);
@@ -254,7 +257,7 @@ impl Shift {
         side(self.mean).max(side(-self.mean))
     }
 
-    /// P(T <= t) for the t statistic of the hypothesis that the mean is `value`; exact where it is small.
+    /// P(T <= t) for the t statistic of the hypothesis that the mean is `value`; precise for small probabilities.
     pub(super) fn tail(self, value: f64) -> f64 {
         let (away, se, df) = (self.mean - value, self.error, self.units as f64 - 1.0);
         if se.is_nan() {
@@ -278,7 +281,7 @@ mod tests {
         Table { both, only_a, only_b, neither }
     }
 
-    /// Tango (1998), table II: soft contact lenses, 44 pairs with 43 and 0 and 1 discordant.
+    /// Tango (1998), table II: soft contact lenses, 44 pairs, 43 concordant, 0 and 1 discordant.
     #[test]
     fn tangos_own_example() {
         let e = difference(&table(43, 0, 1, 0), 0.95);
@@ -313,7 +316,7 @@ mod tests {
         assert_eq!((spread.p_of_signs(), spread.equivalence_within(0.2)), (spread.p(), spread.equivalence(0.2)));
     }
 
-    /// Coverage of the interval by enumeration, in settings that were fixed beforehand: within 93.5 and 97 % in each.
+    /// Coverage of the interval by enumeration in settings fixed beforehand: within 93.5 and 97 % in each.
     #[test]
     fn intervals_cover_as_often_as_they_say() {
         use crate::binomial::probability;
@@ -342,7 +345,7 @@ mod tests {
         }
     }
 
-    /// The same for clusters of five whose items have two fifths of their variance in common: by simulation.
+    /// The same by simulation for clusters of five whose items share two fifths of their variance.
     #[test]
     fn intervals_over_clusters_cover_too() {
         use crate::rng::{stream, unit};
@@ -352,7 +355,7 @@ mod tests {
             let held = (0..runs).filter(|_| {
                 let mut d = Differences { sums: vec![0.0; clusters], sizes: vec![5.0; clusters] };
                 for sum in &mut d.sums {
-                    // A shared leaning moves all items of a cluster; its mean is 0, so the true difference is .05.
+                    // A shared offset moves all items of a cluster; its mean is 0, so the true difference is .05.
                     let lean = 0.3 * (unit(&mut rng) - 0.5);
                     for _ in 0..5 {
                         let u = unit(&mut rng);
@@ -370,7 +373,7 @@ mod tests {
                 e.lo <= 0.05 && 0.05 <= e.hi
             });
             let share = held.count() as f64 / f64::from(runs);
-            // Three standard errors of a share of 3,000 beyond what is asked for in full.
+            // Coverage must be within the band by at most three standard errors of a proportion of 3,000.
             assert!((0.923..=0.982).contains(&share), "{clusters}: {share}");
         }
     }
@@ -383,7 +386,8 @@ mod tests {
         assert_eq!((same.p(), same.interval(0.95).hi), (1.0, 0.0));
     }
 
-    /// `scipy.stats.ttest_ind(x, y, equal_var=False)`: t and df 10.81 (SciPy 1.17), which is rounded down: p of t with 10.
+    /// `scipy.stats.ttest_ind(x, y, equal_var=False)`: t and df 10.81 (SciPy 1.17), rounded down: p is that of t with
+    /// 10.
     #[test]
     fn two_sets_are_compared_by_welchs_test() {
         let x = Differences::of_items(vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
@@ -407,7 +411,7 @@ mod tests {
         assert!((d.p() - p).abs() < 1e-10, "{}", d.p());
     }
 
-    /// It was 1 - P(T <= t), and read 0 where the evidence was strongest.
+    /// It was computed as 1 - P(T <= t), and was 0 where the evidence was strongest.
     #[test]
     fn small_p_values_do_not_vanish() {
         let strong = |sign: f64| Differences::of_items((0..200).map(|i| sign * (1.0 + f64::from(i % 2))).collect());

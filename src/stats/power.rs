@@ -1,15 +1,16 @@
-//! Power of McNemar's tests by summation, without simulation: what a comparison on n items would show.
+//! Power of McNemar's tests for a comparison on n items, by summation rather than simulation.
 //!
 //! With p01 = P(only the second is right) and p10 = P(only the first is right), m ~ Binomial(n, p01 + p10) items are
-//! discordant, and of those the losing side wins W ~ Binomial(m, q). A test rejects where W, or m - W, is at most a critical
-//! k(m). Along the m that matter (about 20 standard deviations) every probability follows from its neighbour by a recurrence,
-//! so the sum takes O(sqrt n) steps. Type M and type S are those of Gelman and Carlin (2014), as Card et al. (2020) use them.
+//! discordant, and the losing side wins W of them ~ Binomial(m, q). A test rejects where W, or m - W, is at most a
+//! critical k(m). Along the m that matter (about 20 standard deviations) every probability follows from its neighbour
+//! by a recurrence, so the sum takes O(sqrt n) steps. Type M and type S are those of Gelman and Carlin (2014), as Card
+//! et al. (2020) use them.
 
 use super::binomial::{at_most, probability};
 use super::mcnemar::Test;
 use super::special::normal_quantile;
 
-/// Largest number of items that is summed over.
+/// Largest number of items that can be summed over.
 pub const MOST: u64 = 1_000_000_000;
 /// Standard deviations from the mean beyond which binomial mass is treated as zero.
 const REACH: f64 = 10.0;
@@ -29,13 +30,13 @@ pub enum PowerError {
     /// Not probabilities of exclusive events.
     #[error("p01 {p01} and p10 {p10}: each must be from 0 to 1, and their sum at most 1")]
     Probabilities { p01: f64, p10: f64 },
-    /// A level or target that is none.
+    /// A level or target outside (0, 1).
     #[error("{name} is {value}: it must lie between 0 and 1")]
     Share { name: &'static str, value: f64 },
-    /// There is no difference to be found.
+    /// There is no difference to detect.
     #[error("p01 and p10 are equal: there is no difference to find, and power in its direction is 0 at every n")]
     NoDifference,
-    /// More items than anybody has.
+    /// More items than [`MOST`].
     #[error("more than {MOST} items would be needed")]
     TooMany,
 }
@@ -51,12 +52,12 @@ impl Discord {
         }
     }
 
-    /// Share of items on which they differ.
+    /// Share of discordant items.
     pub fn rate(self) -> f64 {
         (self.p01 + self.p10).min(1.0)
     }
 
-    /// Difference of the accuracies, first less second.
+    /// Difference of the accuracies, first minus second.
     pub fn gap(self) -> f64 {
         self.p10 - self.p01
     }
@@ -69,9 +70,9 @@ pub struct Power {
     pub power: f64,
     /// Probability of a significant result in either direction.
     pub either: f64,
-    /// Mean factor by which the difference is overstated where it is significant; `None` where it never is.
+    /// Mean factor by which significant results overstate the difference; `None` if none can be significant.
     pub type_m: Option<f64>,
-    /// Share of the significant results that have the wrong sign. None where none is significant.
+    /// Share of significant results with the wrong sign; `None` if none can be significant.
     pub type_s: Option<f64>,
 }
 
@@ -119,7 +120,7 @@ impl Tail {
         self.at * (self.m as f64 - self.k as f64) / (self.k as f64 + 1.0) * self.p / (1.0 - self.p)
     }
 
-    /// A bound that is higher by one.
+    /// Raises the bound by one.
     fn raise(&mut self) {
         self.at = self.next();
         self.k += 1;
@@ -132,7 +133,7 @@ impl Tail {
         }
     }
 
-    /// P(W <= k), kept within what rounding may do to it.
+    /// P(W <= k), clamped against rounding.
     fn sum(&self) -> f64 {
         self.below.clamp(0.0, 1.0)
     }
@@ -144,7 +145,7 @@ impl Tail {
     }
 }
 
-/// The critical value of a test as m grows: results with at most k on the losing side reject. -1 where none does.
+/// The critical value of a test as m grows: it rejects when the losing side has at most k. -1 if it never rejects.
 struct Critical {
     test: Test,
     half_level: f64,
@@ -161,7 +162,8 @@ impl Critical {
         let guess = (0.5 * (size - (quantile + 2.0) * size.sqrt()) - 2.0).floor() as i64;
         let begin = if Self::climbs(test) { guess.max(-1) } else { -1 };
         let mut critical = Self { test, half_level, quantile, half: Tail::new(m, begin, 0.5) };
-        // The others' critical values are in closed form; from -1, where all terms round to 0, the climb would not end.
+        // The other tests have critical values in closed form; starting from -1, where all terms round to 0, the search
+        // would not end.
         if Self::climbs(test) {
             critical.climb();
         }
@@ -174,7 +176,7 @@ impl Critical {
     }
 
     fn climb(&mut self) {
-        // The mid-p-value counts the last term by half.
+        // The mid-p-value gives the last term half its weight.
         let last = if self.test == Test::MidP { 0.5 } else { 1.0 };
         while self.half.sum() + last * self.half.next() <= self.half_level {
             self.half.raise();
@@ -203,7 +205,7 @@ impl Critical {
 /// Power of a test at `level` on `n` items. In about O(sqrt n) steps.
 ///
 /// # Errors
-/// [`PowerError::Share`] for a level that is none, [`PowerError::TooMany`].
+/// [`PowerError::Share`] for a level outside (0, 1), [`PowerError::TooMany`].
 pub fn power(discord: Discord, n: u64, level: f64, test: Test) -> Result<Power, PowerError> {
     share("alpha", level)?;
     if n > MOST {
@@ -303,8 +305,8 @@ mod tests {
         assert!(of(0.28, 0.30, 1_000_000, Test::Corrected) > 0.999);
     }
 
-    /// The sum visits 20 standard deviations of the number of discordant items: O(sqrt n) of them, each in constant time, about
-    /// ten thousand at n = 10⁶. Here n = 10⁹: what takes n steps or more would not end.
+    /// The sum visits 20 standard deviations of the number of discordant items: O(sqrt n) of them, each in constant
+    /// time, about ten thousand at n = 10⁶. Here n = 10⁹, where anything linear in n would not finish.
     #[test]
     fn the_largest_n_is_a_matter_of_its_square_root() {
         for test in Test::ALL {
@@ -356,7 +358,7 @@ mod tests {
         }
     }
 
-    /// Simulation as the papers do it agrees within its own error.
+    /// Simulation as in the papers agrees within its own error.
     #[test]
     fn simulation_agrees() {
         let (p01, p10, n, runs) = (0.12, 0.07, 300u64, 4_000);

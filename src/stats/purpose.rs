@@ -1,16 +1,16 @@
 //! The purpose of random numbers: the address of a stream.
 //!
-//! A trained probe depends on its first weights and on the order of its batches. If two probes drew these from one stream
-//! they would be related where they are taken to be independent: an oracle and the probe that an intervention attacks
-//! would start from the same weights, and would agree more than two probes do. Hence a stream has an address with a part for
-//! everything that tells trained probes apart, and only equal addresses give equal streams. The seed of the data and the
-//! split is another one and never enters here.
+//! A trained probe depends on its initial weights and on the order of its batches. Two probes that drew these from one
+//! stream would be correlated where they are assumed independent: an oracle and the probe that an intervention attacks
+//! would start from the same weights and agree more than two probes do. Hence the address of a stream includes
+//! everything that distinguishes trained probes, and only equal addresses give equal streams. The seed of the data and
+//! the split is separate and never part of it.
 
 use super::rng::stream;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
-/// The address of the random streams behind one trained thing.
+/// The address of the random streams behind one trained probe or map.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Purpose {
     seed: u64,
@@ -23,17 +23,17 @@ pub struct Purpose {
 
 impl Purpose {
     /// Probes under `seed` (the seed of training, not of the data) that read `property`, made as `classifier` (`mlp`,
-    /// `linear`, or the name of a method of intervention). Replicate 0, which is the search for a recipe.
+    /// `linear`, or the name of a method of intervention). Replicate 0: the search for probe settings.
     pub fn new(seed: u64, property: &str, classifier: &str) -> Self {
         Self { seed, property: property.into(), classifier: classifier.into(), ..Self::default() }
     }
 
-    /// The same for another replicate. 0 is the search; trained anew are those from 1 on.
+    /// The same for another replicate. 0 is the search; replicates from 1 on are retrained.
     pub fn replicate(&self, replicate: usize) -> Self {
         Self { replicate, ..self.clone() }
     }
 
-    /// The same for a role and a recipe; training fills these in, so that no caller can forget them.
+    /// The same for a role and a recipe; the training code sets these, so that no caller can forget them.
     pub fn of(&self, role: &str, recipe: &str) -> Self {
         Self { role: role.into(), recipe: recipe.into(), ..self.clone() }
     }
@@ -48,12 +48,12 @@ impl Purpose {
         stream(self.seed, &self.address(what))
     }
 
-    /// A seed for `what`, for code that derives streams of its own from a seed.
+    /// A seed for `what`, for code that derives its own streams from a seed.
     pub fn seed(&self, what: &str) -> u64 {
         self.stream(what).next_u64()
     }
 
-    /// The parts with their lengths, so that no two addresses can read the same.
+    /// The parts with their lengths, so that two different addresses cannot collide.
     fn address(&self, what: &str) -> String {
         let replicate = self.replicate.to_string();
         let parts = [&self.role, &self.property, &self.classifier, &self.recipe, &replicate, what];
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(purpose.address("weights"), "probe 6:oracle 2:zc 3:mlp 12:1x64 lr 1e-3 1:2 7:weights");
     }
 
-    /// Every part of the address counts, and none can pass for another.
+    /// Every part of the address matters, and none can pass for another.
     #[test]
     fn no_two_purposes_share_a_stream() {
         let base = Purpose::new(3, "zc", "mlp").replicate(1).of("oracle", "1x64");

@@ -1,17 +1,18 @@
 //! Two bands around a statistic that was measured with K trained replicates on the same examples.
 //!
-//! The **narrow** band holds the replicates fixed and asks what other examples would have said: percentiles of the mean over
-//! replicates, resampling examples (the same resample for all replicates). The **wide** band asks what other examples *and*
-//! other trainings would have said. With theta_k the statistic of replicate k, theta_k^b the same in resample b and bars for
-//! means over k:
+//! The **narrow** band holds the replicates fixed and describes what other examples would have given: percentiles of
+//! the mean over replicates, resampling examples (the same resample for all replicates). The **wide** band covers other
+//! examples *and* other trainings. With theta_k the statistic of replicate k, theta_k^b the same in resample b and bars
+//! for means over k:
 //!
 //! - `s_w² = Var_b(mean_k theta_k^b)`, sampling of the mean;
 //! - `s_i² = sum_k Var_b(theta_k^b - mean^b) / (K-1)`, the part of the spread between replicates that is sampling only;
 //! - `s_b² = max(0, Var_k(theta_k) - s_i²)`, what training adds.
 //!
-//! The variance is `s_w² + s_b²/K` (s_w² holds s_i²/K already). Since few replicates estimate s_b² badly the quantile is
-//! Student's t with `df = (s_w² + s_b²/K)² / ((s_b²/K)²/(K-1))` degrees of freedom, at least K - 1 (the form of Welch and
-//! Satterthwaite); without s_b² it is the normal one. One replicate says nothing about training, so it has no wide band.
+//! The variance is `s_w² + s_b²/K` (s_w² already includes s_i²/K). Because few replicates estimate s_b² poorly, the
+//! quantile is Student's t with `df = (s_w² + s_b²/K)² / ((s_b²/K)²/(K-1))` degrees of freedom, at least K - 1 (the
+//! form of Welch and Satterthwaite); with s_b² = 0 it is the normal one. One replicate shows no variation from
+//! training, so it has no wide band.
 
 use super::bootstrap::interval;
 use super::estimate::Estimate;
@@ -20,34 +21,35 @@ use super::special::{beta_cdf, normal_quantile, student_quantile};
 use super::student;
 use serde::{Deserialize, Serialize};
 
-/// Source of the wide band's quantile.
+/// Distribution of the wide band's quantile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Training adds nothing that the replicates could show: the normal quantile.
+    /// Training adds no variance that the replicates show: the normal quantile.
     Normal,
-    /// Student's t, since few replicates estimate the variance between them.
+    /// Student's t, because few replicates estimate the variance between them.
     Student {
         /// Degrees of freedom.
         df: f64,
     },
 }
 
-/// The parts of a variance; see the module's head.
+/// The parts of a variance; see the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
-    /// `s_w²`: of the mean over replicates, by sampling of examples.
+    /// `s_w²`: variance of the mean over replicates from sampling examples.
     pub sampling: f64,
-    /// `s_i²`: of the deviation of one replicate from that mean, by sampling of examples.
+    /// `s_i²`: variance of one replicate's deviation from that mean, from sampling examples.
     pub(crate) interaction: f64,
-    /// `s_b²`: of one replicate, by training.
+    /// `s_b²`: variance of one replicate from training.
     pub training: f64,
-    /// `Var_k(theta_k)`: between the replicates as they are on these examples, `s_i²` in it.
+    /// `Var_k(theta_k)`: observed variance between the replicates, which includes `s_i²`.
     pub between: f64,
 }
 
 impl Parts {
-    /// From the values of the replicates and those in each resample; none for one replicate, and for fewer than two resamples.
+    /// From the values of the replicates and those in each resample; `None` with one replicate or fewer than two
+    /// resamples.
     fn of(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let k = theta.len();
         if k < 2 || rows.len() < 2 {
@@ -63,24 +65,26 @@ impl Parts {
     }
 }
 
-/// The mean difference of two methods over the same trainings, tested by Student's t. Both sources of chance count: other examples and
-/// other trainings.
+/// The mean difference of two methods over the same trainings, tested by Student's t. It covers both sources of chance:
+/// other examples and other trainings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     pub mean: f64,
     /// Standard error over examples and trainings.
     pub error: f64,
-    /// Degrees of freedom, not below those of the trainings.
+    /// Degrees of freedom, at least those of the trainings.
     pub df: f64,
     pub replicates: usize,
 }
 
 impl Contrast {
-    /// Of the differences by training on all examples and in each resample of them; none for one training, which shows no spread.
+    /// From the differences by training, on all examples and in each resample of them; `None` with one training, which
+    /// shows no spread.
     ///
-    /// The degrees of freedom are Satterthwaite's, by the variance between trainings as they are. Where trainings are more than half of the
-    /// variance, and with two of them, they are those of the trainings alone: with five trainings a true null is then rejected in at most
-    /// .049 at .05 and in .013 at .01, where Satterthwaite's reject in up to .072 and .029.
+    /// The degrees of freedom are Satterthwaite's, by the observed variance between trainings. If trainings contribute
+    /// more than half of the variance, or there are only two of them, they are those of the trainings alone: with five
+    /// trainings a true null is then rejected in at most .049 at .05 and in .013 at .01, where Satterthwaite's reject
+    /// in up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;
@@ -95,13 +99,14 @@ impl Contrast {
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
-    /// The smallest difference that the test shows at `alpha` with the wanted power; none where nothing varies.
+    /// The smallest difference that the test detects at `alpha` with the wanted power; `None` if nothing varies.
     pub fn detectable(&self, alpha: f64, power: f64) -> Option<f64> {
         let theta = student::detectable(self.df, alpha, power).filter(|_| self.error > ROUNDING)?;
         Some(theta * self.error)
     }
 
-    /// Two-sided p-value of no difference. Where nothing varies it is that of trainings that all fall on one side by chance.
+    /// Two-sided p-value of no difference. If nothing varies, the probability that all trainings fall on one side by
+    /// chance.
     pub fn p(&self) -> f64 {
         if self.error > ROUNDING {
             let t = self.mean / self.error;
@@ -114,32 +119,32 @@ impl Contrast {
     }
 }
 
-/// Differences of shares below this are rounding.
+/// Differences of proportions below this are rounding errors.
 const ROUNDING: f64 = 1e-12;
-/// Degrees of freedom of a variance that is as good as known.
+/// Degrees of freedom of a variance that is practically known.
 const MANY: f64 = 1e6;
 
 /// A statistic with its two bands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bands {
-    /// Sampling only: mean over replicates and percentiles.
+    /// Sampling only: mean over replicates, with percentiles.
     pub narrow: Estimate,
-    /// Sampling with training; none with one replicate.
+    /// Sampling and training; `None` with one replicate.
     pub wide: Option<Estimate>,
     /// The form of the wide band.
     pub form: Option<Form>,
-    /// Least and largest value of a single replicate: what one run may have said.
+    /// Smallest and largest value of a single replicate: the range that single runs would have reported.
     pub range: [f64; 2],
     /// Number of replicates.
     pub replicates: usize,
-    /// The parts of the variance; none with one replicate.
+    /// The parts of the variance; `None` with one replicate.
     pub parts: Option<Parts>,
 }
 
 impl Bands {
-    /// Both bands of a statistic in [0, 1]. `theta` are its values for the K replicates, `draws` those in each resample of
-    /// examples (resample after resample, K values each). Resamples with a value that is not a number are left out: they
-    /// hold no example of which the statistic speaks. `None` without replicates or with a `theta` that is not a number.
+    /// Both bands of a statistic in [0, 1]. `theta` are its values for the K replicates, `draws` those in each resample
+    /// of examples (resample after resample, K values each). Resamples with a NaN are left out: they contain no example
+    /// for which the statistic is defined. `None` without replicates or with a NaN in `theta`.
     ///
     /// # Panics
     /// If the length of `draws` is not a multiple of K.
@@ -148,7 +153,7 @@ impl Bands {
         if k == 0 || theta.iter().any(|t| t.is_nan()) {
             return None;
         }
-        assert!(draws.len().is_multiple_of(k), "draws of another number of replicates");
+        assert!(draws.len().is_multiple_of(k), "draws do not fit the number of replicates");
         let mean = average(theta);
         let sound: Vec<&[f64]> = draws.chunks_exact(k).filter(|row| row.iter().all(|v| !v.is_nan())).collect();
         let narrow = interval(mean, sound.iter().map(|row| average(row)).collect(), level);
@@ -163,7 +168,7 @@ impl Bands {
         Some(bands)
     }
 
-    /// The same with both bands reaching at least to the ends of `exact`.
+    /// The same, with both bands extended at least to the ends of `exact`.
     pub fn floored(mut self, exact: Option<Estimate>) -> Self {
         if let Some(exact) = exact {
             for band in std::iter::once(&mut self.narrow).chain(&mut self.wide) {
@@ -174,19 +179,19 @@ impl Bands {
         self
     }
 
-    /// The same with the range of other values of single replicates.
+    /// The same, with the range of other values of single replicates.
     pub fn with_range(self, values: impl Iterator<Item = f64>) -> Self {
         let range = values.fold([f64::INFINITY, f64::NEG_INFINITY], |[lo, hi], t| [lo.min(t), hi.max(t)]);
         Self { range, ..self }
     }
 
-    /// The band to show: the wide one, or with one replicate the narrow one.
+    /// The band to show: the wide one, or the narrow one with one replicate.
     pub fn shown(&self) -> Estimate {
         self.wide.unwrap_or(self.narrow)
     }
 }
 
-/// Outside of this distance from 0 and 1 the wide band is symmetric; nearer it is made on the logit scale.
+/// Farther than this from 0 and 1 the wide band is symmetric; nearer it is computed on the logit scale.
 const EDGE: f64 = 0.1;
 
 fn wide(mean: f64, sampling: f64, training: f64, k: usize, level: f64) -> (Form, Estimate) {
@@ -202,7 +207,7 @@ fn wide(mean: f64, sampling: f64, training: f64, k: usize, level: f64) -> (Form,
     let half = quantile * total.sqrt();
     let inside = mean > 0.0 && mean < 1.0;
     let (lo, hi) = if inside && !(EDGE..=1.0 - EDGE).contains(&mean) {
-        // The delta method: a step of the logit is a step of the mean over its slope p (1 - p).
+        // Delta method: the logit has slope 1 / (p (1 - p)) in the mean.
         let (centre, half) = ((mean / (1.0 - mean)).ln(), half / (mean * (1.0 - mean)));
         let back = |z: f64| 1.0 / (1.0 + (-z).exp());
         (back(centre - half), back(centre + half))
@@ -222,12 +227,12 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
-/// Below this number of expected successes or failures the bootstrap cannot estimate their spread.
+/// Below this number of expected successes or failures the bootstrap cannot estimate the spread.
 pub const FEW: f64 = 15.0;
 
-/// The exact bound below which no band of the mean of `n` values in [0, 1] should be narrow, if it needs one: where all
-/// values are equal (a resample then shows no spread at all), or where the mean is so near 0 or 1 that fewer than [`FEW`]
-/// values' worth is on one side. Clopper and Pearson's interval with `n * mean` successes: of all values in [0, 1] with this
+/// The exact bound that no band of the mean of `n` values in [0, 1] should be narrower than, where one is needed: if
+/// all values are equal (resamples then show no spread), or if the mean is so near 0 or 1 that fewer than [`FEW`]
+/// values lie on one side. Clopper and Pearson's interval with `n * mean` successes: of all values in [0, 1] with this
 /// mean, zeros and ones spread most.
 pub fn exact_floor(mean: f64, n: usize, constant: bool, level: f64) -> Option<Estimate> {
     let size = n as f64;
@@ -284,7 +289,8 @@ mod tests {
 
     const P_OF_FIVE: f64 = 0.07399774581530034;
 
-    /// Trainings were resampled: five of them gave p <= .05 in 13 % of runs under a true null, and the floor of .002 in 6 %.
+    /// Trainings used to be resampled: five of them gave p <= .05 in 13 % of runs under a true null, and the minimum of
+    /// .002 in 6 %.
     #[test]
     fn a_contrast_keeps_its_level_where_training_is_all_that_varies() {
         use crate::rng::{stream, unit};

@@ -7,7 +7,7 @@ use super::special::normal_quantile;
 /// Aim of a comparison: the target power at a level, by a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
-    /// Wanted power in the true direction.
+    /// Target power in the true direction.
     pub target: f64,
     /// Level of the test, two-sided.
     pub level: f64,
@@ -15,7 +15,7 @@ pub struct Aim {
 }
 
 impl Aim {
-    /// Checks both shares.
+    /// Checks that both lie strictly between 0 and 1.
     pub fn check(self) -> Result<(), PowerError> {
         share("target", self.target)?;
         share("alpha", self.level)
@@ -26,16 +26,16 @@ impl Aim {
     }
 }
 
-/// Numbers of items. They differ where nearly every item is discordant: power then rises in a saw-tooth.
+/// Numbers of items. They differ where nearly every item is discordant: power then rises in a sawtooth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Required {
-    /// The smallest n with the wanted power.
+    /// The smallest n with the target power.
     pub first: u64,
-    /// The n from which on the wanted power is never lost again.
+    /// The n from which the target power is never lost again.
     pub for_good: u64,
 }
 
-/// The n by the normal approximation, as a number that need not be whole.
+/// The n by the normal approximation; it need not be whole.
 pub fn approximate(discord: Discord, aim: Aim) -> f64 {
     let (rate, gap) = (discord.rate(), discord.gap());
     let (a, b) = (normal_quantile(1.0 - 0.5 * aim.level), normal_quantile(aim.target));
@@ -43,10 +43,10 @@ pub fn approximate(discord: Discord, aim: Aim) -> f64 {
     (reach / gap).powi(2)
 }
 
-/// Items that are needed.
+/// Required number of items.
 ///
 /// # Errors
-/// [`PowerError`]: shares that are none, no difference, or more than [`MOST`] items.
+/// [`PowerError`]: probabilities or targets out of range, no difference, or more than [`MOST`] items.
 pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
     aim.check()?;
     if discord.gap() == 0.0 {
@@ -56,7 +56,7 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
     if guess.is_nan() || guess >= 0.9 * MOST as f64 {
         return Err(PowerError::TooMany);
     }
-    // Brackets the passage, then halves.
+    // Brackets the crossing, then bisects.
     let mut high = (guess as u64).max(2);
     while !aim.reached(discord, high)? {
         high = high.checked_mul(2).filter(|h| *h <= MOST).ok_or(PowerError::TooMany)?;
@@ -86,16 +86,17 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
     Ok(Required { first, for_good: last_short + 1 })
 }
 
-/// Distance from the passage within which the saw-tooth may still cross the target. The critical value moves at every other discordant
-/// item or so; where the number of discordant items spreads over several of those, the teeth are gone.
+/// Distance from the crossing within which the sawtooth may cross the target again. The critical value moves at about
+/// every other discordant item; where the number of discordant items varies over several of these steps, the teeth
+/// vanish.
 fn teeth(discord: Discord, n: u64) -> u64 {
     let rate = discord.rate();
     let spread = n as f64 * rate * (1.0 - rate);
     if spread > 25.0 { 0 } else { 40 + (8.0 * (n as f64).sqrt()) as u64 }
 }
 
-/// The smallest difference that a test on n items would show with the wanted power, where a share `rate` of the items is
-/// discordant; none where not even the largest possible one would be.
+/// The smallest difference that a test on n items detects with the target power if a share `rate` of the items is
+/// discordant; `None` if even the largest possible one would not be detected.
 pub fn detectable(rate: f64, n: u64, aim: Aim) -> Result<Option<f64>, PowerError> {
     aim.check()?;
     let at = |gap: f64| Discord::new(0.5 * (rate - gap).max(0.0), 0.5 * (rate + gap).min(2.0));

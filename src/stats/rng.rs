@@ -1,8 +1,9 @@
 //! Random streams, derived from one seed by the name of their purpose.
 //!
-//! A seed in a spec must mean the same numbers for ever, on every machine and whatever else the program draws. Hence each
-//! purpose has its own stream, and the functions here fix how raw words become indices and orders instead of leaving that
-//! to a library version. The derivation and the functions are **stable**: changing them changes published results.
+//! A seed in a spec must give the same numbers forever, on every machine, independent of what else the program draws.
+//! Hence each purpose has its own stream, and the functions here fix how raw words become indices and orders, rather
+//! than leave that to a library version. The derivation and the functions are **stable**: changing them changes
+//! published results.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -1,9 +1,9 @@
-//! McNemar's test that may be looked at after every item: an e-process with its confidence sequence.
+//! McNemar's test with optional stopping: an e-process with its confidence sequence.
 //!
-//! With b items that only the first got right and c that only the second did, and a Beta(a, a') prior on the share of
-//! discordant items that favour the first, `e = B(a+b, a'+c) / B(a, a') 2^(b+c)` is the likelihood ratio of that mixture against
-//! an even share (Robbins 1970). Whoever stops at the first e >= 1/α errs with probability at most α (Ville 1939), however
-//! often she looks. The confidence sequence holds all shares that are not rejected in the same way.
+//! With b items that only the first got right, c that only the second did, and a Beta(a, a') prior on the share of
+//! discordant items that favour the first, `e = B(a+b, a'+c) / B(a, a') 2^(b+c)` is the likelihood ratio of that
+//! mixture against an even share (Robbins 1970). Stopping at the first e >= 1/α errs with probability at most α (Ville
+//! 1939), however often one looks. The confidence sequence contains all shares that this test does not reject.
 
 use super::binomial::ln_beta_centred;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// A prior on the share: Beta(first, second).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
-    /// Weight of the first.
+    /// Parameter of the first.
     pub first: f64,
-    /// Weight of the second.
+    /// Parameter of the second.
     pub second: f64,
 }
 
@@ -36,7 +36,7 @@ pub fn log_e(b: u64, c: u64, prior: Prior) -> f64 {
     if b == 0 && c == 0 {
         return 0.0;
     }
-    // Both terms carry (a+a') ln 2 more than the plain beta function, which cancels.
+    // Both terms include an extra (a+a') ln 2, which cancels.
     ln_beta_centred(prior.first + b as f64, prior.second + c as f64) - ln_beta_centred(prior.first, prior.second)
 }
 
@@ -47,7 +47,7 @@ pub fn interval(b: u64, c: u64, prior: Prior, level: f64) -> (f64, f64) {
     }
     let (x, y) = (b as f64, c as f64);
     let (bound, e) = (-(1.0 - level).ln(), log_e(b, c, prior));
-    // ln of a share's likelihood, less that of one half; a count of 0 makes no term, not even at the ends.
+    // Log-likelihood of a share, minus that of one half; a count of 0 contributes no term, not even at the ends.
     let term = |count: f64, log: f64| if count > 0.0 { count * log } else { 0.0 };
     let holds = |p: f64| e - term(x, (2.0 * p - 1.0).ln_1p()) - term(y, (1.0 - 2.0 * p).ln_1p()) < bound;
     let likeliest = x / (x + y);
@@ -66,7 +66,7 @@ pub fn interval(b: u64, c: u64, prior: Prior, level: f64) -> (f64, f64) {
 }
 
 impl Sequential {
-    /// Takes in an item.
+    /// Adds an item.
     pub fn add(&mut self, a_right: bool, b_right: bool) {
         if a_right == b_right {
             return;
@@ -79,12 +79,12 @@ impl Sequential {
         self.largest = self.largest.max(self.log_e());
     }
 
-    /// `ln e` now.
+    /// Current `ln e`.
     pub fn log_e(&self) -> f64 {
         log_e(self.b, self.c, HALF)
     }
 
-    /// The p-value that holds whenever one stops.
+    /// The p-value that is valid at any stopping time.
     pub fn anytime_p(&self) -> f64 {
         (-self.largest).exp().min(1.0)
     }
@@ -94,13 +94,13 @@ impl Sequential {
         self.largest >= -alpha.ln()
     }
 
-    /// Share of discordant items so far that favour the first; none before there is one.
+    /// Share of discordant items so far that favour the first; `None` before the first one.
     pub fn share(&self) -> Option<f64> {
         let all = self.b + self.c;
         (all > 0).then(|| self.b as f64 / all as f64)
     }
 
-    /// The confidence sequence now.
+    /// Current confidence sequence.
     pub fn interval(&self, level: f64) -> (f64, f64) {
         interval(self.b, self.c, HALF, level)
     }
@@ -122,7 +122,7 @@ mod tests {
         assert!((lo - 0.025).abs() < 1e-9 && hi == 1.0, "{lo} {hi}");
     }
 
-    /// Looking after every item, and stopping where e >= 20, errs in at most 5 of 100 cases where there is nothing.
+    /// Looking after every item, and stopping at e >= 20, errs in at most 5 of 100 cases without a difference.
     #[test]
     fn peeking_is_safe() {
         let mut rng = stream(5, "peeking");

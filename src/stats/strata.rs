@@ -1,8 +1,9 @@
-//! The mean difference over the items of several tasks, with the tasks taken as fixed: it speaks for these tasks and for no others.
+//! The mean difference over the items of several tasks, with the tasks as fixed: it makes no claim about other tasks.
 //!
-//! Tasks are strata: the variance of the mean is that of the paired differences within each task, and what the tasks differ by from each
-//! other adds nothing to it. Right or wrong: Tango's score of all items with the design effect of strata and clusters, pulled towards the
-//! largest possible one by a pseudo-unit as in [`super::joint`]. Anything else: Student's t with Satterthwaite's degrees of freedom.
+//! Tasks are strata: the variance of the mean comes from the paired differences within each task; differences between
+//! tasks add nothing. Right or wrong answers: Tango's score of all items with the design effect of strata and clusters,
+//! pulled towards its largest possible value by a pseudo-unit as in [`super::joint`]. Other metrics: Student's t with
+//! Satterthwaite's degrees of freedom.
 
 use super::estimate::Estimate;
 use super::joint::Units;
@@ -12,9 +13,9 @@ use super::special::student_quantile;
 /// The items of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stratum {
-    /// Differences of its items or clusters.
+    /// Differences by item or cluster.
     pub units: Differences,
-    /// Right and wrong, summed over the seeds; none for other metrics.
+    /// Right and wrong, summed over the seeds; `None` for other metrics.
     pub table: Option<Table>,
     /// Runs of each side.
     pub seeds: usize,
@@ -24,15 +25,15 @@ pub struct Stratum {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Strata {
     shift: Shift,
-    /// Units in all.
+    /// Number of units.
     all: usize,
-    /// All items, facts about their units, and the variance within tasks relative to that of all items thrown together.
+    /// All items, properties of their units, and the ratio of the variance within tasks to that of all items pooled.
     joint: Option<(Table, Units, f64)>,
     clustered: bool,
 }
 
 impl Strata {
-    /// None without items.
+    /// `None` without items.
     pub fn of(tasks: &[Stratum]) -> Option<Self> {
         let items = |t: &Stratum| t.units.sizes.iter().sum::<f64>();
         let n: f64 = tasks.iter().map(items).sum();
@@ -43,7 +44,7 @@ impl Strata {
         for task in tasks.iter().filter(|t| items(t) > 0.0) {
             let (shift, weight) = (task.units.shift(), items(task) / n);
             mean += weight * shift.mean;
-            // A single unit shows no spread: that of a difference from -1 to 1 is at most 1.
+            // A single unit shows no spread; the variance of a difference in -1 to 1 is at most 1.
             let own = weight * weight * if shift.error.is_nan() { 1.0 } else { shift.error.powi(2) };
             variance += own;
             if shift.units > 1 {
@@ -73,7 +74,7 @@ impl Strata {
         Some((table, Units::of(&units, seeds), within / spread(&table)))
     }
 
-    /// How many times larger the variance of the mean is than that of as many independent items of one task.
+    /// Ratio of the variance of the mean to that of the same number of independent items of one task.
     fn design(&self, table: &Table, units: Units, within: f64) -> f64 {
         if units.differing == 0 {
             return units.most;
@@ -84,7 +85,7 @@ impl Strata {
         (seen * units.differing as f64 + units.most) / (units.differing as f64 + 1.0)
     }
 
-    /// True if units that belong together are all alike: they show no design effect.
+    /// True if all items of each unit are alike: the units show no design effect.
     fn is_bound(&self) -> bool {
         self.shift.error == 0.0 && (self.clustered || self.joint.is_none())
     }
@@ -101,7 +102,8 @@ impl Strata {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value of no difference, by the score of the interval, and never less than that all units that differ lie on one side by chance.
+    /// p-value of no difference, by the score behind the interval, but at least the probability that all differing
+    /// units lie on one side by chance.
     pub fn p(&self) -> f64 {
         let Some((table, units, within)) = self.joint.filter(|_| !self.is_bound()) else {
             return Shift { units: self.bounding(), ..self.shift }.p_of_signs();
@@ -110,13 +112,13 @@ impl Strata {
         Shift { mean: score, error: 1.0, units: self.shift.units }.p().max(units.least_p())
     }
 
-    /// Units of the bound where all are alike, and of Student's t otherwise.
+    /// Units of the bound if all are alike, otherwise of Student's t.
     fn bounding(&self) -> usize {
         if self.shift.error == 0.0 { self.all } else { self.shift.units }
     }
 }
 
-/// Sum over items of the squared distance of their difference from the mean one.
+/// Sum over items of the squared deviation of their difference from the mean.
 fn spread(table: &Table) -> f64 {
     let (n, gap) = (table.n() as f64, table.gap());
     (table.only_a + table.only_b) as f64 - n * gap * gap
@@ -126,7 +128,7 @@ fn spread(table: &Table) -> f64 {
 mod tests {
     use super::*;
 
-    /// A task whose first items only one side gets right, and the next ones only the other.
+    /// A task in which only one side gets the first items right, and only the other side the next ones.
     fn task(n: usize, only_a: usize, only_b: usize) -> Stratum {
         let value =
             |i: usize| f64::from(u8::from(i < only_a)) - f64::from(u8::from((only_a..only_a + only_b).contains(&i)));
@@ -150,7 +152,7 @@ mod tests {
         assert!((t.half_width() - e.half_width()).abs() < 0.03 * e.half_width(), "{t:?} {e:?}");
     }
 
-    /// Two tasks with the same difference had an interval without width where tasks are units.
+    /// Two tasks with the same difference had an interval of width 0 when tasks were the units.
     #[test]
     fn tasks_that_agree_or_are_unanimous_leave_a_width() {
         let alike = Strata::of(&[task(50, 0, 0), task(50, 0, 0)]).unwrap();

@@ -1,17 +1,17 @@
-//! Power of Student's t on the means of independent units (clusters of items, or items of which each has a mean over seeds), by
-//! numerical integration over the spread that a sample shows, without simulation.
+//! Power of Student's t on the means of independent units (clusters of items, or items with a mean over seeds), by
+//! numerical integration over the sample's spread rather than simulation.
 //!
-//! With `theta`, the true mean in standard errors, and `df` degrees of freedom, the statistic is noncentral t. Given the sample's
-//! spread (s times the true one, df s² ~ χ²) the mean is normal, so that tails and truncated means are closed forms; what is left is
-//! one integral over s. Type M and type S are those of Gelman and Carlin (2014).
+//! With `theta`, the true mean in standard errors, and `df` degrees of freedom, the statistic is noncentral t. Given
+//! the sample's spread (s times the true one, df s² ~ χ²) the mean is normal, so tails and truncated means have closed
+//! forms; one integral over s remains. Type M and type S are those of Gelman and Carlin (2014).
 
 use super::folded::{self, normal_at_most};
 use super::power::Power;
 use super::special::{normal_quantile, student_quantile};
 
-/// Degrees of freedom beyond which the sample's spread is the true one.
+/// Degrees of freedom beyond which the sample's spread is taken as the true one.
 const MANY: f64 = 1e6;
-/// Logarithm of a density beyond which nothing is left.
+/// Log density below which the mass is negligible.
 const NOTHING: f64 = -40.0;
 
 /// Ratios of sample to true standard deviation at `df` degrees of freedom, with weights that sum to 1.
@@ -22,8 +22,8 @@ impl Spreads {
         if df >= MANY {
             return Self(vec![(1.0, 1.0)]);
         }
-        // Over x = ln s the density falls off on both sides (as e^(df x) below, faster above), and the trapezium's error is next to
-        // nothing where a step is half a standard deviation.
+        // In x = ln s the density decays on both sides (as e^(df x) below, faster above), so the trapezium rule is
+        // nearly exact with steps of half a standard deviation.
         let log = |x: f64| df * (x - 0.5 * (2.0 * x).exp_m1());
         let step = (0.5 / (2.0 * df).sqrt()).min(0.15);
         let along = |by: f64| {
@@ -42,8 +42,8 @@ fn density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Power of the two-sided t test at `level` where the mean is `theta` standard errors from 0. Without degrees of freedom (`df` below
-/// 1) there is no test, and no power.
+/// Power of the two-sided t test at `level` where the mean is `theta` standard errors from 0. With `df` below 1 there
+/// is no test, and power is 0.
 pub fn power(theta: f64, df: f64, level: f64) -> Power {
     let none = Power { power: 0.0, either: 0.0, type_m: None, type_s: None };
     if df.is_nan() || df < 1.0 || theta.is_nan() {
@@ -72,7 +72,7 @@ pub fn power(theta: f64, df: f64, level: f64) -> Power {
     }
 }
 
-/// The smallest `theta` that the test shows with the wanted power; none without degrees of freedom.
+/// The smallest `theta` that the test detects with the target power; `None` without degrees of freedom.
 pub fn detectable(df: f64, level: f64, target: f64) -> Option<f64> {
     let reached = |theta: f64| power(theta, df, level).power >= target;
     let mut high = 8.0;
@@ -90,9 +90,10 @@ pub fn detectable(df: f64, level: f64, target: f64) -> Option<f64> {
     Some(high)
 }
 
-/// Interval at `level` of the size of the true mean in standard errors, from the statistic `t` that was seen. What a few units say
-/// of their own spread is uncertain too: t has about the variance `1 + theta²/(2 df)` and is too large by about `1/(4 df)` of itself
-/// (Johnson and Welch 1940). Brought to variance 1 it goes through [`folded::effect`].
+/// Interval at `level` for the size of the true mean in standard errors, from the observed statistic `t`. With few
+/// units the estimated spread is uncertain too: t has variance of about `1 + theta²/(2 df)` and is too large by about
+/// `1/(4 df)` of its value (Johnson and Welch 1940). After scaling to variance 1, [`folded::effect`] gives the
+/// interval.
 pub fn effect(t: f64, df: f64, level: f64) -> (f64, f64) {
     if df.is_nan() || df < 1.0 {
         return (f64::NAN, f64::NAN);
@@ -102,8 +103,8 @@ pub fn effect(t: f64, df: f64, level: f64) -> (f64, f64) {
     (lo * scale, hi * scale)
 }
 
-/// Units that the test needs for the wanted power, where `theta` is the true mean in standard deviations of one unit; a number that
-/// need not be whole. None where there is no mean, or where more than `most` would be needed.
+/// Units that the test needs for the target power, where `theta` is the true mean in standard deviations of one unit;
+/// it need not be whole. `None` if the mean is 0 or more than `most` would be needed.
 pub fn required(theta: f64, level: f64, target: f64, most: f64) -> Option<f64> {
     let reached = |units: f64| power(theta * units.sqrt(), units - 1.0, level).power >= target;
     let guess = ((normal_quantile(1.0 - 0.5 * level) + normal_quantile(target)) / theta).powi(2);
@@ -171,7 +172,7 @@ mod tests {
         assert!(detectable(0.0, 0.05, 0.8).is_none());
     }
 
-    /// Type M by its meaning: the mean size of the significant means, over the true one.
+    /// Type M by its definition: the mean size of the significant means, over the true one.
     #[test]
     fn simulation_agrees() {
         use crate::special::normal_quantile;
@@ -192,7 +193,7 @@ mod tests {
         assert!((m - want.type_m.unwrap()).abs() < 0.03, "{m} {:?}", want.type_m);
     }
 
-    /// The interval of a mean's size in standard errors holds it as often as it says, with few units too.
+    /// The interval of a mean's size in standard errors has its nominal coverage, with few units too.
     #[test]
     fn effects_are_covered() {
         use crate::special::normal_quantile;

@@ -1,8 +1,9 @@
 //! A test of paired changes at many strengths at once.
 //!
-//! Each item changes for the worse (-1), for the better (1) or not (0) at each strength. If nothing changes systematically, each item's
-//! changes are as likely as their opposites, all strengths together. The statistic is the largest |sum| / sqrt(changed items) over the
-//! strengths (max-T, Westfall and Young 1993); random signs of items give its distribution, whatever strengths have to do with each other.
+//! At each strength each item changes for the worse (-1), for the better (1) or not at all (0). Under the null, an
+//! item's changes at all strengths together are as likely as their opposites. The statistic is the largest |sum| /
+//! sqrt(changed items) over the strengths (max-T, Westfall and Young 1993); its distribution comes from random signs of
+//! items, so any dependence between strengths is allowed.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use rand_chacha::rand_core::Rng;
 /// Draws of signs.
 const DRAWS: usize = 4_000;
 
-/// The p-value of no change at any strength, from the changes of each item at every strength. Where the draws are too few to show how small
-/// it is, it is the smallest exact p-value times the number of strengths.
+/// The p-value of no change at any strength, from the changes of each item at every strength. If it is too small for
+/// the number of draws, the result is the smallest exact p-value times the number of strengths.
 pub fn largest(items: impl Iterator<Item = Vec<i8>>, seed: u64) -> f64 {
-    // Items with the same or the opposite changes are one term: a binomial number of its signs are positive.
+    // Items with the same or opposite changes form one term: a binomial number of their signs are positive.
     let mut counts: BTreeMap<Vec<i8>, [u64; 2]> = BTreeMap::new();
     for mut item in items {
         let Some(first) = item.iter().find(|change| **change != 0) else { continue };
@@ -82,7 +83,8 @@ mod tests {
         (0..n).map(item).collect()
     }
 
-    /// 29 correlated strengths were 29 tests. Under a true null the largest of them is below .05 in one run of twenty, not in every fourth.
+    /// 29 correlated strengths used to count as 29 tests. Under a true null the largest is below .05 in one run of
+    /// twenty, not in every fourth.
     #[test]
     fn a_sweep_keeps_its_level_and_is_sharper_than_as_many_tests() {
         let (mut joint, mut any) = (0, 0);

@@ -1,10 +1,11 @@
-//! Coverage of intervals and error rates of tests by simulation, and what an assessment and its replicates cost.
+//! Coverage of intervals and error rates of tests by simulation, and the cost of an assessment and its replicates.
 //!
-//! `cargo bench --bench coverage`, or with one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`, `saliency` after `--` for that part alone. Prints one line
-//! a figure; nothing is asserted. Each row of the bands simulates a lab many times over:
-//! K trained replicates, n test examples of which a sixth has the other property, logistic scores with an effect of the
-//! example, of the training and of both. The narrow band should hold what *these* replicates would say of infinitely many
-//! examples, the wide one what infinitely many replicates would say, each with the level's frequency (.95).
+//! `cargo bench --bench coverage`, or with one of `bands`, `clusters`, `pilots`, `levels`, `versus`, `shown`, `parts`,
+//! `saliency` after `--` for only that part. Prints one line per figure; nothing is asserted. Each row of the bands
+//! simulates a lab many times over: K trained replicates, n test examples of which a sixth has the other property,
+//! logistic scores with an effect of the example, of the training and of both. The narrow band should contain the value
+//! of *these* replicates on infinitely many examples, the wide one the value of infinitely many replicates, each at its
+//! nominal rate (.95).
 
 #[path = "coverage/paired.rs"]
 mod paired;
@@ -35,7 +36,7 @@ use probity::stats::special::normal_quantile;
 const LEVEL: f64 = 0.95;
 const ROUNDS: usize = 400;
 const RESAMPLES: usize = 400;
-/// Points of the numerical integrals.
+/// Points of the numerical integration.
 const POINTS: usize = 201;
 
 /// A population of examples and trainings.
@@ -43,9 +44,9 @@ struct World {
     name: &'static str,
     n: usize,
     replicates: usize,
-    /// Logit of a usual completeness and selectivity.
+    /// Logits of typical completeness and selectivity.
     centre: [f64; 2],
-    /// Standard deviations on the logit scale: of examples, of trainings, of the two together.
+    /// Standard deviations on the logit scale: of examples, of trainings, of their interaction.
     spread: [f64; 3],
 }
 
@@ -100,7 +101,7 @@ fn expected(deviation: f64, f: impl Fn(f64) -> f64) -> f64 {
     (0..POINTS).map(|i| f(deviation * at(i))).sum::<f64>() / POINTS as f64
 }
 
-/// Examples of which every sixth has a value of the other property.
+/// Examples, every sixth of which has a value of the other property.
 fn labels(n: usize) -> Vec<Option<usize>> {
     (0..n).map(|i| (i % 6 == 0).then_some(i / 6 % 2)).collect()
 }
@@ -115,7 +116,7 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
 }
 
-/// How often a band held its truth, and its mean half-width.
+/// How often a band contained the truth, and its mean half-width.
 #[derive(Default)]
 struct Tally {
     held: usize,
@@ -137,7 +138,7 @@ fn coverage(world: &World) {
     let other = labels(world.n);
     let [examples, training, both] = world.spread;
     let inner = examples.hypot(both);
-    // What a replicate with this effect of training would say of all examples.
+    // The value of a replicate with this training effect on all examples.
     let said = |which: usize, effect: f64| expected(inner, |z| logistic(world.centre[which] + effect + z));
     let over = |which: usize| expected(training, |u| said(which, u));
     let by_training: Vec<f64> =
@@ -188,7 +189,7 @@ fn coverage(world: &World) {
     }
 }
 
-/// Strengths that differ by chance only: what the two ways report where the truth is known.
+/// Strengths that differ only by chance: the reports of the two procedures where the truth is known.
 fn optimum() {
     let (n, k, m) = (600, 5, 29);
     let other = labels(n);
@@ -255,7 +256,7 @@ fn cost() {
     println!("assessing {k} replicates x {m} strengths x {n} examples, 1000 resamples | {seconds:.3} s");
 }
 
-/// Seconds for the search of the small grid, recipe by recipe, and for five replicates of what it chose.
+/// Seconds for the search of the small grid, recipe by recipe, and for five replicates of the chosen recipe.
 fn training() {
     let (n, d) = (6_000, 160);
     let mut rng = stream(4, "training");

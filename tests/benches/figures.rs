@@ -1,5 +1,5 @@
-//! Time to draw each figure of recorded sessions, by format: `cargo bench --bench figures [SESSION]...`; without a session, of those
-//! that are shipped.
+//! Time to draw each figure of recorded sessions, by format: `cargo bench --bench figures [SESSION]...`; without a
+//! session, the shipped ones.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -8,9 +8,9 @@ use probity::figure::{Figure, Format, Options, Style, render};
 use probity::lab;
 use probity::session::format::Session;
 
-/// Times of which the middle one is printed.
+/// Number of timings, whose median is printed.
 const REPEATS: usize = 3;
-/// Longest time aimed at, in milliseconds.
+/// Longest time a drawing should take, in milliseconds.
 const AIM: f64 = 150.0;
 
 fn main() {
@@ -45,7 +45,7 @@ fn main() {
     println!("{slow} drawings take longer than {AIM} ms");
 }
 
-/// The middle of several times, in milliseconds.
+/// The median of several timings, in milliseconds.
 fn middle(figure: &Figure, style: Style, format: Format) -> f64 {
     let options = Options { style, ..Options::default() };
     let once = || {

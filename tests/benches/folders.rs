@@ -1,6 +1,6 @@
-//! How long `probity compare` takes on two folders: 60 tasks, 10^5 items in each, as lm-evaluation-harness writes them.
+//! Time of `probity compare` on two folders in lm-evaluation-harness's format: 60 tasks with 10^5 items each.
 //!
-//! `cargo bench --bench folders`. Prints seconds by the clock, over repeats, and the peak of memory (Linux). Asked for: at most 2 s
+//! `cargo bench --bench folders`. Prints wall seconds, over repeats, and peak memory (Linux). The goal is at most 2 s
 //! and 200 MB.
 
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! What a grid costs: overhead a cell from 1 to 48 of them, one process and two, and files, memory and time of joining, following and replaying
-//! 10,000.
+//! Cost of a grid: overhead per cell for 1 to 48 cells, with one process and two, and the files, memory and time of
+//! joining, following and replaying 10,000 cells.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,14 +17,14 @@ const CELL: &str = concat!(
     "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\n[task]\nexamples = 800\n",
     include_str!("../common/cell.toml")
 );
-/// Cells of the sets that are joined, unless others are asked for.
+/// Cells in the sets to join, unless given.
 const MANY: [usize; 3] = [100, 1_000, 10_000];
 
 fn grid_of(cells: usize) -> String {
     format!("{CELL}[grid]\nseed = {:?}\n", (0..cells).collect::<Vec<_>>())
 }
 
-/// Runs the program; gives wall seconds and the most memory that it held, in MiB.
+/// Runs the program; returns wall seconds and its peak memory in MiB.
 fn run(folder: &Path, args: &[&str]) -> (f64, f64) {
     let begun = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_probity"))
@@ -46,7 +46,7 @@ fn run(folder: &Path, args: &[&str]) -> (f64, f64) {
     (begun.elapsed().as_secs_f64(), peak)
 }
 
-/// Seconds that the cells of a folder took by their own account.
+/// Seconds for the cells of a folder, as their files report them.
 fn computed(dir: &Path) -> f64 {
     let folder = Folder::open(dir).expect("a folder");
     folder.files().expect("parts").iter().map(|f| glance(f).expect("a part").1.seconds).sum()
@@ -62,7 +62,7 @@ fn overhead() {
             let (spec, out) = (spec.display().to_string(), dir.display().to_string());
             let (wall, _) = run(tmp.path(), &["run", &spec, "--out", &out, "--quiet", "--jobs", jobs]);
             let spent = computed(&dir);
-            // Two jobs compute at the same time, and what is left of the wall is not their overhead.
+            // Two jobs compute in parallel, so the rest of the wall time is not their overhead.
             let own = match jobs {
                 "1" => format!("{:.1}", 1e3 * (wall - spent) / cells as f64),
                 _ => "-".into(),
@@ -72,7 +72,7 @@ fn overhead() {
     }
 }
 
-/// Gives every cell what one cell found, under its own name.
+/// Gives every cell the findings of one cell, under its own name.
 fn fill(folder: &Folder, cells: &[grid::Cell], model: &Path) {
     let mut reader = Reader::open(model).expect("a part");
     let mut entries: Vec<Entry> = Vec::new();
@@ -121,7 +121,7 @@ fn fill(folder: &Folder, cells: &[grid::Cell], model: &Path) {
     }
 }
 
-/// Files of a folder and all below it, and their bytes.
+/// Number and bytes of the files in a folder and below it.
 fn weigh(dir: &Path) -> (usize, u64) {
     let entries = std::fs::read_dir(dir).expect("a folder").flatten();
     entries.fold((0, 0), |(files, bytes), entry| match entry.metadata() {
@@ -167,7 +167,7 @@ fn joining(sets: &[usize]) {
 }
 
 fn main() {
-    // `cargo bench --bench grid -- cells` or `-- merge`, or `-- merge 20000`; both without a word.
+    // `cargo bench --bench grid -- cells` or `-- merge`, or `-- merge 20000`; both without an argument.
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wanted = |part: &str| asked.is_empty() || asked.iter().any(|a| a == part);
     let sets: Vec<usize> = asked.iter().filter_map(|a| a.parse().ok()).collect();

@@ -1,6 +1,6 @@
-//! How fast the interventions lab answers: first frame, first point, the whole default experiment, sliders, idle cost.
+//! Latency of the interventions lab: first frame, first point, the whole default experiment, sliders, idle cost.
 //!
-//! `cargo bench --bench lab`. Prints one line a figure; nothing is asserted. Times are wall seconds on this machine.
+//! `cargo bench --bench lab`. Prints one line per figure; nothing is asserted. Times are wall seconds on this machine.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -31,7 +31,7 @@ fn line(name: &str, values: &[f64]) {
     println!("{name} | {:.4} s | {least:.4} | {most:.4} | {}", v[v.len() / 2], v.len());
 }
 
-/// Runs the default experiment on the engine, with sliders pulled during and after it.
+/// Runs the default experiment on the engine, with sliders moved during and after it.
 fn experiment(name: &str, folder: &Path, sliders: bool) {
     let options = LocalOptions {
         device: Device::Cpu,
@@ -136,7 +136,7 @@ impl Screen {
         self.parser.lock().expect("no panic").screen().contents()
     }
 
-    /// Seconds until the screen satisfies `done`; none after the limit.
+    /// Seconds until the screen satisfies `done`; `None` after the limit.
     fn until(&self, limit: Duration, done: impl Fn(&str) -> bool) -> Option<f64> {
         let begun = Instant::now();
         while begun.elapsed() < limit {
@@ -168,7 +168,7 @@ impl Drop for Screen {
     }
 }
 
-/// What the user feels: first frame, keys while the engine works, idle cost.
+/// What the user notices: first frame, keys while the engine works, idle cost.
 fn screen(folder: &Path) {
     let frames: Vec<f64> = (0..15)
         .filter_map(|_| {
@@ -207,7 +207,7 @@ fn screen(folder: &Path) {
     }
 }
 
-/// Where the focus mark stands.
+/// Position of the focus mark.
 fn focus(screen: &str) -> Option<usize> {
     screen.find('»')
 }

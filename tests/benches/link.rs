@@ -1,5 +1,5 @@
-//! What passes over the link of a live run: messages and bytes a second of the shipped spec of each lab, before ssh compresses and encrypts it
-//! and on the wire.
+//! Traffic over the link of a live run: messages and bytes per second for the shipped spec of each lab, before ssh
+//! compresses and encrypts it, and on the wire.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,20 +14,20 @@ use daemon::Daemon;
 use probity::remote::message::Message;
 use probity::remote::pack::Unpacker;
 
-/// Where this program, started in place of ssh, notes what passes.
+/// File in which this program, started in place of ssh, logs the traffic.
 const LOG: &str = "PROBITY_LINK_LOG";
-/// Bytes of the header of a frame, of which the last eight but four are the length of what follows.
+/// Bytes of a frame's header; bytes 4 to 7 are the length of the body.
 const HEADER: usize = 12;
-/// Longest run that is measured.
+/// Maximum duration of a measured run.
 const LONGEST: Duration = Duration::from_secs(240);
 
-/// Seconds of the clock.
+/// Wall-clock time in seconds.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// Stands in for ssh: starts the far end here, copies bytes both ways, and notes each message
-/// from there: when it came, whether it is progress, its bytes as they passed and unpacked.
+/// Replaces ssh: starts the far end here, copies bytes both ways, and logs each message from there: its time, whether
+/// it is progress, its bytes as sent and unpacked.
 fn copy(log: &Path) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let mut command = Command::new(probity);
@@ -55,7 +55,7 @@ fn copy(log: &Path) {
             }
             let frame: Vec<u8> = open.drain(..HEADER + length).collect();
             let (mut source, mut passed) = (frame.as_slice(), frame.len());
-            // Those that were packed together came at once; the first of them stands for their bytes.
+            // Messages packed together arrive together; the first one counts their bytes.
             while let Ok(message) = unpacker.read(&mut source) {
                 let progress = matches!(message, Message::Passing(_));
                 let plain = HEADER + message.frame().body.len();
@@ -72,7 +72,7 @@ fn copy(log: &Path) {
     let _ = child.wait();
 }
 
-/// Runs a spec through `ssh`, with folders of its own; gives the seconds that it took.
+/// Runs a spec through `ssh` in its own folders; returns the seconds.
 fn run(spec: &Path, folder: &Path, ssh: &Path, variables: &[(&str, &Path)]) -> f64 {
     let begun = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
@@ -89,7 +89,7 @@ fn run(spec: &Path, folder: &Path, ssh: &Path, variables: &[(&str, &Path)]) -> f
     begun.elapsed().as_secs_f64()
 }
 
-/// Bytes of the busiest second.
+/// Bytes in the busiest second.
 fn busiest(pieces: &[(f64, usize)]) -> usize {
     let longest = pieces.iter().map(|p| p.0 as usize).max().unwrap_or(0);
     let mut seconds = vec![0; longest + 1];

@@ -1,8 +1,9 @@
-//! Speed of the intervention methods beside scikit-learn and PyTorch.
+//! Speed of the intervention methods compared with scikit-learn and PyTorch.
 //!
-//! `cargo bench --bench methods`, or with one of `inlp`, `rlace`, `pgd`, `autoattack` after `--` for that part alone. The other side
-//! is `methods_theirs.py` under the interpreter that `PROBITY_BENCH_PYTHON` names (default `python3`; it needs numpy, scipy,
-//! scikit-learn and PyTorch); it makes the data, both sides read them. Prints one line a figure; nothing is asserted.
+//! `cargo bench --bench methods`, or with one of `inlp`, `rlace`, `pgd`, `autoattack` after `--` for only that part.
+//! The other side is `methods_theirs.py`, run by the interpreter in `PROBITY_BENCH_PYTHON` (default `python3`; it needs
+//! numpy, scipy, scikit-learn and PyTorch); it generates the data that both sides read. Prints one line per figure;
+//! nothing is asserted.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,9 +21,9 @@ use probity::probe::{Dense, Intervention, Labelled, Matrix, Mlp, Probe, Training
 const ROWS: usize = 20_000;
 const WIDTH: usize = 768;
 const HIDDEN: usize = 256;
-/// Rows that are attacked.
+/// Number of rows to attack.
 const ATTACKED: usize = 5_000;
-/// Rows that AutoAttack is run on: the other side asks each up to 5,000 times at every radius.
+/// Number of rows for AutoAttack: the other side queries each up to 5,000 times per radius.
 const STANDING: usize = 250;
 
 /// Measures one method on the data in a folder.
@@ -42,7 +43,7 @@ fn main() {
     }
 }
 
-/// Runs a part of the other side; it prints its own lines.
+/// Runs a part of the other side, which prints its own lines.
 fn theirs(folder: &Path, part: &str) {
     let python = std::env::var("PROBITY_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/methods_theirs.py");
@@ -118,7 +119,7 @@ fn attack(folder: &Path, id: &str, radii: &[f64], count: usize) {
     let fit = FitData { mlp: Some(&probe), ..FitData::new(&data) };
     let fitted = method.fit(&fit, &Options::defaults(method), &mut NoPulse).expect("a fit");
     let then = Instant::now();
-    // In chunks side by side, as a run goes through its test examples.
+    // In chunks side by side, as in a run.
     use rayon::prelude::*;
     let chunks: Vec<Vec<usize>> = rows.chunks(512.min(count / 2)).map(<[usize]>::to_vec).collect();
     let reached: usize = chunks

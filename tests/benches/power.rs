@@ -1,10 +1,11 @@
-//! Speed and promises of the power lab's arithmetic.
+//! Speed and statistical guarantees of the power lab.
 //!
-//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required`, `signs`, `gallery`, `simulation`, `grid` after `--`
-//! for that part alone. Prints one line a figure; nothing is asserted. The last two are ratios to what `power_theirs.py` takes under
-//! the interpreter that `PROBITY_BENCH_PYTHON` names (default `python3`; it needs statsmodels, scikit-learn and PyTorch), on one
-//! thread each; `grid` takes minutes. `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it,
-//! `PROBITY_BENCH_FORMS` picks the forms, and `PROBITY_BENCH_HIDDEN` (default 0) gives the classifiers so many hidden units.
+//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required`, `signs`,
+//! `gallery`, `simulation`, `grid` after `--` for only that part. Prints one line per figure; nothing is asserted. The
+//! last two are ratios to the time of `power_theirs.py`, run by the interpreter in `PROBITY_BENCH_PYTHON` (default
+//! `python3`; it needs statsmodels, scikit-learn and PyTorch), on one thread each; `grid` takes minutes.
+//! `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it, `PROBITY_BENCH_FORMS` selects
+//! the forms, and `PROBITY_BENCH_HIDDEN` (default 0) sets the classifiers' number of hidden units.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -33,7 +34,7 @@ use probity::stats::sequential::Sequential;
 use probity::stats::student;
 
 const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::Exact };
-/// Simulated data sets in each cell of a table of coverage.
+/// Simulated data sets per cell of a coverage table.
 const RUNS: usize = 20_000;
 /// Rows of each file of results.
 const ROWS: usize = 1_000_000;
@@ -58,7 +59,7 @@ fn main() {
     }
 }
 
-/// The shortest of several times, in milliseconds.
+/// The shortest of several timings, in milliseconds.
 fn shortest(times: usize, mut work: impl FnMut()) -> f64 {
     let one = |_| {
         let begin = Instant::now();
@@ -68,7 +69,7 @@ fn shortest(times: usize, mut work: impl FnMut()) -> f64 {
     (0..times).map(one).fold(f64::INFINITY, f64::min)
 }
 
-/// Exact power at large n, what is needed, and the curve with its band.
+/// Exact power at large n, the required n, and the curve with its band.
 fn speed() {
     for n in [1_000, 10_000, 100_000, 1_000_000] {
         for (p01, p10) in [(0.05, 0.10), (0.30, 0.28), (0.0, 0.02)] {
@@ -126,14 +127,14 @@ fn files() {
     std::fs::remove_dir_all(&dir).expect("the folder is ours");
 }
 
-/// Probabilities that only the second, and only the first is right, in settings that were fixed beforehand.
+/// Probabilities that only the second, and only the first is right, in settings fixed beforehand.
 const SETTINGS: [(f64, f64); 3] = [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)];
-/// Uneven ones beside them, for clusters: where Student's t covered least.
+/// Additional uneven settings for clusters, where Student's t covered least.
 const BESIDE: [(f64, f64); 2] = [(0.02, 0.06), (0.0, 0.04)];
-/// Share of the items of a cluster, or of the seeds of an item, that take the draw that they have in common.
+/// Share of the items of a cluster, or of the seeds of an item, that take their common draw.
 const SHARED: f64 = 0.632_455_532_033_675_9;
 
-/// Differences of `size` items that share their draw in two fifths of the pairs of them.
+/// Differences of `size` items, of which two fifths of the pairs share their draw.
 fn together(rng: &mut impl rand::Rng, (p01, p10): (f64, f64), size: usize) -> Vec<(f64, f64)> {
     let common = unit(rng);
     let of = |u: f64| (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))));
@@ -152,7 +153,7 @@ fn simulated(rng: &mut impl rand::Rng, setting: (f64, f64), units: usize, seeds:
     Pairs { a: side(|d| d.0), b: side(|d| d.1), clusters: Some(clusters), apart: false }
 }
 
-/// Share of simulated data sets whose interval holds the true difference.
+/// Share of simulated data sets whose interval contains the true difference.
 fn coverage() {
     for n in [100, 500, 2_000] {
         for (p01, p10) in SETTINGS {
@@ -177,7 +178,8 @@ fn coverage() {
     }
 }
 
-/// The same for items that belong together. Of an interval that is shown as a bound only "at least" is promised: both are told apart.
+/// The same for clustered items. An interval shown as a bound only promises "at least", so the two kinds are counted
+/// separately.
 fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
     let terms = Terms { level: 0.95, margin: 0.02, alpha: 0.05, seed: 0, by: Test::Exact };
@@ -204,7 +206,7 @@ fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     );
 }
 
-/// Share of runs without a difference in which the sequential test, looked at after every item, ever stops.
+/// Share of runs without a difference in which the sequential test, checked after every item, ever stops.
 fn peeking() {
     for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
         let mut rng = stream(n as u64, "peeking");
@@ -220,7 +222,7 @@ fn peeking() {
     }
 }
 
-/// Share of pilots whose interval for the required n holds that of the truth, and the power that the n of the truth has.
+/// Share of pilots whose interval for the required n contains the true one, and the power at the true n.
 fn covered() {
     let holds = |pairs: &Pairs, want: f64| {
         let Some(pilot) = Pilot::of(pairs, 0.95) else { return false };
@@ -246,7 +248,7 @@ fn covered() {
     }
 }
 
-/// The same for clusters of five items, whose variance is `1 + 4 rho` times that of items that stand for themselves.
+/// The same for clusters of five items, whose variance is `1 + 4 rho` times that of independent items.
 fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     let design = 1.0 + 4.0 * SHARED * SHARED;
     let deviation = (design * (truth.rate() - truth.gap().powi(2)) / 5.0).sqrt();
@@ -269,8 +271,8 @@ fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
     }
 }
 
-/// How often six parts of the items, drawn at random, do not have the same sign where there is a difference: why that says nothing of
-/// results from files that power does not say.
+/// How often six random parts of the items differ in sign although there is a difference: the sign adds nothing to what
+/// power says about results from files.
 fn signs() {
     for n in [200, 640, 2_000] {
         let (p01, p10) = (0.05, 0.10);
@@ -289,8 +291,8 @@ fn signs() {
     }
 }
 
-/// The shipped comparison with five seeds up to 4,096 sentences of each class, nothing cached: seconds to the first estimate and to the
-/// end.
+/// The shipped comparison with five seeds up to 4,096 sentences per class, nothing cached: seconds to the first
+/// estimate and to the end.
 fn gallery() {
     for round in 0..3 {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -328,7 +330,8 @@ fn gallery() {
     }
 }
 
-/// What the other side prints: name, seconds and what it found, one line each; none without an interpreter that has the packages.
+/// The other side's output: name, seconds and result, one line each; empty without an interpreter that has the
+/// packages.
 fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
     let python = std::env::var("PROBITY_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/power_theirs.py");
@@ -376,7 +379,7 @@ fn grid() {
     for _ in 0..rows + held {
         let x: Vec<f64> = (0..columns).map(|_| 2.0 * unit(&mut rng) - 1.0).collect();
         let told: f64 = x.iter().zip(&direction).map(|(x, w)| x * w).sum();
-        // Noise of the size of what is told: about three quarters can be known.
+        // Noise of the size of the signal: about three quarters of the labels can be learned.
         let label = told + 16.0 * (unit(&mut rng) - 0.5) > 0.0;
         values.extend(x.iter().map(|v| *v as f32).chain([f32::from(u8::from(label))]));
     }
@@ -390,7 +393,7 @@ fn grid() {
     let purposes: Vec<Purpose> = (0..seeds).map(|k| Purpose::new(1, "grid", "logistic").replicate(k)).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let mut epochs = 0;
-    // Asked several times within an epoch.
+    // Called several times within an epoch.
     let mut pulse = |done: usize, _: usize| {
         epochs = done + 1;
         Ok(())

@@ -1,9 +1,10 @@
-//! How fast ranks are drawn from predictions that are there: 1,000 draws × 8 models × 32 relations × 3 regimes, against a plain
+//! Speed of drawing ranks from existing predictions: 1,000 draws × 8 models × 32 relations × 3 regimes, against a plain
 //! Python loop over the same predictions.
 //!
-//! `cargo bench --bench prompts` (or, with the profile of development, `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo test --bench prompts`).
-//! Prints one line a figure; nothing is asserted. Rounds are paired: ours and Python's follow each other. Without `python3` the
-//! ratio is left out. Beside the clock stands the time on processors (Linux), summed over threads: on a busy machine it is what counts.
+//! `cargo bench --bench prompts` (or, in the development profile, `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo test --bench
+//! prompts`). Prints one line per figure; nothing is asserted. Rounds are paired: ours and Python's alternate. Without
+//! `python3` the ratio is left out. Wall time is shown with processor time (Linux), summed over threads, which is what
+//! counts on a busy machine.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -36,7 +37,7 @@ fn main() {
     measure(1000, 0);
 }
 
-/// Answers of every model to every relation, with one to five names a subject.
+/// Answers of every model to every relation, with one to five names per subject.
 fn made(instances: usize) -> Vec<Vec<Answers>> {
     let mut rng = stream(7, "bench of ranks");
     let mut relations = Vec::new();
@@ -93,7 +94,7 @@ fn measure(instances: usize, pairs: usize) {
     println!("{instances} | 1 to 5 | {:.1} | {best:.1} | {processors} | {python} | {ratio}", median(&mut ours));
 }
 
-/// Milliseconds that all threads of this program have had; Linux counts them in hundredths of a second.
+/// Milliseconds of processor time of all threads of this program; Linux counts hundredths of a second.
 fn on_processors() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -134,7 +135,7 @@ fn json(relations: &[Vec<Answers>]) -> String {
     text
 }
 
-/// Milliseconds that Python takes for the same draws; reading the file is not among them.
+/// Milliseconds that Python takes for the same draws, without reading the file.
 fn python(file: &Path) -> Option<f64> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/rank_draws.py");
     let out = Command::new("python3").arg(script).arg(file).output().ok().filter(|o| o.status.success())?;

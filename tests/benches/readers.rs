@@ -1,7 +1,7 @@
-//! How fast data sets are read: bytes of text a second, for each kind of file that comes in gigabytes.
+//! Speed of reading data sets: bytes of text per second, for each kind of file that can be gigabytes large.
 //!
-//! `cargo bench --bench readers`. Prints one line a figure; nothing is asserted. Rates are of uncompressed text, by the clock
-//! and by the processor time that the reading thread got (Linux), which is what counts on a busy machine.
+//! `cargo bench --bench readers`. Prints one line per figure; nothing is asserted. Rates are of uncompressed text, by
+//! wall time and by the reading thread's processor time (Linux), which is what counts on a busy machine.
 
 use std::fmt::Write;
 use std::io::{Cursor, Write as _};
@@ -49,7 +49,7 @@ fn main() {
     rate("SentEval text, .gz", &gz.finish().expect("memory"), senteval.len());
 }
 
-/// Lines up to the size.
+/// Lines up to the given size.
 fn repeat(line: impl Fn(usize, &mut String)) -> Vec<u8> {
     let mut out = String::with_capacity(SIZE + 1024);
     let mut k = 0;
@@ -84,7 +84,7 @@ fn rate(name: &str, bytes: &[u8], size: usize) {
     println!("{name} | {m:.0} | {b:.0} | {pm:.0} | {pb:.0} | {rows} | {REPEATS}");
 }
 
-/// Seconds that this thread has been on a processor; not a number where the system does not say.
+/// Processor seconds of this thread; NaN if the system does not report them.
 fn on_processor() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).map_or(f64::NAN, |n| n / 1e9)

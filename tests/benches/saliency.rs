@@ -1,8 +1,10 @@
-//! How fast the saliency lab explains sentences, side by side with captum and transformers on the same machine in the same minutes.
+//! Speed of the saliency lab's explanations, alternating with captum and transformers on the same machine in the same
+//! minutes.
 //!
-//! `cargo bench --bench saliency [-- --only ig,att --quick --runs N --mkl-avx512]`; the table is that of the bench `models`. Both
-//! sides get the same sentences, models and two threads, and gradients in batches of the same number of tokens. The other side
-//! lives in `torch_saliency.py` (captum beside what `torch_models.py` needs).
+//! `cargo bench --bench saliency [-- --only ig,att --quick --runs N --mkl-avx512]`; the table is as in the bench
+//! `models`. Both sides get the same sentences, models and two threads, and gradients in batches with the same number
+//! of tokens. The other side is `torch_saliency.py` (which needs captum in addition to the packages of
+//! `torch_models.py`).
 
 #[path = "models/inputs.rs"]
 #[expect(dead_code, reason = "the other bench has more inputs")]
@@ -98,7 +100,7 @@ fn load(dir: &Path) -> Outcome<Model> {
     Ok(Model::load_with(&ModelSource::Dir(dir.to_owned()), (Device::Cpu, Dtype::F32), &mut |_| Ok(()))?)
 }
 
-/// Sentences of the rationale set, evenly over all of it.
+/// Sentences of the rationale set, evenly spaced.
 fn sentences(count: usize) -> Outcome<Vec<SentenceFinding>> {
     let all = benchmark(Language::English, 0)?;
     let every = (all.len() / count).max(1);
@@ -117,7 +119,7 @@ fn small(count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     gradients(model, &dir, inputs, tuned)
 }
 
-/// Sentences as long as those of the rationale set, of tokens of another vocabulary.
+/// Sentences as long as those of the rationale set, with tokens of another vocabulary.
 fn base(folder: &Path, count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let dir = folder.join(BASE.name);
     let model = load(&dir)?;
@@ -139,14 +141,14 @@ fn base(folder: &Path, count: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     gradients(model, &dir, inputs, tuned)
 }
 
-/// Scores of the tokens of some inputs, one input after the other.
+/// Scores of the tokens of some inputs, input by input.
 fn gradients(model: Model, dir: &Path, inputs: Vec<Input>, tuned: bool) -> Outcome<(Ours, Value)> {
     let all: Vec<&Input> = inputs.iter().collect();
     let predicted: Vec<Vec<u32>> =
         predict(&model, &all, TOKENS_PER_BATCH, &mut NoPulse)?.into_iter().map(|p| p.ids).collect();
     let mut spec = Spec::shipped();
     let path = &mut spec.integrated_gradients;
-    // The other side takes the steps once and doubles nothing.
+    // The other side runs the steps once and doubles nothing.
     (path.steps, path.most_steps) = (100, 100);
     let request = json!({"kind": "integrated_gradients", "dir": dir, "steps": path.steps, "tuned": tuned,
         "ids": inputs.iter().map(|i| &i.ids).collect::<Vec<_>>(),

@@ -1,9 +1,9 @@
-//! Draws the program's screen as a PNG, for the README: the program runs on a pseudo-terminal of 120x40, takes keys, and what
-//! stands there at the end is painted cell by cell.
+//! Draws the program's screen as a PNG, for the README: the program runs on a pseudo-terminal of 120x40, gets keys, and
+//! its final screen is painted cell by cell.
 //!
-//! `cargo bench --bench screenshot -- OUT.png SECONDS KEYS ARGUMENTS...`, for example
-//! `cargo bench --bench screenshot -- assets/screenshot.png 3 '' replay sessions/agreement.probity.jsonl --speed 1000`.
-//! `SECONDS` are waited for before the keys and after each of them.
+//! `cargo bench --bench screenshot -- OUT.png SECONDS KEYS ARGUMENTS...`, for example `cargo bench --bench screenshot
+//! -- assets/screenshot.png 3 '' replay sessions/agreement.probity.jsonl --speed 1000`. Waits `SECONDS` before the keys
+//! and after each of them.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -156,7 +156,7 @@ fn fill(map: &mut Pixmap, [r, g, b]: [u8; 3], path: &tiny_skia::Path) {
     map.fill_path(path, &paint, FillRule::Winding, Transform::identity(), None);
 }
 
-/// Eight dots, numbered down the left column, down the right one, and the lowest pair last.
+/// Eight dots, numbered down the left column, then down the right one, with the lowest pair last.
 fn braille(map: &mut Pixmap, ink: [u8; 3], bits: u32, (x, y): (f32, f32)) {
     for dot in 0..8u8 {
         let (col, row) = match dot {
@@ -179,7 +179,7 @@ fn letter(map: &mut Pixmap, face: &Face<'_>, ink: [u8; 3], c: char, (x, y): (f32
     let scale = CELL.0 / advance;
     let (ascent, descent) = (f32::from(face.ascender()) * scale, f32::from(face.descender()) * scale);
     let baseline = y + (CELL.1 + ascent + descent) / 2.0;
-    // No bold font is embedded; a second impression beside the first does.
+    // No bold font is embedded, so bold is drawn by a second impression next to the first.
     for shift in if bold { &[0.0, 0.5][..] } else { &[0.0][..] } {
         let mut outline = Outline { path: PathBuilder::new(), scale, at: (x + shift, baseline) };
         face.outline_glyph(glyph, &mut outline);
@@ -189,7 +189,7 @@ fn letter(map: &mut Pixmap, face: &Face<'_>, ink: [u8; 3], c: char, (x, y): (f32
     }
 }
 
-/// A glyph's outline on its way from font units to pixels.
+/// A glyph's outline during conversion from font units to pixels.
 struct Outline {
     path: PathBuilder,
     scale: f32,

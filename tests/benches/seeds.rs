@@ -1,10 +1,11 @@
-//! What another seed of training says: whether the spread between replicates tells how far runs lie apart.
+//! The effect of another training seed: whether the spread between replicates predicts how much runs differ.
 //!
-//! `cargo bench --bench seeds -- [MODEL]...` runs the default experiment five times on the same data with `probe.seed` 0 to 4,
-//! each choosing its recipes anew, and compares R of every pair of runs at every method, oracle and strength. With v the variance
-//! between the K replicates of a run, runs should lie further apart than 1.96 sqrt((v1 + v2)/K) in about 9 % of all cases at
-//! K = 5 (v is estimated from five values); more says that choosing the recipe turns what replicates do not show. The same for
-//! five seeds of the data (`seed`), for whose difference the wide bands are made. Nothing is asserted.
+//! `cargo bench --bench seeds -- [MODEL]...` runs the default experiment five times on the same data with `probe.seed`
+//! 0 to 4, each choosing its recipes again, and compares R of every pair of runs at every method, oracle and strength.
+//! With v the variance between the K replicates of a run, runs should differ by more than 1.96 sqrt((v1 + v2)/K) in
+//! about 9 % of all cases at K = 5 (v is estimated from five values); more would mean that the choice of the recipe
+//! adds variation that replicates do not show. The same for five data seeds (`seed`), whose difference the wide bands
+//! should cover. Nothing is asserted.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use probity::model::{Device, Dtype};
 /// Points of a run by method, oracle and strength.
 type Points = BTreeMap<(String, String, u64), ReliabilityFinding>;
 
-/// What one run said.
+/// Results of one run.
 struct Said {
     points: Points,
     rankings: Vec<RankingFinding>,
@@ -58,7 +59,7 @@ fn run(spec: Spec) -> Said {
     said
 }
 
-/// All findings of a run from nothing.
+/// All findings of a run without a cache.
 fn findings(spec: Spec) -> Vec<Finding> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = LocalOptions {

@@ -1,11 +1,11 @@
-//! What the prompts lab sees of causes that are known: the built-in models saw each phrasing of a fact as often as their cards
-//! say, and each name and share of facts as they were given.
+//! The prompts lab against known causes: the built-in models saw each phrasing of a fact as often as their cards state,
+//! with known names and shares of facts.
 //!
-//! `cargo bench --bench witness` runs the lab on all built-in models (`-- FINDINGS.jsonl` reads a run that is there) and prints one
-//! row a model; nothing is asserted. Columns: the correlation over relations and prompts of a prompt's weight in training with its
-//! P@1, within relations, with a 95 % interval by bootstrap over relations; verbalisation stability; P@1 as the model is, and its
-//! slope over γ with the interval that chance in which facts are asked would give it (the same facts are asked at every γ, so that
-//! it is wide); rank consistency under the three regimes with Wilson's intervals.
+//! `cargo bench --bench witness` runs the lab on all built-in models (`-- FINDINGS.jsonl` reads an existing run) and
+//! prints one row per model; nothing is asserted. Columns: the correlation over relations and prompts of a prompt's
+//! weight in training with its P@1, within relations, with a 95 % interval by bootstrap over relations; verbalisation
+//! stability; P@1 of the unchanged model, and its slope over γ, with an interval that treats the facts as random (the
+//! same facts are asked at every γ, so it is wide); rank consistency under the three regimes with Wilson's intervals.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,7 +15,7 @@ use probity::gallery;
 use probity::stats::rng::{below, stream};
 use serde_json::Value;
 
-/// The ends of the scale, and as many sentences as the lab reads where a spec does not say: fewer move no model.
+/// Both ends of the scale, and the default number of sentences: fewer move no model.
 const DISPARITY: &str = "\n[disparity]\ngammas = [0, 1]\n";
 /// Resamples behind the interval of a correlation.
 const RESAMPLES: usize = 1000;
@@ -91,7 +91,8 @@ fn run() -> String {
     String::from_utf8(out.stdout).expect("JSON lines")
 }
 
-/// By relation: the weight of each prompt in training and its P@1, both less their means over the prompts of the relation.
+/// By relation: the weight of each prompt in training and its P@1, both minus their means over the prompts of the
+/// relation.
 fn weights(card: &gallery::Card, scores: &[&Value]) -> Vec<Vec<(f64, f64)>> {
     let mut found: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for s in scores {
@@ -122,7 +123,7 @@ fn correlation<'a>(pairs: impl Iterator<Item = &'a (f64, f64)>) -> Option<f64> {
     (xx * yy > 0.0).then(|| xy / (xx * yy).sqrt())
 }
 
-/// The same with the middle 95 % of what relations drawn with replacement give.
+/// The same with the middle 95 % over relations drawn with replacement.
 fn resampled(relations: &[Vec<(f64, f64)>]) -> Option<[f64; 3]> {
     let all = correlation(relations.iter().flatten())?;
     let mut rng = stream(0, "witness");
@@ -138,7 +139,7 @@ fn resampled(relations: &[Vec<(f64, f64)>]) -> Option<[f64; 3]> {
     Some([all, at(0.025), at(0.975)])
 }
 
-/// Least squares; the interval takes the points as independent.
+/// Least squares; the interval treats the points as independent.
 fn slope(points: &[(f64, [f64; 3])]) -> Option<[f64; 3]> {
     let mx = points.iter().map(|p| p.0).sum::<f64>() / points.len() as f64;
     let spread: f64 = points.iter().map(|(x, _)| (x - mx) * (x - mx)).sum();

@@ -1,11 +1,11 @@
-//! The binary with folders of its own, and what is asked of its answers.
+//! The binary in its own folders, and assertions on its output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A run of the binary with folders of its own.
+/// Runs of the binary in its own folders.
 pub(crate) struct Probity {
     /// Sessions and caches, and files of the test.
     pub state: tempfile::TempDir,
@@ -31,7 +31,7 @@ impl Probity {
         command
     }
 
-    /// The program where files may not grow beyond a few kilobytes: a full disk without one.
+    /// The program where files may not grow beyond a few kilobytes: simulates a full disk.
     #[cfg(unix)]
     pub(crate) fn cramped(&self, args: &[&str]) -> Output {
         let mut command = Command::new("sh");
@@ -55,7 +55,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Asserts on exit code and stderr, and that nothing reached stdout or steers the terminal.
+/// Asserts exit code and stderr, and that nothing reaches stdout or controls the terminal.
 pub(crate) fn refused(output: &Output, code: i32, words: &[&str]) {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{stderr}");
@@ -71,7 +71,7 @@ pub(crate) fn agreement() -> String {
     std::fs::read_to_string(root().join("assets/specs/agreement.toml")).unwrap()
 }
 
-/// A built-in model as a folder, so that files can stand beside it.
+/// A built-in model as a folder, so that files can be put next to it.
 pub(crate) fn folder_of(name: &str, at: &Path) {
     std::fs::create_dir_all(at).unwrap();
     for file in ["config.json", "model.safetensors", "tokenizer.json"] {
@@ -79,7 +79,7 @@ pub(crate) fn folder_of(name: &str, at: &Path) {
     }
 }
 
-/// An experiment of seconds on a built-in model, with an attack and both oracles.
+/// An experiment of a few seconds on a built-in model, with an attack and both oracles.
 pub(crate) const SMALL: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -99,8 +99,8 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment of three seconds in a test build, where it matters that something is run, not what: nothing in it is trained by
-/// steps. With 2,000 examples it takes five.
+/// An experiment of three seconds in a test build, for tests where any run will do: nothing in it is trained by steps.
+/// With 2,000 examples it takes five.
 pub(crate) const TINY: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -133,7 +133,7 @@ grid = "paper"
 name = "pgd"
 "#;
 
-/// The findings that no later one replaces, as text: a recording leaves out most of the others.
+/// The findings that no later one replaces, as text: a recording omits most of the others.
 pub(crate) fn finals(bytes: &[u8]) -> Vec<String> {
     let all = json_lines(bytes).into_iter().filter(|finding| finding["final"] == true);
     all.map(|finding| finding.to_string()).collect()

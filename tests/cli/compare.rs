@@ -1,4 +1,4 @@
-//! `probity compare` and the lab that it belongs to, headless.
+//! `probity compare` and the power lab, headless.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ fn two_files_are_matched_by_their_items() {
     assert!((v["accuracy_b"]["lo"].as_f64().unwrap() - 0.574_9).abs() < 1e-4, "{v}");
 }
 
-/// A pilot that sees no difference has power 0 with a word why, at any number of items.
+/// A pilot without a difference has power 0 at any number of items, with an explanation.
 #[test]
 fn sides_that_are_level_have_no_difference_to_see() {
     let probity = Probity::new();
@@ -110,15 +110,15 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
         (v["clusters"].as_u64(), v["test"].as_str()),
         (Some(10), Some("paired t over clusters, score interval"))
     );
-    // What is said of a comparison yet to be made goes by the clusters too, and stands in the JSON.
+    // Predictions for a further comparison account for the clusters, and are in the JSON.
     let outlook = &v["outlook"];
     assert!(outlook["design"].as_f64().is_some() && outlook["power"]["mean"].as_f64().is_some(), "{outlook}");
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(told.contains("60 items in 10 clusters (design effect"), "{told}");
 }
 
-/// Where four of thirty clusters differ, all on one side, Student's t had p .044 and an interval above 0; chance alone has .125. The
-/// interval is a bound only where all clusters are alike.
+/// Where four of thirty clusters differ, all on one side, Student's t gave p .044 and an interval above 0; chance alone
+/// gives .125. The interval is a bound only where all clusters are alike.
 #[test]
 fn clusters_of_which_few_differ_show_no_difference() {
     let probity = Probity::new();
@@ -138,7 +138,7 @@ fn clusters_of_which_few_differ_show_no_difference() {
         let said =
             "the interval is a bound, which covers at least 95.0 % of the time: the sides agree on all 30 clusters";
         assert_eq!(told.contains(said), bound, "{told}");
-        // McNemar's tests knew nothing of the clusters, and did not say so.
+        // McNemar's tests ignored the clusters, and did not say so.
         assert!(told.contains("as if each item stood for itself: "), "{told}");
     }
 }
@@ -193,7 +193,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
     assert_eq!(v["test"], "paired t over items");
     let told = probity.run(&["compare", &a, &b]).stdout;
     assert!(text(&told).contains("paired t over items") && text(&told).contains("resampled"), "{}", text(&told));
-    // Where a value must be right or wrong, half right is refused.
+    // Where a value must be right or wrong, 0.5 is refused.
     let half = probity.file("half.jsonl", "{\"id\": 1, \"correct\": 0.5}\n");
     refused(&probity.run(&["compare", &half, &half]), 2, &["`correct` is 0.5", "0 or 1"]);
 }
@@ -229,7 +229,7 @@ fn on_sentences(probity: &Probity, rows: &str) -> std::process::Output {
     probity.run(&["run", &spec, "--quiet", "--no-session"])
 }
 
-/// Lines as SentEval has them: split, label, sentence.
+/// Lines in SentEval's format: split, label, sentence.
 fn sentences(n: usize, label: impl Fn(usize) -> &'static str) -> String {
     let part = |i: usize| ["tr", "va", "te"][i % 3];
     (0..n).map(|i| format!("{}\t{}\tthe key number {i} is here\n", part(i), label(i))).collect()
@@ -249,7 +249,7 @@ fn a_class_with_too_few_sentences_names_itself_and_what_would_do() {
     assert!(told.contains("`rare` has 5 sentences") && told.contains("task.sizes"), "{told}");
 }
 
-/// A sentence that is in two parts of a file would be trained on and tested: it is used once, and counted.
+/// A sentence in two parts of a file would be both trained on and tested: it is used once, and counted.
 #[test]
 fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     let label = |i: usize| if i.is_multiple_of(2) { "past" } else { "present" };
@@ -259,7 +259,7 @@ fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     assert!(text(&output.stdout).contains("1 come twice"), "{}", text(&output.stdout));
 }
 
-/// Two labellings of the same sentences were compared as two sets of sentences, and nothing said that they share some.
+/// Two labellings of the same sentences were compared as two sets of sentences, without saying that they share some.
 #[test]
 fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
     let probity = Probity::new();
@@ -292,7 +292,7 @@ fn a_study_runs_by_its_name_and_an_unknown_one_names_those_there_are() {
     assert_eq!(json_lines(&output.stdout)[0]["model"], "bert-mini");
 }
 
-/// Everything that can be measured beside a comparison, on a small one.
+/// Everything that can be measured with a comparison, on a small one.
 #[test]
 fn what_stands_beside_the_comparison_is_found_and_said() {
     let probity = Probity::new();
@@ -311,7 +311,7 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     for kind in ["control", "noise", "tally", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
-    // Sixteen sentences are too few for online coding; that is said, and the rest goes on.
+    // Sixteen sentences are too few for online coding; this is reported, and the rest continues.
     let codes: Vec<&Value> = all.iter().filter(|v| v["kind"] == "mdl").collect();
     assert!(codes.len() == 2 && codes.iter().all(|v| v["method"] == "variational"), "{codes:?}");
     assert!(codes.iter().all(|v| v["codelength"].as_f64().unwrap() > 0.0 && v["uniform"] == 16.0));
@@ -325,12 +325,12 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let required = all.iter().find(|v| v["kind"] == "required").unwrap();
     assert_eq!(required["bound"], "own");
     let control = all.iter().find(|v| v["kind"] == "control").unwrap();
-    // How many of sixteen random labels a probe learns turns with the model.
+    // How many of sixteen random labels a probe learns depends on the model.
     let memorised = control["memorised"].as_f64().unwrap();
     assert!(memorised > 0.0 && memorised <= 1.0 && control["at_n"] == 16, "{control}");
 }
 
-/// Kinds of finding in the order in which they came, each once.
+/// Kinds of finding in order of first appearance.
 fn kinds(all: &[Value]) -> Vec<&str> {
     let mut kinds: Vec<&str> = Vec::new();
     for v in all {
@@ -361,7 +361,7 @@ fn the_lab_compares_files_headless() {
     assert!(last("required")["bound"].is_null() && last("required")["n_test"]["mean"].as_f64().unwrap() > 30.0);
 }
 
-/// The test that was asked for governed the power and not the p-value beside it.
+/// The requested test affected only the power, not the p-value next to it.
 #[test]
 fn the_test_that_counts_is_the_one_that_was_asked_for() {
     let probity = Probity::new();
@@ -383,7 +383,7 @@ fn the_test_that_counts_is_the_one_that_was_asked_for() {
     assert_eq!(c["p"], c["chi2_p"]);
 }
 
-/// The lab on files compared the first metric of the first file and said nothing of the others.
+/// The lab on files compared the first metric of the first file and did not mention the others.
 #[test]
 fn metrics_that_are_not_compared_are_told_of() {
     let probity = Probity::new();

@@ -1,4 +1,4 @@
-//! What `probity compare` says where its test and its interval have little to go by.
+//! Messages of `probity compare` where its test and interval have little evidence.
 
 use super::common::{Probity, text};
 
@@ -21,7 +21,8 @@ fn a_side_beats_the_other_only_where_the_test_rejects() {
         assert!(told.contains(said), "{said}: {told}");
         assert_eq!(told.contains(" in these items"), said.contains("ahead"), "{told}");
     }
-    // 18 to 8: mid-p .0525, and Tango's interval leaves 0 out. The p-value decides, and the sentence says why they differ.
+    // 18 to 8: mid-p .0525, although Tango's interval excludes 0. The p-value decides, and the sentence explains the
+    // difference.
     let (a, b) = (rows(true, (18, 8)), rows(false, (18, 8)));
     let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
@@ -30,7 +31,7 @@ fn a_side_beats_the_other_only_where_the_test_rejects() {
     assert!(told.contains("beats") && !told.contains("by another method"), "{told}");
 }
 
-/// Few items on one side have an interval above 0 and a p-value above .05; why was nowhere said.
+/// A few items on one side have an interval above 0 and a p-value above .05; the reason was not given.
 #[test]
 fn too_few_discordant_items_for_a_test_are_named() {
     let probity = Probity::new();
@@ -49,7 +50,7 @@ fn too_few_discordant_items_for_a_test_are_named() {
     }
 }
 
-/// One discordant item of eighty asked for an upper limit of tens of thousands of items.
+/// One discordant item of eighty gave an upper limit of tens of thousands of items.
 #[test]
 fn limits_that_few_discordant_items_cannot_give_are_named() {
     let probity = Probity::new();

@@ -1,4 +1,4 @@
-//! `probity data`: what is shown, examined, converted and refused.
+//! `probity data`: showing, checking, converting and refusing.
 
 use super::common::{Probity, json_lines, refused, root, text};
 
@@ -30,7 +30,7 @@ fn data_sets_are_shown_examined_and_converted() {
     assert_eq!(json["rows"].as_u64().unwrap(), json["kept"].as_u64().unwrap() + json["dropped"].as_u64().unwrap());
     assert!(json["findings"]["multi_token"]["count"].as_u64().unwrap() > 0, "{json}");
 
-    // What is converted is read back as the same rows, and converts to itself.
+    // Converted rows are read back as the same rows, and convert to themselves.
     let [one, two] = ["one.jsonl", "two.jsonl"].map(|n| probity.state.path().join(n).display().to_string());
     run(&["data", "convert", &rows("agreement.tsv"), "-o", &one]);
     run(&["data", "convert", &one, "-o", &two]);
@@ -39,7 +39,7 @@ fn data_sets_are_shown_examined_and_converted() {
     let limited = run(&["data", "convert", &one, "--limit", "1"]);
     assert_eq!(json_lines(&limited.stdout).len(), 1);
 
-    // A file that is there stays as it is, unless it may be replaced.
+    // An existing file is unchanged unless it may be replaced.
     let whole = std::fs::read(&one).unwrap();
     let again = ["data", "convert", &rows("agreement.tsv"), "--limit", "1", "-o", &one];
     refused(&probity.run(&again), 2, &["one.jsonl", "already exists", "--force"]);

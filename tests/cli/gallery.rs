@@ -1,5 +1,5 @@
-//! `probity gallery train --all` and `probity gallery judge`: what is there is kept, what is half made does not count, and what
-//! several seeds score is put on cards.
+//! `probity gallery train --all` and `probity gallery judge`: finished models are kept, unfinished ones do not count,
+//! and the scores of several seeds are put on cards.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::common::{Probity, json_lines, refused, root, text};
 
-/// The card of a model as the recipe would make it now, from another seed.
+/// The card that the recipe would produce now, for another seed.
 fn card(name: &str, seed: u64) -> Card {
     let path = root().join("assets/models").join(name).join("card.json");
     let mut card: Card = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -74,7 +74,8 @@ fn ranges_are_printed_and_nothing_is_written() {
     let table = text(&output.stdout);
     for line in [
         "bert-mini: 4 seeds (1 2 3 4), in % with intervals at 95 %",
-        // The first score of seeds 1 to 4 is .85, .75, .65 and .55: the median lies between two and covers both.
+        // The first score of seeds 1 to 4 is .85, .75, .65 and .55: the median lies between two of them and covers
+        // both.
         "  agreement_none           4  55.0 [51.0, 58.0]    70.0 [61.0, 78.0]    85.0 [81.0, 88.0]",
         "     0 / 0 / 4  agreement",
         "gpt2-tiny: one seed (1), in % with intervals at 95 %",
@@ -125,7 +126,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     let mut other = card("bert-mini", 3);
     other.scores[0].n += 1;
     put(&dir.join("bert-mini/seed-3"), &other);
-    refused(&judge(&[]), 2, &["bert-mini/card.json", "seed 3 with other numbers", "--replace"]);
+    refused(&judge(&[]), 2, &["bert-mini/card.json", "seed 3 with different numbers", "--replace"]);
     assert_eq!(judge(&["--replace"]).status.code(), Some(0));
     let mut longer = card("bert-mini", 3);
     longer.training.steps += 1;
@@ -133,7 +134,7 @@ fn cards_take_the_scores_of_all_seeds_or_none_does() {
     refused(&judge(&["--replace"]), 2, &["seed-3/card.json", "training.steps"]);
 }
 
-/// Killed in the middle of a training, then started again, then stopped: what was half made is gone each time.
+/// Killed during a training, started again, then stopped: unfinished work is removed each time.
 #[cfg(unix)]
 #[test]
 fn a_killed_training_leaves_nothing_that_counts() {
@@ -143,7 +144,7 @@ fn a_killed_training_leaves_nothing_that_counts() {
     let probity = Probity::new();
     let dir = probity.state.path().join("seeds");
     let shown = dir.display().to_string();
-    // Starts it and waits until the first step is told.
+    // Starts it and waits until the first step is reported.
     let begin = || -> (Child, BufReader<std::process::ChildStderr>) {
         let args = ["gallery", "train", "--all", "--only", "bert-tiny", "--seeds", "1", "--out", &shown];
         let mut child = probity.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Grids: shares of cells on several machines give what one machine gives.
+//! Grids: shares of cells on several machines give the same results as one machine.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn grid() -> String {
     base + "[grid]\nmodels = [\"bert-tiny\"]\nlayer = \"all\"\nseed = [0, 1]\ntask.phi = [0.0, 0.5]\n"
 }
 
-/// What a session found, without times and without what was in a cache.
+/// Results of a session, without times and use of caches.
 fn numbers(probity: &Probity, session: &str) -> Vec<String> {
     let output = probity.run(&["replay", session, "--headless", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -41,7 +41,7 @@ fn merged(probity: &Probity, dir: &Path, name: &str) -> (String, Value) {
     (file, json_lines(&output.stdout).remove(0))
 }
 
-/// Each in its own folders, so that nothing is found in a cache.
+/// Each in its own folders, so that nothing comes from a cache.
 #[test]
 fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let (one, many) = (Probity::new(), Probity::new());
@@ -55,7 +55,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     assert!(text(&joined.stdout).contains("whole/merged.probity.jsonl"), "{}", text(&joined.stderr));
     assert_eq!(numbers(&one, &own), numbers(&one, &file), "where no file is named it is beside the parts");
     let parts = many.state.path().join("parts");
-    // In another order, one of them as two jobs.
+    // In a different order, one of them as two jobs.
     run_in(&many, &same, &parts, &["--shard", "3/3"]);
     run_in(&many, &same, &parts, &["--shard", "1/3", "--jobs", "2", "--memory-limit", "2G"]);
     let incomplete = many.run(&["merge", &parts.display().to_string(), "-o", "x"]);
@@ -71,14 +71,14 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     );
     let followed = many.run(&["follow", &parts.display().to_string()]);
     assert!(text(&followed.stdout).contains("8 of 8 cells done"), "{}", text(&followed.stdout));
-    // Nothing is computed twice; what is damaged is computed again.
-    assert!(run_in(&many, &same, &parts, &["--shard", "2/3"]).contains("(3 were there already)"));
+    // Nothing is computed twice; damaged parts are recomputed.
+    assert!(run_in(&many, &same, &parts, &["--shard", "2/3"]).contains("(3 existed already)"));
     let first = std::fs::read_dir(parts.join("parts")).unwrap().next().unwrap().unwrap().path();
     let whole = std::fs::read_to_string(&first).unwrap();
     std::fs::write(&first, &whole[..whole.len() / 2]).unwrap();
     let cut = many.run(&["merge", &parts.display().to_string(), "-o", "x"]);
     refused(&cut, 2, &[&first.display().to_string(), "line", "cut in the middle of a line", "run the spec again"]);
-    assert!(run_in(&many, &same, &parts, &[]).contains("(7 were there already)"));
+    assert!(run_in(&many, &same, &parts, &[]).contains("(7 existed already)"));
     let (again, _) = merged(&many, &parts, "again.probity.jsonl");
     assert_eq!(expected, numbers(&many, &again));
 }
@@ -90,7 +90,7 @@ fn what_does_not_belong_together_is_refused() {
     let dir = probity.state.path().join("out").display().to_string();
     refused(&probity.run(&["run", &spec]), 2, &["grid.toml", "8 cells", "--out DIR"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--json"]), 2, &["--json", "probity merge"]);
-    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "0/0"]), 2, &["share of nothing", "1/8"]);
+    refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "0/0"]), 2, &["is not a share", "1/8"]);
     refused(&probity.run(&["run", &spec, "--out", &dir, "--shard", "9/8"]), 2, &["invalid shard 9/8"]);
     refused(&probity.run(&["run", &spec, "--shard", "1/8"]), 2, &["--out"]);
     refused(&probity.run(&["run", &spec, &spec, "--out", &dir]), 2, &["the same experiment", "cell"]);
@@ -98,15 +98,15 @@ fn what_does_not_belong_together_is_refused() {
     refused(&probity.run(&["run", &spec, "--out", &spec]), 2, &["grid.toml", "no folder"]);
     let bad = probity.file("bad.toml", &grid().replace("seed = [0, 1]", "seeds = [0, 1]"));
     refused(&probity.run(&["run", &bad, "--out", &dir]), 2, &["bad.toml, line", "did you mean `seed`?"]);
-    // A folder of another experiment, whatever is in it by then.
+    // A folder of another experiment, whatever it contains by then.
     let one = probity.file("one.toml", &grid().replace("seed = [0, 1]", "seed = [3]"));
     let script =
         probity.run(&["submit", "--slurm", &one, "--out", &dir, "--array", "3", "--dry-run", "--", "--time", "1:00"]);
     assert_eq!(script.status.code(), Some(0), "{}", text(&script.stderr));
     refused(&probity.run(&["run", &spec, "--out", &dir]), 2, &["another experiment", "grid.jsonl"]);
     refused(&probity.run(&["merge", &dir, "-o", "x"]), 2, &["missing: 4 of 4"]);
-    refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["no folder of a grid"]);
-    refused(&probity.run(&["follow", &spec, "--once"]), 2, &["no folder of a grid"]);
+    refused(&probity.run(&["merge", "/", "-o", "x"]), 2, &["not the folder of a grid"]);
+    refused(&probity.run(&["follow", &spec, "--once"]), 2, &["not the folder of a grid"]);
     let once = probity.run(&["follow", &dir, "--once", "--json"]);
     assert_eq!(json_lines(&once.stdout)[0]["waiting"], 4);
     let script = std::fs::read_to_string(Path::new(&dir).join("submit.sh")).unwrap();
@@ -116,7 +116,7 @@ fn what_does_not_belong_together_is_refused() {
     }
 }
 
-/// `sbatch` is a script of the test's own here: what it was asked is what matters.
+/// Here `sbatch` is the test's own script, which records its request.
 #[cfg(unix)]
 #[test]
 fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
@@ -155,7 +155,7 @@ fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
     assert!(run_in(&probity, &spec, &dir, &[]).contains("2 of 2 cells done"));
 }
 
-/// What one experiment found was written among the parts of a grid.
+/// The findings of a single experiment were written among the parts of a grid.
 #[test]
 fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
     let probity = Probity::new();
@@ -185,6 +185,6 @@ fn a_part_whose_sum_is_wrong_is_computed_again() {
     let output = probity.run(&args);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("findings were others") && stderr.contains("computed again"), "{stderr}");
-    assert!(text(&output.stdout).contains("7 were there already"), "{}", text(&output.stdout));
+    assert!(stderr.contains("checksum that does not match") && stderr.contains("recomputed"), "{stderr}");
+    assert!(text(&output.stdout).contains("7 existed already"), "{}", text(&output.stdout));
 }

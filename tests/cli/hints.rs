@@ -1,10 +1,10 @@
-//! What the program advises can be done.
+//! The program's advice can be followed.
 
 use std::path::PathBuf;
 
 use super::common::{Probity, root, text};
 
-/// Options that a text names.
+/// Options named in a text.
 fn options(text: &str) -> Vec<String> {
     let word = |c: char| c.is_ascii_lowercase() || c == '-';
     let starts = text.match_indices("--").map(|(k, _)| k);
@@ -13,7 +13,7 @@ fn options(text: &str) -> Vec<String> {
     found.filter(|o| o.len() > 3).collect()
 }
 
-/// A hint used to name `--no-record`, which there is not.
+/// A hint used to name `--no-record`, which does not exist.
 #[test]
 fn hints_name_options_that_there_are() {
     let probity = Probity::new();

@@ -1,4 +1,4 @@
-//! Runs on a model of a hub, which is on this machine: what is said of the token, and what nobody may find in a session.
+//! Runs on a model from a hub on this machine: messages about the token, and secrets that must not be in a session.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -42,14 +42,14 @@ fn answer(mut stream: TcpStream) {
          X-Repo-Commit: {commit}\r\nX-Linked-Size: {length}\r\n\r\n",
         length = body.len()
     );
-    // A client that has gone is the test's business.
+    // A client may disconnect: ignore the error.
     let _ = stream.write_all(head.as_bytes());
     if method != "HEAD" {
         let _ = stream.write_all(&body);
     }
 }
 
-/// A pull, or a run of the model, from a hub at this address; what it says on stderr.
+/// A pull, or a run of the model, from a hub at this address; returns stderr.
 fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
     let mut command = probity.command(args);
     command.env("HF_TOKEN", "hf_secret").env("HF_ENDPOINT", endpoint).env("HF_HUB_OFFLINE", "0");
@@ -58,7 +58,7 @@ fn fetched(probity: &Probity, args: &[&str], endpoint: &str) -> String {
     text(&output.stderr)
 }
 
-/// Only a failure said so. The address of all interfaces is not taken for this machine, and leads there all the same.
+/// Only a failed fetch said so. The address of all interfaces does not count as this machine, but reaches it anyway.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_fetch_that_succeeds_without_the_token_says_so() {

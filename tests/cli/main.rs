@@ -1,4 +1,4 @@
-//! Drives the binary: exit codes, messages, JSON lines.
+//! Runs the binary: exit codes, messages, JSON lines.
 
 mod calc;
 pub(crate) mod common;

@@ -17,7 +17,7 @@ fn models_that_are_broken_are_refused_by_name() {
     refused(&probity.run(&["models", "show", &name]), 2, &["config.json"]);
 }
 
-/// `run` used to say 1 where `models show` said 2.
+/// `run` used to exit with 1 where `models show` exited with 2.
 #[test]
 fn a_broken_folder_is_the_same_mistake_for_every_command() {
     let probity = Probity::new();
@@ -31,7 +31,7 @@ fn a_broken_folder_is_the_same_mistake_for_every_command() {
         refused(&probity.run(&["models", "show", &name]), 2, &[&place]);
         refused(&probity.run(&["run", &spec, "--json"]), 2, &["spec.toml", "`models`", &place]);
     }
-    // Sound headers, and a tensor too few.
+    // Sound headers, but one tensor is missing.
     folder_of("bert-mini", &at);
     let lost = lose_a_tensor(&at.join("model.safetensors"));
     refused(&probity.run(&["models", "show", &name]), 2, &[&lost]);
@@ -41,7 +41,7 @@ fn a_broken_folder_is_the_same_mistake_for_every_command() {
     refused(&probity.run(&["run", &spec, "--json"]), 2, &["no config.json"]);
 }
 
-/// Writes the file anew without a bias of a block, and gives the bias's name.
+/// Rewrites the file without one block's bias, and returns the bias's name.
 fn lose_a_tensor(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap();
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -69,7 +69,7 @@ fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
     assert!(less.contains("are not used") && less.contains("describes a smaller network"), "{less}");
 }
 
-/// A run said nothing of it: only `models show` did.
+/// A run did not mention them: only `models show` did.
 #[test]
 fn a_run_says_once_that_stored_tensors_are_not_used() {
     let probity = Probity::new();
@@ -101,7 +101,7 @@ fn a_token_that_is_not_sent_is_told_of() {
     }
 }
 
-/// Nothing listens there; the name is not looked up, and the advice stood behind what the message was cut at.
+/// Nothing listens there, and the name is not looked up; the advice came after the point where the message was cut.
 #[test]
 fn a_failed_fetch_says_to_the_end_why_the_token_was_not_sent() {
     let probity = Probity::new();

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::common::{Probity, TINY, finals, json_lines, of_kind, refused, root, text};
 
-/// The small experiment on the examples of a file.
+/// The small experiment on a file's examples.
 fn spec(data: &str) -> String {
     TINY.replace("examples = 1000", &format!("examples = 1500\ndata = \"{data}\""))
 }
@@ -26,12 +26,12 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     std::fs::create_dir(&folder).unwrap();
     let file = folder.join("rows.jsonl");
     let made = probity.run(&["data", "make", "agreement", "-n", "2000", "--seed", "8"]);
-    // A line that is no row, one that is no agreement sentence, and one that is there already.
+    // An invalid row, one that is not an agreement sentence, and a duplicate.
     let rows = text(&made.stdout);
     let first = rows.lines().next().unwrap();
     let bytes = format!("{rows}not a row\n{{\"text\": \"The dog is here .\"}}\n{first}\n");
     std::fs::write(&file, &bytes).unwrap();
-    // Relative to the spec's file, not to the folder that the program runs in.
+    // Relative to the spec's file, not to the current folder.
     std::fs::write(folder.join("own.toml"), spec("rows.jsonl")).unwrap();
     let out = probity.state.path().join("out");
     let (spec_name, out_name) = (folder.join("own.toml").display().to_string(), out.display().to_string());
@@ -70,7 +70,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     assert!(figure.contains("2003 rows, 3 dropped"), "provenance of figures: {figure}");
 }
 
-/// What the task generates, written to a file and read from there, is the same experiment.
+/// The task's generated sentences, written to a file and read from there, give the same experiment.
 #[test]
 fn generated_examples_from_a_file_give_the_numbers_of_the_task() {
     let probity = Probity::new();
@@ -102,7 +102,7 @@ fn files_that_cannot_be_used_are_named_with_line_and_fix() {
     refuse("unknown.txt", &["unknown.txt, line 1", "expected plain (plain JSON lines)"]);
     let with_phi = probity.file("phi.toml", &spec("x.tsv").replace("[task]\n", "[task]\nphi = 0.2\n"));
     refused(&probity.run(&["run", &with_phi]), 2, &["task.phi", "the rows of the file decide"]);
-    // Known formats whose rows are others, or too few: the run says so.
+    // Known formats with other rows, or too few: the run reports it.
     for (rows, words) in [
         ("facts", &["none of", "no sentence with a masked verb", "data show"][..]),
         ("past_present", &["no [MASK] in the text"]),
@@ -131,7 +131,8 @@ fn on_changed(probity: &Probity, change: impl Fn(usize, &mut Value)) -> (Option<
     (output.status.code(), json_lines(&output.stdout), text(&output.stderr))
 }
 
-/// Without the other property, or with one value of it, selectivity is not defined: the run says so and computes nothing.
+/// Without the other property, or with only one value of it, selectivity is undefined: the run reports this and
+/// computes nothing.
 #[test]
 fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
     for keep in [None, Some("Sg")] {
@@ -154,12 +155,12 @@ fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
     }
 }
 
-/// Labels that say nothing of the sentence: the oracle reads nothing, which is said, and no strength is called the best, nor
-/// any setting better than another.
+/// Labels unrelated to the sentences: the oracle reads nothing, which is reported, and no strength is called the best,
+/// nor any setting better than another.
 #[test]
 fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     let (code, findings, said) = on_changed(&Probity::new(), |i, row| {
-        // Both labels by the place of the row in a shuffled order.
+        // Both labels depend on the position of the row in a shuffled order.
         let coin = |k: usize| ["Sg", "Pl"][((i * 7_919) >> k) % 2];
         row.as_object_mut().unwrap().remove("twin");
         row["labels"]["subject_number"] = coin(3).into();
@@ -181,7 +182,7 @@ fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     assert!(fronts[0]["front"].as_array().unwrap().is_empty() && fronts[0].get("knee").is_none());
 }
 
-/// Natural sentences with both numbers, where the real data are.
+/// Natural sentences with both numbers, if the real data are available.
 #[test]
 fn natural_sentences_run_on_the_built_in_model() {
     let default = root().join("../shared/data");
@@ -205,7 +206,7 @@ fn natural_sentences_run_on_the_built_in_model() {
     assert_eq!(ends, 2, "an optimum of each method, or why there is none");
 }
 
-/// A sentence that is longer than the encoder reads ended the run; it is left out, cut or read in windows, and counted.
+/// A sentence longer than the encoder reads ended the run; now it is left out, cut or read in windows, and counted.
 #[test]
 fn sentences_that_are_longer_than_the_encoder_reads_are_treated_as_the_spec_says_and_counted() {
     let probity = Probity::new();

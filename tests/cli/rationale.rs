@@ -1,4 +1,4 @@
-//! `probity rationale`: keys, numbers that can be worked out by hand, the formats that are joined, and nonsense.
+//! `probity rationale`: keys, numbers that can be worked out by hand, the formats that are joined, and invalid input.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn near(v: &Value, key: &str, want: f64) {
     assert!((v[key].as_f64().unwrap() - want).abs() < 1e-12, "{key} is {}, not {want}", v[key]);
 }
 
-/// Two originals with a partner each: one keeps its ranking, the other turns it round.
+/// Two originals with a partner each: one keeps its ranking, the other reverses it.
 fn pairs() -> String {
     let words = ["two", "dogs", "near", "us"];
     let same = [0.4, 0.3, 0.2, 0.1];
@@ -35,16 +35,16 @@ fn the_keys_are_exactly_those_that_are_published() {
     let v = asked(&probity, &["rationale", &file, "--json"]);
     let keys: Vec<&str> = v.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["map", "map_star", "pcc", "pcc_kept", "pcc_total", "random_f1", "token_f1"]);
-    // K = 2 of 4 words: the top two hold one of the two gold words, whichever way round.
+    // K = 2 of 4 words: the top two contain one of the two gold words in either order.
     near(&v, "token_f1", 0.5);
     near(&v, "random_f1", 0.5);
-    // Turned round, none of one, none of two, two of three, four of four: (0 + 0 + 2/3 + 1)/4; with the other's 1.
+    // Reversed, none of one, none of two, two of three, four of four: (0 + 0 + 2/3 + 1)/4; for the other 1.
     near(&v, "map", (1.0 + 5.0 / 12.0) / 2.0);
     near(&v, "map_star", 1.0);
     near(&v, "pcc", 1.0);
     assert_eq!((v["pcc_kept"].as_u64(), v["pcc_total"].as_u64()), (Some(1), Some(1)));
     let three = asked(&probity, &["rationale", &file, "--json", "--k", "3"]);
-    // Three of four words: both gold ones in the first original and its partner, and again one or two of them turned round.
+    // Three of four words: both gold ones in the first original and its partner, and one or two of them when reversed.
     near(&three, "token_f1", (0.8 + 0.8 + 0.8 + 0.4) / 4.0);
 }
 
@@ -77,7 +77,7 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
     let [gold, predictions] =
         ["rationale.jsonl", "rationale-predictions.jsonl"].map(|f| rows.join(f).display().to_string());
     let v = asked(&probity, &["rationale", &gold, &predictions, "--json", "--k", "gold"]);
-    // The original's two words are found; of the partner the best single set or their union is.
+    // The original's two words are found; for the partner, the best single set or their union.
     near(&v, "token_f1", 1.0);
     assert_eq!((&v["pcc"], v["pcc_total"].as_u64()), (&Value::Null, Some(0)), "ranks alone have no PCC");
     let ding = rows.join("ding-koehn.jsonl").display().to_string();

@@ -1,4 +1,4 @@
-//! Runs that are stopped from outside.
+//! Runs stopped from outside.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::common::{LARGE, Probity, TINY, json_lines, text};
 
-/// Starts a long run through a shell, sends these signals once the engine is at work, and gives exit code, standard output
-/// and standard error.
+/// Starts a long run through a shell, sends these signals once the engine is working, and returns exit code, standard
+/// output and standard error.
 fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (i32, Vec<u8>, String) {
     let spec = probity.file("large.toml", LARGE);
     let mut command = Command::new("sh");
@@ -28,8 +28,8 @@ fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (
     (output.status.code().unwrap_or(-1), output.stdout, rest.join().unwrap().join("\n"))
 }
 
-/// Whether a program that is started here hears a signal of this number: one that begins in the background of a script, or under
-/// `nohup`, is handed signals that are ignored, and ours leaves them so.
+/// True if a program started here receives this signal: one started in the background of a script, or under `nohup`,
+/// inherits ignored signals, and ours keeps them ignored.
 fn is_heard(number: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -56,7 +56,8 @@ fn a_run_that_a_signal_stops_says_so_and_ends_with_its_code() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_was_ignored_stays_so() {
-    // As `nohup` has it. The second signal shows that the first did nothing: it would give the code otherwise.
+    // As with `nohup`. The second signal shows that the first had no effect: otherwise the exit code would be the
+    // first's.
     let (ended, _, stderr) = stopped(&Probity::new(), "trap '' HUP; exec", &[], &["HUP", "TERM"]);
     assert_eq!(ended, 143, "{stderr}");
 }
@@ -73,7 +74,7 @@ fn a_stopped_run_replaces_no_results() {
     assert_eq!(std::fs::read_to_string(out.join("findings.jsonl")).unwrap(), "precious");
     let kept = std::fs::read(out.join("findings-incomplete.jsonl")).unwrap();
     assert_eq!(json_lines(&kept).last().unwrap()["cancelled"], true);
-    assert!(stderr.contains("stays as it was") && stderr.contains("findings-incomplete.jsonl"), "{stderr}");
+    assert!(stderr.contains("is unchanged") && stderr.contains("findings-incomplete.jsonl"), "{stderr}");
 }
 
 /// As a cluster's scheduler does it: the cell is recorded as stopped, and the next run computes it.
@@ -92,7 +93,7 @@ fn a_share_that_is_told_to_end_records_its_cell() {
     assert!(String::from_utf8_lossy(&merged.stderr).contains("missing: 1 of 1"));
 }
 
-/// A hub whose list of files never comes to an end: a blank now and then. Its port, and who has asked.
+/// A hub whose file list never ends: a space now and then. Returns its port, and a channel of requests.
 fn dripping() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -103,7 +104,7 @@ fn dripping() -> (u16, Receiver<()>) {
             std::thread::spawn(move || {
                 let head = "HTTP/1.1 200 Said\r\nConnection: close\r\nContent-Length: 1000000\r\n\r\n";
                 let mut sent = stream.write_all(head.as_bytes());
-                // A test that is over hears nothing.
+                // The test may be over: ignore the error.
                 let _ = asked.send(());
                 while sent.is_ok() {
                     std::thread::sleep(Duration::from_millis(20));
@@ -115,7 +116,7 @@ fn dripping() -> (u16, Receiver<()>) {
     (port, heard)
 }
 
-/// Of a run, which hears signals itself, and of a pull, which does not.
+/// For a run, which handles signals itself, and for a pull, which does not.
 #[test]
 fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
     if !is_heard(2) {
@@ -137,13 +138,13 @@ fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         let ended = child.wait_with_output().unwrap();
-        // The list may take minutes before it is given up.
+        // The list may take minutes before the program gives up.
         assert!(begun.elapsed() < Duration::from_secs(10), "{args:?} ended after {:?}", begun.elapsed());
         assert_eq!(ended.status.code(), code, "{args:?}: {}", text(&ended.stderr));
     }
 }
 
-/// Processes whose command line holds this text and that are no zombies.
+/// Number of non-zombie processes whose command line contains this text.
 #[cfg(target_os = "linux")]
 fn running(text: &str) -> usize {
     let of = |entry: std::fs::DirEntry| {
@@ -153,7 +154,7 @@ fn running(text: &str) -> usize {
     std::fs::read_dir("/proc").unwrap().flatten().filter_map(of).count()
 }
 
-/// The jobs of a run that was killed went on for hours.
+/// The jobs of a killed run continued for hours.
 #[cfg(target_os = "linux")]
 #[test]
 fn jobs_end_with_the_process_that_started_them_even_if_it_is_killed() {

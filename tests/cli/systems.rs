@@ -2,7 +2,7 @@
 
 use super::common::{Probity, json_lines, refused, text};
 
-/// A folder of tasks as lm-evaluation-harness writes them; `right` says which items are right.
+/// A folder of tasks in lm-evaluation-harness's format; `right` determines which items are right.
 fn folder(probity: &Probity, name: &str, tasks: usize, right: impl Fn(usize, usize) -> bool) -> String {
     let root = std::path::PathBuf::from(probity.file("marker", "")).parent().unwrap().join(name);
     std::fs::create_dir_all(root.join("model")).unwrap();
@@ -29,14 +29,14 @@ fn folders_are_compared_task_by_task_and_pooled() {
     assert_eq!(all.len(), 14, "12 tasks, macro and micro");
     let task = all.iter().find(|v| v["task"] == "task11").unwrap();
     assert_eq!((task["n"].as_u64(), task["only_a"].as_u64(), task["family"].as_u64()), (Some(40), Some(4), Some(12)));
-    // Task t has ceil(t / 3) items more: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4 of 40.
+    // Task t has ceil(t / 3) more items right: 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4 of 40.
     let pooled = all.iter().find(|v| v["pooled"] == "macro").unwrap();
     assert!((pooled["difference"]["mean"].as_f64().unwrap() - 26.0 / 480.0).abs() < 1e-12, "{pooled}");
     assert!(pooled["p"].as_f64().unwrap() < 0.001 && pooled["tasks"] == 12);
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(told.contains("task11") && told.contains("macro (mean of the tasks' differences"), "{told}");
-    // The lab marks it on its screen.
-    let doubt = "12 tasks as clusters are few: 95 % intervals cover less than they say (.906";
+    // The lab also marks it on its screen.
+    let doubt = "12 tasks as clusters are few: 95 % intervals cover less than 95 % (.906";
     assert!(told.contains(&format!("micro: {doubt}")), "{told}");
     let of = |key: &str| all.iter().find(|v| v["pooled"] == key).unwrap()["doubt"].as_str();
     assert!(of("micro").is_some_and(|text| text.starts_with(doubt)) && of("macro").is_none(), "{all:?}");
@@ -53,8 +53,8 @@ fn folders_are_compared_task_by_task_and_pooled() {
     );
 }
 
-/// Two tasks with the same difference had an interval without width and p below .001; later they had none, so that `--fail-if worse` passed
-/// where a side was clearly worse.
+/// Two tasks with the same difference had an interval of width 0 and p below .001; later they had none, so that
+/// `--fail-if worse` passed where a side was clearly worse.
 #[test]
 fn few_tasks_are_taken_as_fixed() {
     let probity = Probity::new();
@@ -62,7 +62,7 @@ fn few_tasks_are_taken_as_fixed() {
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert_eq!(told.matches("no interval under 10 tasks").count(), 1, "{told}");
-    assert!(told.contains("tasks taken as fixed (it speaks for these tasks only): +5.0 ["), "{told}");
+    assert!(told.contains("tasks taken as fixed (valid for these tasks only): +5.0 ["), "{told}");
     assert!(told.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{told}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(one.contains("mean over items, tasks taken as fixed +5.0 [") && !one.contains("p <"), "{one}");
@@ -91,7 +91,7 @@ fn few_tasks_are_taken_as_fixed() {
     assert_eq!(of("fixed")["holm_p"], of("fixed")["p"]);
 }
 
-/// `--margin 1` was the whole scale, and the margin was nowhere to be seen.
+/// `--margin 1` meant the whole scale, and the margin was not shown.
 #[test]
 fn a_margin_is_in_one_unit_and_shown() {
     let probity = Probity::new();
@@ -113,7 +113,7 @@ fn a_margin_is_in_one_unit_and_shown() {
     refused(&probity.run(&["compare", &file(&a), &file(&b), "--margin", "1"]), 2, &["--margin 1%"]);
 }
 
-/// A file that was cut at the end of a line passed silently.
+/// A file truncated at the end of a line passed silently.
 #[test]
 fn items_that_only_one_side_has_are_counted() {
     let probity = Probity::new();
@@ -129,7 +129,7 @@ fn items_that_only_one_side_has_are_counted() {
     refused(&probity.run(&["compare", &a, &b]), 2, &["the line ends in the middle (file cut off?)"]);
 }
 
-/// Flips of multiple choice showed log-likelihoods.
+/// Changed multiple-choice items showed log-likelihoods.
 #[test]
 fn flips_of_multiple_choice_name_the_options() {
     let probity = Probity::new();
@@ -211,7 +211,7 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     };
     assert_eq!(row(&based), row(&told), "the sides keep their places");
     assert!(!told.contains("open") && told.contains("undecided"), "{told}");
-    // With a baseline conditions are about the other systems.
+    // With a baseline, conditions concern the other systems.
     let failed = probity.run(&["compare", &c, &a, "--baseline", &c, "--fail-if", "worse"]);
     assert!(text(&failed.stderr).contains("a against c (mean over tasks) is worse"), "{}", text(&failed.stderr));
     let file = |root: &str| format!("{root}/model/samples_task9_2024-05-01T12-00-09.000001.jsonl");
@@ -221,7 +221,7 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     assert!(some.contains("3 items changed") && flips.contains("6 items changed"), "{some}{flips}");
 }
 
-/// A run over three folders gives the numbers of `compare`.
+/// A run over three folders gives the same numbers as `compare`.
 #[test]
 fn a_run_compares_every_two_of_several_folders() {
     let probity = Probity::new();
@@ -291,7 +291,7 @@ fn a_plan_needs_no_data() {
     refused(&probity.run(&["power", "--n", "9"]), 2, &["--p01"]);
 }
 
-/// Files with several filters were refused until one was named.
+/// Files with several filters were refused unless one was named.
 #[test]
 fn every_filter_that_both_files_have_is_compared() {
     let probity = Probity::new();
@@ -334,7 +334,7 @@ fn a_folder_of_parquet_files_says_how_to_convert_them() {
     );
 }
 
-/// The power lab takes folders too: tasks, pooled differences and changed items are its findings.
+/// The power lab accepts folders too: tasks, pooled differences and changed items are its findings.
 #[test]
 fn a_run_on_two_folders_finds_tasks_and_changed_items() {
     let probity = Probity::new();

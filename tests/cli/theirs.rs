@@ -24,7 +24,7 @@ const THEIRS: [[f64; 7]; TASKS] = [
 const MACRO: [f64; 4] = [0.066_848_088, 0.038_329_016, 0.095_367_160, 0.000_258_739_75];
 const MICRO: [f64; 4] = [0.073_237_179, 0.038_215_431, 0.108_258_928, 0.000_658_921_70];
 
-/// Values of both sides on a task; the last one has a metric between 0 and 1.
+/// Values of both sides on a task; the last task has a metric between 0 and 1.
 fn values(task: usize, i: usize) -> [f64; 2] {
     if task == TASKS - 1 {
         return [(i * 29 % 21) as f64 / 20.0, (i * 17 % 21) as f64 / 20.0];

@@ -1,4 +1,4 @@
-//! What is written where: nothing is replaced unasked, nothing is left half, and messages name the file.
+//! Writing files: nothing is replaced without permission or left unfinished, and messages name the file.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::common::{LARGE, Probity, TINY, refused, text};
 
-/// Names in a folder, in order.
+/// Names in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -30,7 +30,7 @@ fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
     refused(&probity.run(&["run", &spec, "--force"]), 2, &["--out"]);
 }
 
-/// A limit that cannot be kept makes a run fail that has begun.
+/// With a limit that cannot be kept, a run fails after it has begun.
 #[test]
 fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
     let probity = Probity::new();
@@ -73,7 +73,7 @@ fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
     let last = stderr.lines().last().unwrap();
     assert!(last.starts_with("error: ") && last.contains("findings.jsonl"), "{stderr}");
     assert_eq!(names(&out), ["session.probity.jsonl"], "what was recorded stays");
-    // Every probe that could not be cached had its own copy of the warning.
+    // The warning was repeated for every probe that could not be cached.
     for warning in ["a trained probe could not be cached", "not recorded", "unrecorded"] {
         assert!(stderr.matches(warning).count() <= 1, "`{warning}` again and again: {stderr}");
     }
@@ -121,7 +121,7 @@ fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
 fn a_warning_is_said_once() {
     let probity = Probity::new();
     let spec = probity.file("tiny.toml", TINY);
-    // A file where the folder of the cache would be.
+    // A file at the path of the cache folder.
     let blocked = probity.file("blocked", "");
     let mut command = probity.command(&["run", &spec, "--quiet", "--no-session"]);
     let output = command.env("PROBITY_CACHE_DIR", blocked).output().unwrap();
@@ -130,7 +130,8 @@ fn a_warning_is_said_once() {
     assert_eq!(stderr.matches("a trained probe could not be cached").count(), 1, "{stderr}");
 }
 
-/// Starts the program, kills it (`kill -9`) as soon as an unfinished file of its own stands in the folder, and gives the file's name.
+/// Starts the program, kills it (`kill -9`) as soon as one of its unfinished files exists in the folder, and returns
+/// the file's name.
 fn killed_while_writing(mut command: Command, folder: &Path) -> String {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let own = format!(".probity-{}@", child.id());
@@ -149,7 +150,7 @@ fn killed_while_writing(mut command: Command, folder: &Path) -> String {
     }
 }
 
-/// A file of a process that is no more may be another machine's that shares the folder, so it stays for an hour.
+/// A file of a dead process may belong to another machine that shares the folder, so it stays for an hour.
 #[test]
 fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     let probity = Probity::new();
@@ -164,7 +165,7 @@ fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     let drawn = killed_while_writing(probity.command(&export), &out);
     let mut left = [run.as_str(), &drawn];
     left.sort_unstable();
-    // The recording may have been begun by then.
+    // The recording may have begun by then.
     let there: Vec<String> = names(&out).into_iter().filter(|n| n != "session.probity.jsonl").collect();
     assert_eq!(there, left);
     assert!(!Path::new(&figure).exists(), "no half figure");
@@ -182,7 +183,7 @@ fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
     assert!(left.contains(&"findings.jsonl".to_owned()), "{left:?}");
 }
 
-/// A session says what it can draw, writes all of it, and one page about itself.
+/// A session lists what it can draw, writes all of it, and a one-page report.
 #[test]
 fn a_session_lists_its_figures_writes_all_and_a_report() {
     let probity = Probity::new();
@@ -218,7 +219,7 @@ fn a_session_lists_its_figures_writes_all_and_a_report() {
     refused(&export(&["--figure", "pareto"]), 2, &["--out"]);
 }
 
-/// Running what `--script` writes gives the numbers of the session again.
+/// Running the output of `--script` reproduces the numbers of the session.
 #[cfg(unix)]
 #[test]
 fn the_script_of_a_session_computes_its_numbers_again() {
@@ -236,7 +237,7 @@ fn the_script_of_a_session_computes_its_numbers_again() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let told = text(&output.stdout);
     assert!(told.contains("+0.0") && told.contains("difference"), "{told}");
-    // Every final finding is the recorded one, but for its time.
+    // Every final finding equals the recorded one, except for its time.
     let findings = |text: &str| -> Vec<serde_json::Value> {
         let all = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let numbers = all.filter(|f| f["final"] == true && f["kind"] != "summary").map(|mut f| {
@@ -269,7 +270,7 @@ fn a_run_that_could_not_be_recorded_ends_with_one_and_names_the_file() {
     assert_eq!(command.env("PROBITY_STATE_DIR", &blocked).status().unwrap().code(), Some(0));
 }
 
-/// They read until memory was full, or waited for ever.
+/// They were read until memory was full, or waited for forever.
 #[test]
 fn devices_and_pipes_in_place_of_files_are_refused_at_once() {
     let probity = Probity::new();
@@ -308,7 +309,7 @@ fn devices_and_pipes_in_place_of_files_are_refused_at_once() {
     assert!(!output.status.success(), "{}", text(&output.stderr));
 }
 
-/// Waits for a program that has to end soon.
+/// Waits for a program that must end soon.
 fn ended(mut child: std::process::Child, args: &[&str]) -> std::process::Output {
     let begun = std::time::Instant::now();
     while child.try_wait().unwrap().is_none() {

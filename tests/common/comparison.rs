@@ -1,4 +1,4 @@
-//! A comparison as the power lab would find it, from made-up items by the lab's own arithmetic.
+//! Findings of a comparison in the power lab, computed from made-up items by the lab's own code.
 
 use probity::engine::message::{Answer, Event, Outcome};
 use probity::lab::FindingKind as _;
@@ -84,7 +84,7 @@ fn side(spec: &Spec, first: bool, pairs: &Pairs, n_train: usize) -> [Finding; 2]
     [finding(pairs.n(), true, Kind::Configuration(configuration)), finding(pairs.n(), true, Kind::Margin(margin))]
 }
 
-/// Everything that a run over two sizes finds.
+/// All findings of a run over two sizes.
 pub(crate) fn compared() -> Vec<Finding> {
     let spec = Spec::shipped();
     let names = |n: usize| Names {
@@ -110,7 +110,7 @@ pub(crate) fn compared() -> Vec<Finding> {
     out
 }
 
-/// Base lines, the bag of words ahead of the others.
+/// Baselines, with the bag of words ahead of the others.
 fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     let of = |(name, share): (&str, f64)| {
         let accuracy = wilson((share * n as f64) as u64, n as u64, 0.95);
@@ -120,14 +120,14 @@ fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     [("majority", 0.5), ("bag of words", 0.79), ("length", 0.52), ("first word", 0.5)].map(of).into()
 }
 
-/// The curve and what is needed under the terms of a spec.
+/// The curve and the required n under the terms of a spec.
 fn asked(spec: &Spec, pairs: &Pairs) -> Vec<Kind> {
     let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
     let (_, curve, required) = told(&pairs.tally(), &names, spec, Some(769));
     curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required)).collect()
 }
 
-/// What is needed, of probes that were trained on so many examples.
+/// The required n for probes trained on this number of examples.
 fn after(n_train: u64, kind: Kind) -> Kind {
     match kind {
         Kind::Required(r) => Kind::Required(RequiredFinding { trained: Some(n_train), ..r }),
@@ -135,7 +135,7 @@ fn after(n_train: u64, kind: Kind) -> Kind {
     }
 }
 
-/// What is kept of the items.
+/// What is recorded about the items.
 fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
     let of = |at: usize| {
         let tally = pairs.select(&(0..at).collect::<Vec<_>>()).tally();
@@ -160,7 +160,7 @@ pub(crate) fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> E
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 
-/// A harness that shows the lab, whose experiment has been asked for.
+/// A harness that shows the lab with a requested experiment.
 pub(crate) fn comparing(columns: u16, rows: u16) -> Harness {
     let mut h = Harness::started(columns, rows);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
@@ -170,7 +170,7 @@ pub(crate) fn comparing(columns: u16, rows: u16) -> Harness {
     h
 }
 
-/// The same with everything found.
+/// The same after a complete run.
 pub(crate) fn has_compared(columns: u16, rows: u16) -> Harness {
     let mut h = comparing(columns, rows);
     for finding in compared() {

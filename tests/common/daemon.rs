@@ -1,5 +1,5 @@
-//! A real sshd on the loopback with keys of its own, and a wire to it that is slow, garbles and counts.
-#![allow(dead_code, clippy::unwrap_used)] // tests garble, benches count
+//! A real sshd on the loopback with its own keys, and a wire to it that delays, corrupts and counts.
+#![allow(dead_code, clippy::unwrap_used)] // tests corrupt, benches count
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -23,8 +23,8 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Starts one whose keys and configuration lie in `dir`, and whose programs get these variables (`A=1 "B=a b"`). The error says why
-    /// there can be none on this machine.
+    /// Starts one with keys and configuration in `dir`, whose programs get these variables (`A=1 "B=a b"`). The error
+    /// says why it is impossible on this machine.
     pub(crate) fn start(dir: &Path, variables: &str) -> Result<Self, String> {
         let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| Path::new(p).exists());
         let program = program.ok_or("no sshd on this machine; install openssh-server")?;
@@ -57,7 +57,8 @@ impl Daemon {
                  IdentitiesOnly yes\n  UserKnownHostsFile {place}/known\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
             ),
         );
-        // Where nothing has started an sshd before, its empty folder is missing, which only root's one needs and only root can make.
+        // If no sshd has ever been started, its empty folder is missing; only root's daemon needs it, and only root can
+        // create it.
         let _ = std::fs::create_dir("/run/sshd");
         let config = format!("{place}/sshd_config");
         let daemon = Command::new(program).args(["-D", "-e", "-f", &config]).stderr(Stdio::null()).spawn();
@@ -73,7 +74,7 @@ impl Daemon {
         Ok(Self { daemon, port })
     }
 
-    /// Lets ssh through a wire where every piece takes so long.
+    /// Routes ssh through a wire that delays every piece.
     pub(crate) fn through(&self, dir: &Path, delay: Duration) -> Wire {
         let wire = Wire::to(self.port, delay);
         let config = dir.join("config");
@@ -84,21 +85,21 @@ impl Daemon {
     }
 }
 
-/// One of so many pieces is garbled while any are to be.
+/// One of this many pieces is corrupted, until the requested number is reached.
 const SELDOM: usize = 4;
 
-/// What passes through a port of the loopback.
+/// Traffic through a port of the loopback.
 pub(crate) struct Wire {
     port: u16,
     passing: Arc<Passing>,
 }
 
-/// What becomes of the pieces that come from the daemon.
+/// Treatment of the pieces from the daemon.
 #[derive(Default)]
 struct Passing {
     wanted: AtomicUsize,
     garbled: AtomicUsize,
-    /// When pieces came, and their bytes.
+    /// Arrival times and sizes of pieces.
     pieces: Mutex<Vec<(Instant, usize)>>,
 }
 
@@ -119,17 +120,17 @@ impl Wire {
         wire
     }
 
-    /// Changes a bit of so many pieces that come from the daemon, now and then.
+    /// Changes a bit in this many pieces from the daemon, at intervals.
     pub(crate) fn garble(&self, pieces: usize) {
         self.passing.wanted.store(pieces, Ordering::SeqCst);
     }
 
-    /// How many pieces were garbled.
+    /// Number of corrupted pieces.
     pub(crate) fn garbled(&self) -> usize {
         self.passing.garbled.load(Ordering::SeqCst)
     }
 
-    /// When pieces came from the daemon, and how many bytes they had.
+    /// Arrival times and sizes of pieces from the daemon.
     pub(crate) fn pieces(&self) -> Vec<(Instant, usize)> {
         self.passing.pieces.lock().unwrap().clone()
     }
@@ -157,6 +158,6 @@ fn pour(mut from: TcpStream, mut to: TcpStream, delay: Duration, passing: Option
             break;
         }
     }
-    // Either end learns of the other's.
+    // Either end learns of the other's end.
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

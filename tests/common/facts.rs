@@ -1,4 +1,4 @@
-//! What the prompts lab finds in a fake run, and what it answers.
+//! Findings and answers of the prompts lab in a fake run.
 
 use probity::engine::message::{Answer, Event};
 use probity::lab::FindingKind as _;
@@ -17,7 +17,7 @@ use probity::lab::prompts::spec::{Sharing, Spec, Weighting};
 use probity::lab::{self, Finding, LabId};
 use probity::stats::estimate::Estimate;
 
-/// The rule of every number.
+/// The rule for every number.
 const RULE: Option<Candidates> = Some(Candidates::Vocabulary);
 const MODELS: [&str; 4] = ["bert-mini", "roberta-mini", "gpt2-mini", "bart-mini"];
 const RELATIONS: [(&str, &str, &str, [&str; 3]); 3] = [
@@ -68,7 +68,7 @@ fn finding(model: &str, n: usize, kind: Kind) -> Finding {
     }
 }
 
-/// Everything that a run finds; a run that is not finished has not come to the last relation.
+/// All findings of a run; an unfinished one has not reached the last relation.
 pub(crate) fn recalled(finished: bool) -> Vec<Finding> {
     let note = |name: &&str| ModelNote {
         name: (*name).into(),
@@ -312,7 +312,7 @@ fn looked(relation: &str, prompt: &str) -> Vec<Finding> {
         mentions: mentions.iter().map(|m| (*m).to_owned()).collect(),
         object: object.into(),
         said: said.map(|s| (s.to_owned(), s == object)).to_vec(),
-        // The second model changes with the name.
+        // The second model's answers change with the name.
         stable: if mentions.len() > 1 { vec![true, false, true, true] } else { Vec::new() },
     };
     let rows = vec![

@@ -84,13 +84,13 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// An interval of a mean of scores, as wide as its number of examples leaves it.
+/// An interval for a mean of scores, with a width that fits its number of examples.
 pub(super) fn estimate(mean: f64, n: usize) -> Estimate {
     let half = 1.96 * (0.25 * mean.max(0.02) * (1.0 - mean).max(0.02) / n as f64 * 4.0).sqrt();
     Estimate { mean, lo: (mean - half).max(0.0), hi: (mean + half).min(1.0) }
 }
 
-/// Completeness and selectivity of a method at a strength, in the shapes that the paper shows.
+/// Completeness and selectivity of a method at a strength, shaped as in the paper.
 pub(super) fn truth(method: &str, value: f64, oracle: OracleKind) -> (f64, f64) {
     let shift = if oracle == OracleKind::Linear { 0.25 } else { 0.0 };
     let log = value.max(1e-6).ln();
@@ -230,8 +230,8 @@ fn data() -> DataFinding {
     }
 }
 
-/// Everything that a run over the default experiment measures with `n` test examples. An unfinished one has not
-/// reached INLP and stops half-way through PGD.
+/// All measurements of a run of the default experiment with `n` test examples. An unfinished one has not reached INLP
+/// and stops halfway through PGD.
 pub(crate) fn measured(n: usize, finished: bool) -> Vec<Finding> {
     let mut t = 0.2;
     let mut findings = vec![finding(12_000, true, t, Kind::Data(data()))];
@@ -338,7 +338,7 @@ pub(crate) fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQu
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 
-/// A script for the fake engine that answers as the real one would, all at once.
+/// A script for the fake engine that answers like the real one, immediately.
 pub(crate) fn script() -> probity::engine::fake::Script {
     let mut spec = Spec::shipped();
     Box::new(move |command| match command {

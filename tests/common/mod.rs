@@ -35,7 +35,7 @@ pub(crate) use sets::*;
 pub(crate) struct Harness {
     pub state: State,
     pub effects: Vec<Effect>,
-    /// Commands and events in the order in which the board took them in.
+    /// Commands and events in the order in which the board folded them.
     pub record: Vec<Record>,
 }
 
@@ -62,7 +62,7 @@ impl Harness {
         &mut self.state.screens.interventions
     }
 
-    /// Gives a pane of the shown screen the focus.
+    /// Focuses a pane of the shown screen.
     pub(crate) fn focus(&mut self, pane: Pane) {
         self.state.here_mut().focus = pane;
     }
@@ -77,14 +77,14 @@ impl Harness {
         self.state.here_mut().row = at.expect(key);
     }
 
-    /// A harness whose engine is up and whose first experiment has been asked for.
+    /// A harness whose engine is up and whose first experiment has been requested.
     pub(crate) fn started(columns: u16, rows: u16) -> Self {
         let mut harness = Self::new(columns, rows);
         harness.act(Action::Start);
         harness.event(ready());
         harness.event(models());
         harness.event(Event::Started { job: 1, generation: 1, spec_hash: Spec::shipped().hash() });
-        // PGD, which the answers below are of, and not the best method of the run.
+        // PGD, to which the answers below belong, rather than the best method of the run.
         harness.state.screens.interventions.picked = true;
         harness
     }
@@ -108,7 +108,7 @@ impl Harness {
         harness
     }
 
-    /// A harness whose prompts lab is in the middle of its run, or has come to its end.
+    /// A harness whose prompts lab is in the middle or at the end of its run.
     pub(crate) fn recalling(columns: u16, rows: u16, finished: bool) -> Self {
         let mut harness = Self::recall(columns, rows);
         harness.act(Action::Start);
@@ -122,7 +122,7 @@ impl Harness {
         harness
     }
 
-    /// A harness with the prompts lab, which has not run.
+    /// A harness with the prompts lab before its run.
     pub(crate) fn recall(columns: u16, rows: u16) -> Self {
         let spec = probity::lab::prompts::Spec::shipped().into();
         Self::of(Start { size: (columns, rows), spec, ..start() })
@@ -225,12 +225,12 @@ impl Harness {
     }
 }
 
-/// What every state under test starts from: the default experiment, recorded under a fixed name.
+/// The starting state of all tests: the default experiment, recorded under a fixed name.
 pub(crate) fn start() -> Start {
     Start { recording: Some("agreement-2".into()), ..Start::new() }
 }
 
-/// The board that commands and events alone make.
+/// The board folded from commands and events alone.
 pub(crate) fn fold(record: &[Record]) -> Board {
     let mut board = Board::default();
     for line in record {

@@ -1,4 +1,4 @@
-//! What the saliency lab finds in a fake run, and what it answers.
+//! Findings and answers of the saliency lab in a fake run.
 
 use probity::engine::message::{Answer, Command, Event, Outcome, Question};
 use probity::lab::FindingKind as _;
@@ -19,7 +19,7 @@ use super::{Harness, models, ready, start};
 const MODELS: [&str; 2] = ["bert-mini", "roberta-mini"];
 const METHODS: [&str; 2] = ["attention", "integrated_gradients"];
 
-/// A spec that asks two models.
+/// A spec with two models.
 pub(crate) fn asks_two() -> Spec {
     Spec { models: MODELS.map(str::to_owned).to_vec(), ..Spec::shipped() }
 }
@@ -38,7 +38,7 @@ fn finding(model: &str, n: usize, kind: Kind) -> Finding {
     }
 }
 
-/// A sentence as the benchmark has it.
+/// A sentence as in the benchmark.
 struct Given {
     id: &'static str,
     dimension: &'static str,
@@ -317,7 +317,7 @@ fn tables(model: usize) -> Vec<Finding> {
     list
 }
 
-/// Everything that a run finds; a run that is not finished has come to the second sentence of its first model.
+/// All findings of a run; an unfinished one has reached the second sentence of its first model.
 pub(crate) fn scored(finished: bool) -> Vec<Finding> {
     let sentences: Vec<SentenceFinding> = GIVEN.iter().map(sentence).collect();
     let mut list = vec![finding(ALL, 6, Kind::Data(data()))];
@@ -405,12 +405,12 @@ fn heads(id: Option<&str>, text: &str) -> Finding {
     finding(MODELS[0], 9, Kind::Attention(attention))
 }
 
-/// A harness that shows the lab, which has not run.
+/// A harness that shows the lab before its run.
 pub(crate) fn unasked(columns: u16, rows: u16) -> Harness {
     Harness::of(Start { size: (columns, rows), spec: asks_two().into(), ..start() })
 }
 
-/// The same whose run has been asked for.
+/// The same with a requested run.
 pub(crate) fn scoring(columns: u16, rows: u16) -> Harness {
     let mut h = unasked(columns, rows);
     h.act(Action::Start);
@@ -419,7 +419,7 @@ pub(crate) fn scoring(columns: u16, rows: u16) -> Harness {
     h
 }
 
-/// The same whose run is over.
+/// The same after its run.
 pub(crate) fn has_scored(columns: u16, rows: u16) -> Harness {
     let mut h = scoring(columns, rows);
     h.events(scored(true));

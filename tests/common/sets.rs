@@ -1,9 +1,9 @@
-//! Answers of the data lab: what a set holds, what the doctor says of another, how far a question is.
+//! Answers of the data lab: the content of a set, the doctor's report on another, progress of a question.
 
 use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, PartCounts, Parts};
 use probity::engine::message::{Answer, Event, Progress};
 
-/// The number of the first question that is asked after the finished run of the harness.
+/// The number of the first question after the finished run of the harness.
 pub(crate) const TICKET: u64 = 3;
 
 /// The answer to a question about data.
@@ -11,7 +11,7 @@ pub(crate) fn answer(ticket: u64, answer: DataAnswer) -> Event {
     Event::Answer { ticket, answer: Answer::Data(answer) }
 }
 
-/// What a set of Chinese rationales holds, some of it dropped.
+/// The content of a set of Chinese rationales, some of it dropped.
 pub(crate) fn held(ticket: u64) -> Event {
     let part = |name: &str, n, validation, counts: [usize; 6], phi| PartCounts {
         name: name.into(),
@@ -61,7 +61,7 @@ pub(crate) fn held(ticket: u64) -> Event {
     answer(ticket, DataAnswer::Inspected(Box::new(inspection)))
 }
 
-/// What the data doctor says of a set of facts.
+/// The data doctor's report on a set of facts.
 pub(crate) fn diagnosed(ticket: u64) -> Event {
     let diagnosis = DataDiagnosis {
         models: vec!["bert-mini".into(), "gpt2-mini".into()],
@@ -95,7 +95,7 @@ pub(crate) fn diagnosed(ticket: u64) -> Event {
     answer(ticket, DataAnswer::Examined(Box::new(diagnosis)))
 }
 
-/// How far a question about data is.
+/// Progress of a question about data.
 pub(crate) fn data_progress(ticket: u64) -> Event {
     let progress = Progress {
         stage: "examining /data/facts.jsonl.gz".into(),

@@ -1,4 +1,4 @@
-//! What the fake experiment says of the methods beside each other.
+//! The fake experiment's comparisons of methods.
 
 use super::fake::{estimate, truth};
 use probity::lab::interventions::distance::{DistanceFinding, Unchanged};
@@ -9,7 +9,7 @@ use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::verdict::{LeakFinding, RankingFinding, RivalFinding, VersusFinding};
 use probity::stats::Estimate;
 
-/// What a finished run says of the methods beside each other.
+/// A finished run's comparisons of methods.
 pub(crate) fn compared(n: usize) -> Vec<Kind> {
     let order: Vec<MethodKey> = ["alterrep", "pgd", "fgsm", "inlp"].map(MethodKey::named).into();
     let mut list = Vec::new();

@@ -1,8 +1,8 @@
-//! What the screen says of itself: whose answer it shows, and why a key does nothing.
+//! What the screen says about itself: whose answer it shows, and why a key has no effect.
 
 use super::*;
 
-/// The engine holds the models of the latest run only. A question to an earlier one went unanswered without a word.
+/// The engine keeps only the models of the latest run. A question to an earlier one silently went unanswered.
 #[test]
 fn what_can_no_longer_be_asked_says_why() {
     let mut h = Harness::finished(120, 40);
@@ -26,7 +26,7 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
     }
 }
 
-/// A run that was replaced after two of six methods had "Best: AlterRep" as its answer, like one that had ended.
+/// A run replaced after two of six methods had "Best: AlterRep" as its answer, as if it had finished.
 #[test]
 fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
     for (columns, rows, said) in [(120, 40, "Answer from a part"), (80, 24, "Stopped early: Best")] {
@@ -40,7 +40,7 @@ fn the_answer_of_a_stopped_run_says_that_it_is_of_a_part() {
     }
 }
 
-/// The cursor stood on the run that is shown, so that it was compared with itself.
+/// The cursor was on the run that is shown, so it was compared with itself.
 #[test]
 fn a_run_is_compared_with_another_one() {
     let mut h = Harness::finished(120, 40);

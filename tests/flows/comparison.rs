@@ -9,7 +9,7 @@ use probity::tui::screens::power::{SCREEN, VERDICT};
 use super::common::comparison::{adjusted, answered, compared, comparing, finding, has_compared};
 use super::*;
 
-/// The terms that a command asks about.
+/// The terms in a command.
 fn asked(effects: &[Effect]) -> (u64, u64, f64) {
     match sent(effects)[..] {
         [
@@ -40,7 +40,7 @@ fn a_slider_asks_for_the_comparison_under_other_terms_and_the_answer_is_shown() 
     assert_eq!(needed(&h), after);
 }
 
-/// Nothing but the recording is there: other terms are answered from what the run told.
+/// With only the recording, other terms are answered from the run's findings.
 #[test]
 fn a_replay_answers_other_terms_without_a_model() {
     let live = has_compared(120, 40);
@@ -52,7 +52,7 @@ fn a_replay_answers_other_terms_without_a_model() {
     let after = needed(&replay);
     assert!(after.target == 0.9 && after.n_test.mean > before.n_test.mean, "{after:?}");
     assert!(replay.screen().contains("90 % power needs"), "{}", replay.screen());
-    // The command that would make it has a line for each line of the spec.
+    // The command that reproduces it has a line for each line of the spec.
     let origin = probity::tui::screen::Screen::origin(&SCREEN, &replay.state).unwrap();
     assert!(origin.command.contains("\ntarget = 0.9\n"), "{}", origin.command);
     replay.focus(probity::tui::setup::PANE);
@@ -61,11 +61,11 @@ fn a_replay_answers_other_terms_without_a_model() {
     let shown = replay.state.screens.power.shown.comparison().unwrap().clone();
     assert_eq!(shown.n, 256);
     assert!(replay.screen().contains("256 test sentences"), "{}", replay.screen());
-    // The run itself is as it was.
+    // The run itself is unchanged.
     assert_eq!(replay.state.board, live.state.board);
 }
 
-/// The line of the verdict that a slider changes is right before the engine has said anything.
+/// The verdict's line changed by a slider is right before the engine answers.
 #[test]
 fn a_slider_is_answered_at_once() {
     let mut h = has_compared(120, 40);
@@ -75,13 +75,13 @@ fn a_slider_is_answered_at_once() {
     let before = equal(&h);
     h.keys("l l l");
     assert!(equal(&h) < before);
-    // Back where the run was, the run's own comparison is shown again.
+    // Back at the run's terms, the run's own comparison is shown again.
     h.keys("h h h");
     assert_eq!(equal(&h), before);
     assert!(h.state.screens.power.shown.answer.is_none());
 }
 
-/// The bug: a comparison that was seen could be planned once another one had been run.
+/// A comparison that had been seen could be planned once another one had been run.
 #[test]
 fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     let mut h = has_compared(120, 40);
@@ -90,7 +90,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
     h.keys("t x t p");
     assert!(h.screen().contains("preregistered") && !planned(&h), "the other way round is the same: {}", h.screen());
-    // Other sentences, which nobody has seen.
+    // Other sentences, which have not been seen.
     h.state.screens.power.spec.seed = 7;
     h.keys("t p");
     assert!(planned(&h), "{}", h.screen());
@@ -104,7 +104,7 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     assert!(h.screen().contains("preregistered") && !planned(&h), "{}", h.screen());
 }
 
-/// The bug: with results on the screen another level could be chosen, and the run that followed said that it was planned.
+/// With results on the screen another level could be chosen, and the next run claimed to be planned.
 #[test]
 fn terms_chosen_after_results_are_not_what_was_planned() {
     let mut h = Harness::started(120, 40);
@@ -133,7 +133,7 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
         h.keys("h");
         assert!(planned(&h), "{row}: back at what was planned");
     }
-    // The wanted power decides nothing about the test; another seed writes other sentences.
+    // The target power does not affect the test; another seed generates other sentences.
     h.row("test.target");
     h.keys("l");
     assert!(planned(&h));
@@ -141,8 +141,8 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
     assert!(planned(&h), "other sentences");
 }
 
-/// The bugs: another seed, which only draws another order of a file's items, made room for a new plan, and the command that was said to
-/// make an answer under another margin held the plan.
+/// Another seed, which only reorders a file's items, allowed a new plan, and the command shown for an answer under
+/// another margin contained the plan.
 #[test]
 fn another_order_of_a_files_items_is_no_new_comparison() {
     let mut start = start();
@@ -202,7 +202,7 @@ fn comparisons_join_the_family_of_the_session() {
     assert_eq!(fold(&h.record).family, h.state.board.family);
 }
 
-/// The bug: the family counted a comparison again that was run again for another power.
+/// The family counted a comparison again when it was rerun for another power.
 #[test]
 fn the_same_comparison_for_another_power_is_the_same_question() {
     let mut h = has_compared(120, 40);
@@ -219,7 +219,7 @@ fn the_same_comparison_for_another_power_is_the_same_question() {
     assert_eq!(fold(&h.record).family, h.state.board.family);
 }
 
-/// The bug: a typed pilot took the largest power of two below it, also where the engine had answered with what was typed.
+/// A typed pilot was rounded down to a power of two, even where the engine had answered for the typed value.
 #[test]
 fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
     let mut h = has_compared(120, 40);
@@ -233,7 +233,7 @@ fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
     assert_eq!(shown(&h), 300, "{}", h.screen());
 }
 
-/// What the paper's Tables 2 to 4 have for each number of training sentences was nowhere on the screen.
+/// The content of the paper's Tables 2 to 4 for each number of training sentences was not on the screen.
 #[test]
 fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
     let mut h = has_compared(120, 40);
@@ -247,7 +247,7 @@ fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
     }
 }
 
-/// A plan's own comparison of fewer items has the words of that of all items, and stands before it.
+/// A plan's own comparison of fewer items has the same words as that of all items, and comes before it.
 #[test]
 fn the_verdict_quotes_the_comparison_that_it_is_of() {
     let whole = has_compared(120, 40).state.board.family.members()[1].clone();
@@ -377,7 +377,7 @@ fn a_task_of_two_folders_opens_the_items_that_changed() {
     let screen = h.screen();
     assert!(screen.contains("Changed items, x − y (1)") && screen.contains("second answer"), "{screen}");
     assert!(!screen.contains("first answer") && !screen.contains('\u{1b}'), "{screen}");
-    // The pane below has the item in full.
+    // The pane below shows the whole item.
     assert!(screen.contains("input: What is it?") && screen.contains("subject=anatomy"), "{screen}");
     let copied = SCREEN.copy(&h.state).unwrap();
     assert!(copied.starts_with("item\tbetter") && copied.contains("\n4\tA"), "{copied}");

@@ -1,4 +1,4 @@
-//! The data lab: what sets hold, what the doctor says, adding, cancelling.
+//! The data lab: contents of sets, the doctor's report, adding, cancelling.
 
 use probity::engine::data::{DataAnswer, DataQuestion};
 use probity::engine::message::Topic;
@@ -7,7 +7,7 @@ use super::*;
 
 const FOLDER: &str = "/data/my facts";
 
-/// The only question that was sent.
+/// The only question sent.
 fn asked(effects: &[Effect]) -> &probity::engine::data::DataRequest {
     match sent(effects)[..] {
         [Command::Ask { question: Question::Data(request), .. }] => request,
@@ -15,7 +15,7 @@ fn asked(effects: &[Effect]) -> &probity::engine::data::DataRequest {
     }
 }
 
-/// The data lab with a folder typed in.
+/// The data lab with a typed folder.
 fn added() -> Harness {
     let mut h = Harness::finished(120, 40);
     h.keys("6 a");

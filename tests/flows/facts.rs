@@ -1,11 +1,11 @@
-//! The prompts lab: what its keys ask, and what follows an answer.
+//! The prompts lab: questions asked by its keys, and the effects of answers.
 
 use probity::lab::prompts::question::Question as Asked;
 use probity::tui::screens::prompts::{ASKED, FIGURE, INSTANCES, RELATIONS};
 
 use super::*;
 
-/// The latest question that was sent to the prompts lab.
+/// The latest question sent to the prompts lab.
 fn asked(effects: &[Effect]) -> Option<Asked> {
     sent(effects).into_iter().rev().find_map(|command| match command {
         Command::Ask { question: Question::Experiment { question: lab::Question::Prompts(asked), .. }, .. } => {
@@ -82,7 +82,7 @@ fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
     assert!(!h.screen().contains("original, published"), "{}", h.screen());
 }
 
-/// What was cut at 120 columns: the numbers below a figure.
+/// The numbers below a figure were cut at 120 columns.
 #[test]
 fn nothing_that_matters_is_cut_on_the_usual_screen() {
     let mut h = Harness::recalling(120, 40, true);

@@ -1,4 +1,4 @@
-//! What keys, mouse and engine do to the state, and what the state asks of the world.
+//! Effects of keys, mouse and engine on the state, and the state's requests to the outside.
 
 mod clarity;
 mod comparison;
@@ -44,7 +44,7 @@ fn sent(effects: &[Effect]) -> Vec<&Command> {
     effects.iter().filter_map(|e| if let Effect::Send(command) = e { Some(command) } else { None }).collect()
 }
 
-/// The point that a command asks for.
+/// The point in a command.
 fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     let Command::Ask { ticket, question: Question::Experiment { question, .. } } = command else {
         return None;
@@ -53,7 +53,7 @@ fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     Some((*ticket, point))
 }
 
-/// The only command that was sent, which asks for a point.
+/// The only command sent, a question about a point.
 fn only_point(effects: &[Effect]) -> &PointQuestion {
     match sent(effects)[..] {
         [command] => point(command).expect("a point").1,
@@ -206,7 +206,7 @@ fn enter_in_a_list_of_ticks_wants_the_entry_too() {
     assert_eq!(h.state.popup_name(), Some("choices"));
     h.keys("enter");
     assert_eq!((h.lab().spec.models.join(" "), h.state.popup_name()), ("bert-mini gpt2-mini".into(), None));
-    // What is wanted already stays so.
+    // Ticked entries stay ticked.
     h.keys("enter enter");
     assert_eq!(h.lab().spec.models, ["bert-mini", "gpt2-mini"]);
     // It undid what had just been unticked.

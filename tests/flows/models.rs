@@ -20,7 +20,7 @@ fn asks(effects: &[Effect], model: String, what: ModelQuestion) {
     assert!(sent(effects).len() == 1 && sent(effects).iter().all(asked), "{effects:?}");
 }
 
-/// The models lab with a folder typed in.
+/// The models lab with a typed folder.
 fn added() -> Harness {
     let mut h = Harness::finished(120, 40);
     h.keys("5 a");
@@ -70,7 +70,7 @@ fn a_model_that_cannot_be_loaded_says_why_in_its_pane_and_in_the_notices() {
     let screen = h.screen();
     assert!(screen.contains("config.json is missing") && screen.contains("could not be loaded"), "{screen}");
     assert!(h.state.notices().iter().any(|n| n.problem.r#where == FOLDER));
-    // Once the folder is mended the same question is answered, and the failure is forgotten.
+    // Once the folder is repaired, the same question is answered, and the failure is forgotten.
     h.keys("enter");
     h.event(common::inspected(FOLDER));
     assert!(!h.screen().contains("is missing"), "{}", h.screen());

@@ -1,4 +1,4 @@
-//! A newcomer's first quarter of an hour, key by key: it must not take more than 25.
+//! A newcomer's first quarter of an hour, key by key: it must not take more than 25 keys.
 
 use super::*;
 use probity::tui::memory::Memory;
@@ -21,7 +21,7 @@ impl Hands {
         assert!(screen.contains(text), "`{text}` after {} keys:\n{screen}", self.pressed);
     }
 
-    /// The run of a generation is computed to its end.
+    /// Finishes the run of a generation.
     fn computed(&mut self, generation: u64) {
         self.h.events_of(generation, measured(2400, true));
         let outcome = Outcome::Done;
@@ -36,18 +36,18 @@ fn a_newcomer_needs_at_most_25_keys() {
     h.event(common::ready());
     h.event(common::models());
     let mut hands = Hands { h, pressed: 0 };
-    // The first start runs by itself; the answer is read without a key.
+    // The first start runs by itself; the answer is readable without pressing a key.
     hands.sees("Probity tells how far a probe");
     hands.computed(1);
     hands.sees("Can the subject number be changed in bert-mini");
     hands.sees("Best: ");
-    // Another model beside the first.
+    // Another model next to the first.
     hands.press("shift-tab j space");
     hands.sees("not run yet: r runs it");
     let effects = hands.press("r");
     assert!(matches!(sent(&effects)[0], Command::Run { generation: 2, .. }));
     hands.computed(2);
-    // The run before is one key away, and both stand beside each other.
+    // The previous run is one key away, and both are shown side by side.
     hands.press("D enter");
     hands.sees("models ");
     hands.sees("R of ");
@@ -56,7 +56,7 @@ fn a_newcomer_needs_at_most_25_keys() {
     let effects = hands.press("esc x enter");
     assert!(effects.iter().any(|e| matches!(e, Effect::Export(..))), "{effects:?}");
     assert!(quits(&hands.press("q")));
-    // The next start opens where this one ended and runs nothing.
+    // The next start opens where this one ended, and runs nothing.
     let memory = Some(Memory::of(&hands.h.state));
     let mut again = Harness::of(Start { opening: Opening::Home, memory, ..start() });
     let effects = again.act(Action::Start);

@@ -1,4 +1,4 @@
-//! The saliency lab: what its keys ask, what follows an answer, and what marking saves.
+//! The saliency lab: questions asked by its keys, effects of answers, and saving of marks.
 
 use probity::figure::{Format, Options, render};
 use probity::lab::saliency::question::Question as Asked;
@@ -7,7 +7,7 @@ use probity::tui::screens::saliency::{HEADS, HEATMAP, ID, SENTENCES};
 use super::*;
 use crate::common::saliency::{answer_latest, has_scored, latest, scored, scoring};
 
-/// The latest question that was sent to the lab.
+/// The latest question sent to the lab.
 fn asked(effects: &[Effect]) -> Option<Asked> {
     latest(effects).map(|(_, _, question)| match question {
         lab::Question::Saliency(asked) => asked,
@@ -146,7 +146,7 @@ fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
     assert!(h.keys("t w").is_empty() && h.screen().contains("nothing is marked yet"));
     h.keys("t a l l space t u t o t o");
     assert!(h.screen().contains("2 marked, sufficiency 1/3, compactness 2/4"), "{}", h.screen());
-    // The word of the original that is picked up, and a partner that it is given.
+    // The word of the original that is picked up, and its new partner.
     h.keys("t l j l t l t w");
     let effects = h.keys("enter");
     let [Effect::Save(document, existing)] = &effects[..] else { panic!("{effects:?}") };
@@ -184,7 +184,7 @@ fn the_mask_cannot_be_marked_and_marks_are_read_back() {
     assert!(screen.contains("1 sentence was read") && screen.contains("2 marked"), "{screen}");
 }
 
-/// Marks counted as saved as soon as a name was typed, even where the file was then not written, and `q` threw them away.
+/// Marks counted as saved once a name was typed, even if the file was not written, and `q` discarded them.
 #[test]
 fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     let quits = |effects: &[Effect]| effects.contains(&Effect::Quit);
@@ -192,7 +192,7 @@ fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     h.keys("t a l l space t w");
     let effects = h.keys("enter");
     let [Effect::Save(document, _)] = &effects[..] else { panic!("{effects:?}") };
-    // There is such a file, and the user writes nothing.
+    // The file exists, and the user writes nothing.
     h.act(Action::Saved(Ok(Saved::Exists(document.clone()))));
     h.keys("j j enter");
     assert!(!quits(&h.keys("q")));
@@ -205,7 +205,7 @@ fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
     h.keys("enter");
     h.act(Action::Saved(Ok(Saved::Wrote("/x/rationales-2.jsonl".into()))));
     assert!(quits(&h.keys("q")));
-    // What is read in place of one's own is told.
+    // Reading another file than one's own is reported.
     h.keys("space t r");
     h.typed("mine.jsonl");
     h.keys("enter");

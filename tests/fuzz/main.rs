@@ -1,4 +1,5 @@
-//! Readers against hostile input: arbitrary and mutated bytes give a value or an error, never a panic, and never for long.
+//! Readers against hostile input: arbitrary and mutated bytes give a value or an error, never a panic, and never take
+//! long.
 
 mod rows;
 
@@ -44,7 +45,7 @@ const PREDICTIONS: &str = r#"{"relation":"P36","model":"a","prompt":"The capital
 {"relation":"P1","model":"b","prompt":3,"instance":7,"correct":false}
 "#;
 
-/// No single input may keep a reader busy for longer; generous, because the machine may be.
+/// No single input may keep a reader busy for longer; generous, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change to a text or file.
@@ -55,11 +56,11 @@ enum Edit {
     Remove(Index, usize),
     Repeat(Index, usize),
     Cut(Index),
-    /// Replaces the number, word or string that begins at or after the place.
+    /// Replaces the number, word or string that begins at or after this position.
     Token(Index, &'static str),
 }
 
-/// What numbers and words are replaced by: the edges of types, other types, escape codes.
+/// Replacements for numbers and words: limits of types, other types, escape codes.
 const TOKENS: [&str; 18] = [
     "-1",
     "0",
@@ -134,7 +135,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs a reader and asserts that it is done in time.
+/// Runs a reader and asserts that it finishes in time.
 fn timed<T>(read: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let value = read();
@@ -170,7 +171,7 @@ fn session() -> &'static [u8] {
     })
 }
 
-/// Reads a session and, where that works, does with it all that the program does.
+/// Reads a session and, if that works, does with it everything that the program does.
 fn open(bytes: &[u8]) {
     let Ok(session) = timed(|| Session::parse(bytes, Path::new("fuzz"))) else { return };
     let printed = |text: &str| assert!(!text.chars().any(char::is_control), "{text:?}");
@@ -252,7 +253,7 @@ fn old_tokenizers(vocabulary: &str, config: &str, bpe: &str, merges: &str) {
     }
 }
 
-/// A small model that a check can run on.
+/// A small model on which a check can run.
 fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {
@@ -335,7 +336,7 @@ const THEME: &str = include_str!("../../assets/themes/dark.toml");
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Predictions that were computed elsewhere: JSON lines of anybody's making.
+    /// Predictions from elsewhere: JSON lines with arbitrary content.
     #[test]
     fn changed_predictions_are_read_or_refused(edits in edits()) {
         let bytes = mutate(PREDICTIONS.as_bytes(), &edits);
@@ -425,7 +426,7 @@ proptest! {
 }
 
 proptest! {
-    // A session or a tokenizer takes its time in a test build.
+    // A session or a tokenizer is slow to read in a test build.
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
@@ -435,7 +436,7 @@ proptest! {
 
     #[test]
     fn session_lines(changes in edits(), which in any::<Index>()) {
-        // All changes in one line, so that its inner parts are reached too.
+        // All changes in one line, so that its inner parts are reached, too.
         let mut lines: Vec<Vec<u8>> = session().split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
         let at = which.index(lines.len());
         lines[at] = mutate(&lines[at], &changes);
@@ -453,7 +454,7 @@ fn the_expected_values_that_are_broken_above_are_read_when_they_are_not() {
     let (tensors, full, rounded) = expected();
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("expected.json"), rounded).unwrap();
-    // The small model has no pooling, so its sentence vector is said to deviate; every entry is reached.
+    // The small model has no pooling, so its sentence vector is reported as deviating; every entry is reached.
     assert!(check(model(), dir.path(), &mut NoPulse).unwrap().rows.len() > 6);
     std::fs::write(dir.path().join("expected.json"), full).unwrap();
     std::fs::write(dir.path().join("expected.safetensors"), tensors).unwrap();

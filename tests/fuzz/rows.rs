@@ -1,4 +1,4 @@
-//! The readers of data sets against changed files: one target for each format.
+//! The readers of data sets against changed files: one target per format.
 
 use super::*;
 use probity::lab::saliency::elsewhere::{Gathered, SizeRule};
@@ -7,14 +7,14 @@ use probity::lab::saliency::metrics::map::Membership;
 use probity::lab::saliency::metrics::summary::cell;
 use probity::lab::saliency::metrics::top_k::Size;
 
-/// Reads a data set and does with its rows all that the program does.
+/// Reads a data set and does with its rows everything that the program does.
 pub(crate) fn rows(file: &str, bytes: Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows").join(file);
     let told = |e: &ReadError| {
         assert_eq!(e.file.parent(), path.parent(), "{e}");
         assert!(!e.what.is_empty() && !e.expected.is_empty() && e.line != Some(0), "{e}");
     };
-    // Documents and prefixes have files beside them, which the name of the unchanged file finds.
+    // Documents and prefixes have companion files, found by the name of the unchanged file.
     let mut doctor = Doctor::new(&Set::open(&path).expect("the unchanged file"), Vec::new(), 5);
     let reading = match timed(|| Reading::stream(Box::new(std::io::Cursor::new(bytes)), &path)) {
         Ok(reading) => reading,
@@ -88,7 +88,7 @@ readers! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Scores that were computed elsewhere, from reading to the means.
+    /// Scores from elsewhere, from reading to the means.
     #[test]
     fn changed_scores_are_judged_or_refused(changes in edits()) {
         let bytes = mutate(include_bytes!("../rows/scored-rationales.jsonl"), &changes);

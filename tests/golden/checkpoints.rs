@@ -1,5 +1,5 @@
 //! Real pretrained checkpoints against Hugging Face transformers: the folders of `PROBITY_MODELS` (default
-//! `../shared/models`), whose `expected.json` holds rounded numbers.
+//! `../shared/models`), whose `expected.json` contains rounded numbers.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn real_checkpoints_are_reproduced(root: &Path) {
     }
 }
 
-/// The decoder's ids have letters of their own, in a second tokenizer file.
+/// The decoder's ids stand for other letters, in a second tokenizer file.
 fn phonemes(dir: &Path, case: &Value, report: &mut Report) {
     let path = dir.join("tokenizer_phonemes.json");
     let Ok(bytes) = std::fs::read(&path) else { return };
@@ -156,7 +156,7 @@ fn single_stack(model: &Model, case: &Value, report: &mut Report) {
     report.holds("pooling is known", model.pooling().is_some(), format!("{:?}", model.pooling()));
 }
 
-/// A teacher-forced pass over what the reference decoded greedily.
+/// A teacher-forced pass over the reference's greedy decoding.
 fn encoder_decoder(model: &Model, layers: usize, case: &Value, report: &mut Report) {
     let text = case["text"].as_str().unwrap();
     let batch = model.batch(&[text]).unwrap();

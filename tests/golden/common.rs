@@ -1,4 +1,4 @@
-//! Reading reference folders, and comparing with a tolerance that is printed.
+//! Reads reference folders, and compares with a printed tolerance.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) fn check_passes(dir: &Path) {
     assert!(report.passed());
 }
 
-/// The sub-folders of a folder, in order of their names.
+/// The subfolders of a folder, sorted by name.
 pub(crate) fn subfolders(dir: &Path) -> Vec<PathBuf> {
     let mut list: Vec<PathBuf> =
         std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
@@ -90,17 +90,17 @@ impl Tensors {
         Tensors { path: path.to_owned(), arrays: arrays.collect() }
     }
 
-    /// An array that must be there.
+    /// A required array.
     pub(crate) fn get(&self, name: &str) -> &Golden {
         self.find(name).unwrap_or_else(|| panic!("{}: no {name}", self.path.display()))
     }
 
-    /// An array that may be there.
+    /// An optional array.
     pub(crate) fn find(&self, name: &str) -> Option<&Golden> {
         self.arrays.get(name)
     }
 
-    /// `prefix0`, `prefix1`, ... as far as they go.
+    /// `prefix0`, `prefix1`, ... as far as they exist.
     pub(crate) fn series(&self, prefix: &str) -> Vec<&Golden> {
         (0..).map_while(|i| self.find(&format!("{prefix}{i}"))).collect()
     }

@@ -1,5 +1,5 @@
-//! `reference/stats` and `reference/mdl`: paired tests, power, required n, sequential tests, description lengths; and the sizes
-//! that Zhu et al. published.
+//! `reference/stats` and `reference/mdl`: paired tests, power, required n, sequential tests, description lengths; and
+//! the sizes published by Zhu et al.
 
 use std::path::Path;
 
@@ -47,13 +47,13 @@ fn mcnemar_tables(dir: &Path) {
         let (plain, edwards) = (mcnemar::chi2(b, c), mcnemar::corrected(b, c));
         let mut got = vec![mcnemar::exact(b, c)];
         let mut want = vec![number(&case["exact"]["p"])];
-        // Without a discordant item statsmodels gives no number and p = 0; there is no evidence, so p is 1 here.
+        // Without a discordant item statsmodels gives NaN and p = 0; there is no evidence, so p is 1 here.
         if b + c == 0 {
             assert_eq!((plain.p, edwards.p), (1.0, 1.0));
         } else {
             got.extend([plain.statistic, plain.p]);
             want.extend(["statistic", "p"].map(|key| number(&case["chi2_uncorrected"][key])));
-            // Where b = c statsmodels squares a gap of -1; a correction towards no difference ends there.
+            // Where b = c statsmodels squares a gap of -1; a correction toward no difference should stop there.
             got.extend([edwards.statistic, edwards.p]);
             let corrected = ["statistic", "p"].map(|key| number(&case["chi2_corrected"][key]));
             want.extend(if b == c { [0.0, 1.0] } else { corrected });
@@ -93,7 +93,7 @@ fn power_of_three_tests(dir: &Path) {
         {
             report.close64("type M, simulated", &[m], &[want], 0.03 * want);
         }
-        // What 100,000 simulated samples show of the exact sum, within four standard errors of their own.
+        // The result of 100,000 simulated samples against the exact sum, within four standard errors.
         let (draws, right) = (number(&simulated["reps"]), number(&simulated["power_correct_sign"]));
         let exact = power(discord, n, level, Test::Exact).unwrap().power;
         let exact = if p01 == p10 { right } else { exact };
@@ -205,13 +205,13 @@ fn corrections_with_ties(dir: &Path) {
     report.finish();
 }
 
-/// The published tables to the last digit from exact fractions, the one misprint and the one fraction that is not the table's
-/// own left out by name.
+/// The published tables to the last digit from exact fractions, except for one misprint and one fraction that is not
+/// the table's own, both excluded by name.
 fn recommended_sizes(dir: &Path) {
     let mut report = Report::new("stats/recommended_n");
     for row in list(&json(&dir.join("recommended_n_published.json")), "rows") {
         let (size, times) = (row["size"].as_f64().unwrap(), row["gap_as_multiple_of_1_over_5_size"].as_f64().unwrap());
-        // One table prints half the gap in the column of the gap.
+        // One table prints half the gap in the column for the gap.
         let half = row["printed_column_is"].as_str() == Some("half");
         let gap = if half { 2.0 * times / (10.0 * size) } else { times / (5.0 * size) };
         let parameters = row["params"].as_u64().unwrap();
@@ -238,14 +238,14 @@ fn recommended_sizes(dir: &Path) {
     report.finish();
 }
 
-/// Rows of a table of tab-separated values, by column.
+/// Rows of a tab-separated table, by column.
 fn rows(text: &str) -> Vec<std::collections::HashMap<&str, &str>> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap().split('\t').collect();
     lines.map(|l| names.iter().copied().zip(l.split('\t')).collect()).collect()
 }
 
-/// Every row that the published notebook printed.
+/// Every row printed in the published notebook.
 fn sizes_of_every_published_comparison(dir: &Path) {
     let fraction = |text: &str| {
         let (a, b) = text.split_once('/').unwrap();
@@ -299,7 +299,7 @@ fn online_description_length(dir: &Path) {
         report.close64(name, &[code.bits() / total], &[1.0], 1e-4);
         report.close64(name, &[code.compression()], &[number(&want["compression"])], 1e-3);
         report.close64(name, &[code.first], &[number(&want["first_portion_bits"])], 1e-9);
-        // The probe of everything: what its own labels cost it, and how many it gets right.
+        // The probe trained on everything: the cost of its own labels, and how many it gets right.
         let probe = Logistic::fit_plain(&data, &settings, &mut || Ok(())).unwrap().model;
         let chances = probe.probabilities(data.x());
         let bits: f64 = data.y().iter().enumerate().map(|(i, y)| -chances.row(i)[*y].log2()).sum();
@@ -341,8 +341,8 @@ fn online_description_length(dir: &Path) {
     report.finish();
 }
 
-/// Terms and slopes of the variational code under given noise, the divergence of a scale against quadrature, and the lengths of codes
-/// that another program searched for.
+/// Terms and gradients of the variational code under given noise, the divergence of a scale against quadrature, and
+/// lengths of codes found by another program.
 fn variational_description_length(dir: &Path) {
     let dir = dir.join("mdl");
     let file = json(&dir.join("variational.json"));
@@ -392,7 +392,7 @@ fn variational_description_length(dir: &Path) {
         let got: f64 = bits.iter().map(|c| c.model + c.data).sum::<f64>() / bits.len() as f64;
         let theirs: Vec<f64> = list(case, "bits").iter().map(number).collect();
         let mean = theirs.iter().sum::<f64>() / theirs.len() as f64;
-        // Seeds of either program end a few per cent apart.
+        // Seeds of either program end a few percent apart.
         report.close64(name, &[got / mean], &[1.0], 0.02);
     }
     report.finish();

@@ -1,4 +1,4 @@
-//! Real data sets: `PROBITY_DATA` (default `../shared/data`), counts as their own descriptions state them.
+//! Real data sets: `PROBITY_DATA` (default `../shared/data`), with counts as stated in their descriptions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -66,7 +66,7 @@ fn counts_are_those_that_the_descriptions_state(root: &Path) {
     }
 }
 
-/// What the program prints as JSON lines.
+/// The program's output as JSON lines.
 fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_probity")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -74,8 +74,8 @@ fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
     text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
-/// Facts that the lab leaves out, and why, relation by relation, beside what the doctor says of the same models: it drops facts
-/// with several objects as well, which the lab asks.
+/// Facts that the lab leaves out, with reasons, relation by relation, next to the doctor's report for the same models:
+/// the doctor also drops facts with several objects, which the lab asks.
 fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
     let (dir, path) = (tempfile::tempdir().unwrap(), std::path::absolute(root).unwrap().display().to_string());
     let spec = dir.path().join("lama.toml");
@@ -96,14 +96,14 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
         for left in r["left_out"].as_array().unwrap() {
             let (reason, count) = (left["reason"].as_str().unwrap(), number(&left["count"]));
             here += count;
-            // How long a prompt becomes is no matter of the data alone.
+            // The length of a prompt depends on more than the data.
             match reason.contains("too long") {
                 true => long += count,
                 false => assert!(reason.contains("is not one token of"), "{id}: {reason}"),
             }
         }
         assert_eq!(facts - here, kept, "{id}: every fact is kept or has a reason");
-        // The doctor drops duplicates, of which the lab asks one, and subjects with several objects beside these.
+        // The doctor drops duplicates, one of which the lab asks, and also subjects with several objects.
         let (least, several) = (number(&told["kept"]), number(&told["several_objects"]));
         assert!(facts <= number(&told["facts"]) && least <= kept + long && kept <= least + several, "{id}: {r} {told}");
         (relations, out) = (relations + 1, out + here);
@@ -127,7 +127,7 @@ fn natural_agreement_becomes_examples_with_the_stated_numbers(root: &Path) {
     set.examples.iter().for_each(|e| *cells.entry((e.zc, e.ze)).or_default() += 1);
     say!("{conversion:?} {cells:?}");
     assert_eq!((conversion.unsuited, conversion.taken + conversion.repeated), (0, 4_813));
-    // With the repeated ones, (Pl, Sg) 115, (Sg, Pl) 65, (Pl, Pl) 39, (Sg, Sg) 273.
+    // Including repetitions: (Pl, Sg) 115, (Sg, Pl) 65, (Pl, Pl) 39, (Sg, Sg) 273.
     for ((zc, ze), stated) in [((0, Some(0)), 273), ((1, Some(0)), 115), ((0, Some(1)), 65), ((1, Some(1)), 39)] {
         let found = cells[&(zc, ze)];
         assert!(found <= stated && found + conversion.repeated >= stated, "{zc} {ze:?}: {found} of {stated}");
@@ -139,7 +139,7 @@ fn converted_rows_are_the_same_rows(root: &Path) {
     for path in subfolders(root) {
         let set = Set::open(&path).unwrap();
         set.rows(&mut |_, row, line| {
-            // A sample: every row of every file is parsed once already.
+            // A sample, because every row of every file has already been parsed once.
             if line % 37 == 0 {
                 rows += 1;
                 let text = plain::line(&row);

@@ -79,7 +79,7 @@ fn the_published_minilm_gives_its_published_vectors(dir: &Path) {
     report.finish();
 }
 
-/// No transformer, so it is not among the models.
+/// Not a transformer, so not among the models.
 const BILSTM: &str = "bilstm-max";
 
 fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
@@ -87,7 +87,7 @@ fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
     let (model, want, texts) = (load(&dir), Tensors::load(&dir.join("expected.safetensors")), texts(&dir));
     let mut report = Report::new("bilstm-max");
     let batch = model.batch(&texts).unwrap();
-    // Id 0 is the unknown word, so that ids are one above the file's rows.
+    // Id 0 is the unknown word, so ids are one above the file's rows.
     let ids: Vec<Vec<u64>> = json(&dir.join("expected.json"))["ids"]
         .as_array()
         .unwrap()
@@ -104,7 +104,7 @@ fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
     report.close("hidden states", &states.data, &want.get("states").data, LSTM);
     let pooled = model.sentence_vectors(&texts).unwrap();
     report.close("sentence vectors", &pooled.data, &want.get("pooled").data, LSTM);
-    // The gradient of the maximum is that of the states that hold it.
+    // The gradient of the maximum is that of the states that attain it.
     let (t, d, c) = (batch.len(), model.embed_dim(), want.get("cotangent"));
     let mut value = Array::zeros([texts.len(), t, d]);
     for b in 0..texts.len() {

@@ -1,5 +1,5 @@
-//! The methods of the saliency lab against what transformers and captum computed: integrated gradients, gradient × input and
-//! attention of `reference/models`, and the readings of attention in `reference/saliency`.
+//! The saliency lab's methods against transformers and captum: integrated gradients, gradient × input and attention of
+//! `reference/models`, and the readings of attention in `reference/saliency`.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
         .collect()
 }
 
-/// Largest deviation over the tokens that take part, as a share of the largest score.
+/// Largest deviation over the tokens involved, as a share of the largest score.
 fn deviation(found: &[Scores], inputs: &[(Input, Vec<u32>)], want: &Golden) -> f64 {
     let width = want.shape[1];
     let largest = want.data.iter().fold(0.0f64, |m, v| m.max(v.abs()));
@@ -99,7 +99,7 @@ fn methods_give_what_others_computed(dir: &Path) {
     assert!(models > 0, "no model was compared");
 }
 
-/// What the slots attend to, layer by layer and head by head.
+/// Attention of the slots, layer by layer and head by head.
 fn attentions(name: &str, model: &Model, cases: &[Case<'_>], want: &Tensors) {
     let key = if model.arch().decoder.is_some() { "cross_attentions" } else { "attentions" };
     let mut most = 0.0f64;

@@ -1,7 +1,7 @@
-//! The list of tests as `cargo test` shows it: what cannot be compared here is `ignored`, with the reason.
+//! The list of tests as `cargo test` shows it: comparisons that are impossible here are `ignored`, with the reason.
 //!
-//! Everything in the reference layout is compared twice: with the project's own fixtures, which are always there, and with the
-//! larger set, where there is one.
+//! Everything in the reference layout is compared twice: with the project's own fixtures, which are always available,
+//! and with the larger set, if there is one.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use libtest_mimic::{Arguments, Completion, Trial};
 use probity::model::Device;
 
-/// What a test compares with; it is given the folder.
+/// The reference of a test, whose folder it gets.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
-    /// A part of the reference layout: of the fixtures, and of the larger set (`PROBITY_REFERENCE`).
+    /// A part of the reference layout: in the fixtures, and in the larger set (`PROBITY_REFERENCE`).
     Reference(&'static str),
     /// A part that only the larger set has.
     Larger(&'static str),
@@ -29,13 +29,13 @@ pub(crate) enum Needs {
 }
 
 pub(crate) struct Test {
-    /// Its path, as `module_path!` writes it.
+    /// Its path in the form of `module_path!`.
     pub name: &'static str,
     pub needs: Needs,
     pub run: fn(&Path),
 }
 
-/// Makes a module's `tests()`: what each group needs, and the functions in it.
+/// Generates a module's `tests()`: the requirement of each group, and the functions in it.
 macro_rules! tests {
     ($($needs:expr => [$($run:ident),+ $(,)?];)+) => {
         pub(crate) fn tests() -> Vec<crate::harness::Test> {
@@ -56,10 +56,10 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")
 }
 
-/// The folder that an environment variable names, or its default.
+/// The folder in an environment variable, or its default.
 ///
 /// # Errors
-/// What is absent, and which variable would say where it is.
+/// What is missing, and the variable that would locate it.
 fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String> {
     let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
     let dir = root.join(inside);
@@ -69,7 +69,7 @@ fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String
 /// The fixtures, if Python can import the modules.
 ///
 /// # Errors
-/// What is absent.
+/// What is missing.
 fn python(modules: &str) -> Result<PathBuf, String> {
     let import = std::process::Command::new("python3").args(["-c", &format!("import {modules}")]).output();
     let found = import.is_ok_and(|output| output.status.success());
@@ -86,19 +86,19 @@ fn trial(name: String, folder: Result<PathBuf, String>, run: fn(&Path)) -> Trial
     })
 }
 
-/// Whether each comparison is printed with its deviation (`--nocapture`).
+/// True if each comparison is printed with its deviation (`--nocapture`).
 pub(crate) fn talks() -> bool {
     static TALKS: OnceLock<bool> = OnceLock::new();
     *TALKS.get_or_init(|| std::env::args().any(|a| a == "--nocapture" || a == "--no-capture"))
 }
 
-/// Prints a line, if asked to.
+/// Prints a line, if enabled.
 macro_rules! say {
     ($($part:tt)*) => { if crate::harness::talks() { println!($($part)*) } };
 }
 pub(crate) use say;
 
-/// Runs what the command line asks for.
+/// Runs the tests selected on the command line.
 pub(crate) fn run(tests: Vec<Test>) -> std::process::ExitCode {
     let mut trials = Vec::new();
     for test in tests {

@@ -96,7 +96,7 @@ impl Set {
         Mlp::from_layers(vec![layer(1), layer(2)]).unwrap()
     }
 
-    /// The intervention part as training data; the single validation example is not used by what is tested here.
+    /// The intervention part as training data; the tests here do not use the single validation example.
     fn intervention(&self, property: &str) -> TrainingData<Intervention> {
         let (a, b) = (self.x("int"), self.x("oracle"));
         let x = Matrix::from_vec(a.rows() + b.rows(), a.cols(), [a.data(), b.data()].concat()).unwrap();
@@ -109,7 +109,7 @@ impl Set {
         TrainingData::new(split.intervention(), &x, &labels, self.classes(property)).unwrap()
     }
 
-    /// Properties of which INLP classifiers are stored.
+    /// Properties with stored INLP classifiers.
     fn inlp_properties(&self) -> Vec<String> {
         let weights = self.tensors("inlp.safetensors");
         let all = self.properties().into_iter().map(|p| p.0);
@@ -224,7 +224,7 @@ fn inlp_trained_anew(dir: &Path) {
             let got = directions.subspace(k).unwrap().nullspace_projection();
             report.close64(&format!("{p} P_{k}"), got.data(), &want.data, 1e-3);
         }
-        // Accuracy of each round's classifier; it needs the intercept, so it is fitted again on what the round saw.
+        // Accuracy of each round's classifier; it needs the intercept, so it is refitted on the data of that round.
         let (train, test) = (data.train(), set.labelled(&p, "test"));
         let (mut got_train, mut got_test) = (Vec::new(), Vec::new());
         for k in 0..rounds {
@@ -254,7 +254,7 @@ fn head(m: &Matrix, rows: usize) -> &[f32] {
     &m.data()[..rows * m.cols()]
 }
 
-/// The values behind a prefix in the keys of an object, with how they are spelled.
+/// The values after a prefix in the keys of an object, with their spelling.
 fn values_of(object: &Value, prefix: &str) -> Vec<(String, f64)> {
     let keys = object.as_object().unwrap().keys();
     keys.filter_map(|k| k.strip_prefix(prefix)).filter_map(|s| Some((s.to_owned(), s.parse().ok()?))).collect()

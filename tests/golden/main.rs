@@ -1,8 +1,8 @@
-//! Golden tests: our numbers against numbers that other people's implementations computed.
+//! Golden tests: our numbers against those of other implementations.
 //!
 //! Each runs on `fixtures/`, written by the scripts there, and on the larger set of `PROBITY_REFERENCE` (default
-//! `../shared/reference`), ignored where that is absent. Sizes are taken from the files. Run with `--nocapture` to see the
-//! largest deviation of each check.
+//! `../shared/reference`), or is ignored if that is missing. Sizes are taken from the files. Run with `--nocapture` to
+//! see the largest deviation of each check.
 
 #![allow(clippy::unwrap_used)] // tests throughout
 

@@ -30,7 +30,7 @@ const PROBABILITY: f64 = 1e-5;
 const GRADIENT: f64 = 1e-4;
 const IG: f64 = 1e-3;
 
-/// One reference model, loaded, with what it must reproduce.
+/// One reference model, loaded, with its expected values.
 struct Case {
     model: Model,
     info: Value,
@@ -101,7 +101,7 @@ impl Case {
         self.model.layers()
     }
 
-    /// Where Hugging Face's `hidden_states[l]` is read.
+    /// The hook point that corresponds to Hugging Face's `hidden_states[l]`.
     fn hidden_point(&self, l: usize) -> HookPoint {
         match l {
             0 => HookPoint::ResidPre(0),
@@ -166,7 +166,7 @@ impl Case {
         report.equal("pad id", &u64::from(tokenizer.pad_id()), &self.info["pad_id"].as_u64().unwrap());
     }
 
-    /// Tokenizers rebuilt from `vocab.txt`, or from vocabulary and merges, must do what `tokenizer.json` does.
+    /// Tokenizers rebuilt from `vocab.txt`, or from vocabulary and merges, must behave like `tokenizer.json`.
     fn old_tokenizer_files(&self, dir: &Path, report: &mut Report) {
         let config = std::fs::read_to_string(dir.join("tokenizer_config.json")).ok();
         let extras = Extras { tokenizer_config: config.as_deref(), ..Extras::default() };
@@ -189,7 +189,7 @@ impl Case {
             return;
         };
         let ours = self.model.tokenizer().unwrap();
-        // Another set need not have either.
+        // Other sets need not have either.
         let list = |key: &str| self.info[key].as_array().map_or(&[][..], Vec::as_slice);
         let texts = list("texts").iter().chain(list("tokenizer_cases").iter().map(|c| &c["text"]));
         let differ: Vec<&Value> = texts
@@ -278,7 +278,7 @@ impl Case {
         }
         report.equal("top-5 tokens", &got_ids, &ids.indices());
         report.close64("top-5 probabilities", &got_p, &probabilities.data, PROBABILITY);
-        // Asking for a few vocabulary rows only must give the same numbers.
+        // Requesting only a few vocabulary rows must give the same numbers.
         let few: Vec<u32> = ids.indices().iter().map(|&i| i as u32).collect();
         let some = self.model.forward(&self.batch, &Plan::default().logits_of(sites, few.clone())).unwrap();
         let some = some.logits.unwrap();
@@ -307,7 +307,7 @@ impl Case {
         self.scalar_over(1)
     }
 
-    /// The same for `n` copies of the batch below each other.
+    /// The same for `n` stacked copies of the batch.
     fn scalar_over(&self, n: usize) -> Scalar {
         let rows = self.batch.rows();
         if self.model.has_head() {
@@ -341,7 +341,7 @@ impl Case {
         report.close("gradient", &got.data, &self.want.get("grad_embeddings").data, GRADIENT * scale);
         let norms: Vec<f32> = (0..got.rows()).map(|i| got.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect();
         report.close("gradient norms", &norms, &self.want.get("grad_l2").data, GRADIENT * scale);
-        // The same from the embeddings in place of the ids.
+        // The same from the embeddings instead of the ids.
         let again = Plan::default().from_embeddings(words.clone()).gradient(self.scalar(), &[HookPoint::Embed]);
         let again = self.model.forward(&self.batch, &again).unwrap();
         let want: Vec<f64> = got.data.iter().map(|&v| f64::from(v)).collect();
@@ -434,7 +434,7 @@ fn a_gradient_at_a_hidden_state_is_the_derivative_there(root: &Path) {
         if case.model.arch().head == Head::None {
             continue;
         }
-        // The gradient at the input of block 0 equals that at the embeddings wherever nothing lies between.
+        // The gradient at the input of block 0 equals that at the embeddings if nothing lies between.
         let points = [HookPoint::ResidPre(0), HookPoint::ResidPost(0)];
         let trace = case.model.forward(&case.batch, &Plan::default().gradient(case.scalar(), &points)).unwrap();
         let mut report = Report::new(&format!("models/{}", dir.file_name().unwrap().to_string_lossy()));

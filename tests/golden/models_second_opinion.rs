@@ -1,5 +1,5 @@
-//! A second opinion: our own BERT, DistilBERT, XLM-RoBERTa, Llama and Qwen2 beside those of candle-transformers, on the
-//! folders of `reference/models`. Two implementations that share nothing but the weights and the tensor library.
+//! A second opinion: our BERT, DistilBERT, XLM-RoBERTa, Llama and Qwen2 next to those of candle-transformers, on the
+//! folders of `reference/models`. The two implementations share only the weights and the tensor library.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,13 +19,13 @@ crate::harness::tests! {
 /// Families that both implement.
 const FAMILIES: [&str; 5] = ["bert", "distilbert", "llama", "qwen2", "xlm-roberta"];
 
-/// Of logits, as against transformers.
+/// Tolerance of logits, as against transformers.
 const LOGITS: f64 = 1e-4;
 
 /// Logits of one unpadded sentence: of all its tokens, or after the last one.
 type Opinion = Box<dyn FnMut(&[u32]) -> candle_core::Result<Tensor>>;
 
-/// Tied tensors, which checkpoints leave out and the library asks for.
+/// Tied tensors, which checkpoints omit but the library requires.
 const TIED: [(&str, &str); 2] = [
     ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
     ("cls.predictions.decoder.bias", "cls.predictions.bias"),
@@ -34,18 +34,18 @@ const TIED: [(&str, &str); 2] = [
 fn config<T: serde::de::DeserializeOwned>(dir: &Path) -> T {
     let text = std::fs::read_to_string(dir.join("config.json")).unwrap();
     let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // Newer files leave it out; it has one value.
+    // Newer files omit it; it has only one possible value.
     if value.get("position_embedding_type").is_none() {
         value["position_embedding_type"] = "absolute".into();
     }
-    // Without a window, a number is wanted all the same.
+    // A number is required even without a window.
     if value.get("sliding_window").is_some_and(serde_json::Value::is_null) {
         value["sliding_window"] = value["max_position_embeddings"].clone();
     }
     serde_json::from_value(value).unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
 }
 
-/// The library's model of a folder, if it is one of the five; and whether it answers after the last token only.
+/// The library's model of a folder, if it is one of the five; and whether it answers only after the last token.
 fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>> {
     let cpu = CandleDevice::Cpu;
     let mut tensors = candle_core::safetensors::load(dir.join("model.safetensors"), &cpu)?;
@@ -54,7 +54,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
             tensors.entry(wanted.to_owned()).or_insert(tensor);
         }
     }
-    // The library leaves XLM-RoBERTa's last bias out.
+    // The library omits XLM-RoBERTa's last bias.
     let left_out = tensors.get("lm_head.bias").cloned();
     let vb = VarBuilder::from_tensors(tensors, DType::F32, &cpu);
     let row = |ids: &[u32]| Tensor::new(ids, &CandleDevice::Cpu)?.unsqueeze(0);
@@ -71,7 +71,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
             let model = distilbert::DistilBertForMaskedLM::load(vb, &config(dir))?;
             let run = move |ids: &[u32]| {
                 let ids = row(ids)?;
-                // Its mask says what is hidden.
+                // Its mask marks what is hidden.
                 model.forward(&ids, &Tensor::zeros((ids.dim(1)?, ids.dim(1)?), DType::U8, ids.device())?)
             };
             (Box::new(run) as Opinion, false)
@@ -131,15 +131,15 @@ fn our_executors_and_candle_transformers_agree(root: &Path) {
         families.insert(model.arch().family.clone());
     }
     assert!(!reports.is_empty(), "none of the five families is in the folder");
-    // Another set need not have them all.
+    // Other sets need not have them all.
     if root.starts_with(fixtures()) {
         assert_eq!(families.iter().map(String::as_str).collect::<Vec<_>>(), FAMILIES);
     }
     reports.into_iter().for_each(Report::finish);
 }
 
-/// The library's DistilBERT takes the tanh approximation of gelu whatever the file says (7e-3 off); ours is told to do the
-/// same, so that everything else can be compared.
+/// The library's DistilBERT always uses the tanh approximation of gelu, whatever the file says (7e-3 off); ours is set
+/// to the same, so that everything else can be compared.
 fn approximating(dir: &Path) -> Option<tempfile::TempDir> {
     let mut config: serde_json::Value = super::common::json(&dir.join("config.json"));
     if config["model_type"] != "distilbert" || config["activation"] != "gelu" {

@@ -1,5 +1,5 @@
-//! The saliency lab's measures against `reference/saliency`, SciPy's correlations, and the numbers that Ding and Koehn's published
-//! saliency vectors give.
+//! The saliency lab's measures against `reference/saliency`, SciPy's correlations, and the numbers from Ding and
+//! Koehn's published saliency vectors.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -92,7 +92,7 @@ fn rationales(dir: &Path) {
             (Ok(c), Some(r)) => {
                 report.close64(&format!("{name}: r"), &[c.r], &[r], 1e-12);
                 let p = want["pcc"]["p_value"].as_f64().unwrap();
-                // At the ends of r, p rests on its last digits alone.
+                // Near r = ±1, p depends only on its last digits.
                 if 1.0 - r.abs() > 1e-12 {
                     report.close64(&format!("{name}: p"), &[c.p], &[p], 1e-9);
                 }
@@ -187,8 +187,8 @@ fn lines(dir: &Path) -> Vec<Line> {
     lines
 }
 
-/// The group of a section: templates with animate and inanimate subjects together, by the numbers of subject and object. The
-/// sections of prepositional phrases are in none.
+/// The group of a section: templates with animate and inanimate subjects together, by the numbers of subject and
+/// object. Sections with prepositional phrases are in no group.
 fn group(section: &str) -> Option<(String, String)> {
     let (template, numbers) = section.split_once('.').unwrap();
     if template.starts_with("prep") {
@@ -199,7 +199,7 @@ fn group(section: &str) -> Option<(String, String)> {
 }
 
 const NOISE: f64 = 0.01;
-/// The numbers to compare with are written with six decimals.
+/// The reference numbers are written with six decimals.
 const WRITTEN: f64 = 1e-6;
 
 fn published_vectors_within_their_groups(dir: &Path) {
@@ -267,7 +267,7 @@ fn published_vectors_of_two_models(dir: &Path) {
     report.finish();
 }
 
-/// The same F1 through the join of rows that the calculator uses.
+/// The same F1 through the calculator's join of rows.
 fn cues_and_published_vectors(dir: &Path) {
     let mut report = Report::new("Ding & Koehn, cues");
     for (system, want) in [("sota_verum", 0.203185), ("distilled_verum", 0.198567)] {
@@ -287,7 +287,7 @@ fn cues_and_published_vectors(dir: &Path) {
     report.finish();
 }
 
-/// Alignments made by hand are those of our own subsequences, and a ranking that follows the gold rationales is found perfect.
+/// Alignments made by hand equal our own subsequences, and a ranking that follows the gold rationales is perfect.
 fn hand_made_rationales(dir: &Path) {
     let mut report = Report::new("plm_rationale_mini");
     let (mut gathered, mut rows) = (Gathered::default(), Vec::new());
@@ -310,7 +310,7 @@ fn hand_made_rationales(dir: &Path) {
         let pairs: Vec<[u32; 2]> =
             found.iter().filter_map(|s| Some([s.original? as u32, s.perturbed? as u32])).collect();
         report.equal(&format!("alignment of {}", row.id.as_ref().unwrap().as_str()), &Some(pairs), &row.alignment);
-        // Two equal scores agree as far as position can tell, whatever the words.
+        // Two equal scores agree as far as position can determine, whatever the words.
         let (map, _) = map_of(&plain(original), &plain(original), &found, Membership::String);
         report.close64("MAP with itself", &[map], &[1.0], 1e-12);
         aligned += 1;

@@ -49,7 +49,7 @@ fn bootstrap_against_enumeration(dir: &Path) {
         let values: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i < k))).collect();
         let level = row["level"].as_f64().unwrap();
         let e = Resamples::new(n, 10_000, 2).mean(&values, level);
-        // The error of a simulated quantile: a few standard errors of the tail's share, over the density there.
+        // The error of a simulated quantile: a few standard errors of the tail's share, divided by the density there.
         let (p, tail) = (k as f64 / n as f64, 0.5 * (1.0 - level));
         let sd = (p * (1.0 - p) / n as f64).sqrt();
         let slack = 5.0 * (tail * (1.0 - tail) / 10_000.0).sqrt() / (tail * 2.0) * sd + 1.0 / n as f64;
@@ -71,7 +71,7 @@ fn corrections_for_several_tests(dir: &Path) {
             report.close64(&format!("{name} {i}"), &adjusted, &numbers(&want["adjusted"]), 1e-12);
             let rejected: Vec<bool> =
                 want["reject_at_0.05"].as_array().unwrap().iter().map(|v| v.as_bool().unwrap()).collect();
-            // Sums in another order may fall on the other side of 0.05 only where they are at it.
+            // Sums in another order may change the side of 0.05 only for values at 0.05.
             for (q, r) in adjusted.iter().zip(rejected) {
                 assert!((*q <= 0.05) == r || (q - 0.05).abs() < 1e-12, "{name} {i}: {q} {r}");
             }

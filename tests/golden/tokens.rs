@@ -12,7 +12,7 @@ crate::harness::tests! {
     Needs::Reference("models") => [printed_tokens_are_the_references_in_straight_columns];
 }
 
-/// What stands from display column `column` on.
+/// The text from display column `column` on.
 fn from_column(line: &str, column: usize) -> &str {
     let mut width = 0;
     let at = line.char_indices().find(|(_, c)| {
@@ -27,7 +27,7 @@ fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
     let (mut wide, mut compared) = (0, 0);
     for dir in subfolders(root) {
         let info = json(&dir.join("expected.json"));
-        // Another set need not spell texts out.
+        // Other sets need not spell texts out.
         let texts = info["texts"].as_array().map_or(&[][..], Vec::as_slice);
         let spelled = |i: usize| Some((info["tokens"][i].as_array()?, info["ids"][i].as_array()?));
         if (0..texts.len()).all(|i| spelled(i).is_none()) {
@@ -56,7 +56,7 @@ fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
             }
         }
     }
-    // Another set need not spell any text out.
+    // Other sets need not spell any text out.
     assert!(compared > 0 || !root.starts_with(fixtures()), "nothing was compared");
     say!("{compared} tokens, {wide} of them of wide characters");
 }

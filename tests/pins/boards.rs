@@ -1,4 +1,4 @@
-//! What recorded sessions show: their folded boards, and every table and figure as it is exported.
+//! Contents of recorded sessions: their folded boards, and every table and figure as exported.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn recorded_sessions_fold_to_their_boards() {
     list.check("boards.txt");
 }
 
-/// The figures of a run: those that it draws of itself, and those that a name picks, which are one where they are the same.
+/// The figures of a run: those that it draws by default, and those available by name, each once.
 fn figures(lab: &dyn Lab, run: &Run, board: &Board) -> BTreeMap<String, Figure> {
     let engine = board.engine.as_ref();
     let mut figures = BTreeMap::new();
@@ -72,7 +72,7 @@ fn files(lab: &dyn Lab, board: &Board, name: &str, list: &mut List) {
     list.add(format!("{name} summary of {}", lab.id()), sha256(lab.summary(&run.results, &run.job.spec).join("\n")));
 }
 
-/// Every figure of every session, in each style and at both widths of a journal's column.
+/// Every figure of every session, in each style and at both column widths of a journal.
 #[test]
 fn no_texts_of_a_figure_lie_on_each_other() {
     let widths = [84.0, 174.0].map(|width| (Style::Paper, Some(width)));

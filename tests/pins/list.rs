@@ -10,7 +10,7 @@ use super::file;
 /// The variable that makes the tests write the lists instead of comparing them.
 const VARIABLE: &str = "PROBITY_PINS";
 
-/// Most differences that a failure shows.
+/// Maximum differences shown in a failure.
 const MOST_SHOWN: usize = 40;
 
 /// SHA-256 in hexadecimal digits.
@@ -18,17 +18,17 @@ pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes.as_ref()).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// True if the tests are to write what they would compare with.
+/// True if the tests should write the lists instead of comparing them.
 pub(crate) fn writes() -> bool {
     std::env::var_os(VARIABLE).is_some_and(|v| v == "write")
 }
 
-/// Values by name, in the order in which they were added.
+/// Values by name, in insertion order.
 #[derive(Default)]
 pub(crate) struct List(Vec<(String, String)>);
 
 impl List {
-    /// Adds a value. A name is used once.
+    /// Adds a value. Each name is used once.
     pub(crate) fn add(&mut self, name: impl Into<String>, value: impl std::fmt::Display) {
         let (name, value) = (name.into(), value.to_string());
         assert!(!name.contains("  ") && !name.contains('\n') && !value.contains('\n'), "{name}: {value}");
@@ -57,7 +57,7 @@ pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}. Write it with {VARIABLE}=write.", path.display()))
 }
 
-/// The lines that differ; none if all are equal and in the same order.
+/// The lines that differ; empty if all are equal and in the same order.
 fn differences(pinned: &[(&str, &str)], now: &[(&str, &str)]) -> Option<String> {
     let find =
         |list: &[(&str, &str)], name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());

@@ -1,7 +1,7 @@
-//! Pins: values that a change of the code's structure must not change. Each list in this folder states today's behaviour, one
-//! value a line. A test computes the values anew and names the lines that differ.
+//! Pins: values that refactoring must not change. Each list in this folder records current behaviour, one value per
+//! line. A test recomputes the values and names the lines that differ.
 //!
-//! | list | what it holds |
+//! | list | contents |
 //! | --- | --- |
 //! | `streams.txt` | random streams, and everything drawn from them without a model |
 //! | `specs.txt` | hashes of shipped specs and of the cells of small grids |
@@ -11,8 +11,8 @@
 //! | `part.jsonl` | the part of one grid cell, with its digest |
 //! | `runs/*.jsonl` | the findings of one small run of each lab |
 //!
-//! `PROBITY_PINS=write cargo test --test all pins` writes all of them anew. Do that only for a change that is meant, and say in the
-//! commit why each line changed.
+//! `PROBITY_PINS=write cargo test --test all pins` rewrites all of them. Do that only for an intended change, and say
+//! in the commit why each line changed.
 
 mod boards;
 mod list;

@@ -1,4 +1,4 @@
-//! Names that users write: in keymaps, on the command line, in specs and in scripts that read what is written.
+//! Names that users write: in keymaps, on the command line, in specs, and in scripts that read the output.
 
 use clap::CommandFactory;
 use probity::corpus::sets::built_in;
@@ -8,7 +8,7 @@ use probity::tui::commands::COMMANDS;
 
 use super::list::List;
 
-/// The figures that can be asked of a lab by name, from the sentence that refuses another name.
+/// The figures of a lab available by name, taken from the error for an unknown name.
 pub(crate) fn figures_of(lab: &dyn Lab) -> Vec<String> {
     refused(lab, "?", Details::default())
 }
@@ -24,7 +24,7 @@ fn refused(lab: &dyn Lab, name: &str, details: Details<'_>) -> Vec<String> {
     }
 }
 
-/// A figure of a lab's table that its lab does not draw would be offered and refused.
+/// A figure in a lab's table that the lab does not draw would be offered and then refused.
 #[test]
 fn every_figure_of_a_table_is_known_to_its_lab() {
     for lab in LABS {
@@ -79,7 +79,7 @@ fn tree(list: &mut List, path: &str, command: &clap::Command) {
     }
 }
 
-/// The list is that of Unix, where the program has a few subcommands more.
+/// The list is for Unix, where the program has a few more subcommands.
 #[cfg(unix)]
 #[test]
 fn every_name_that_users_write_is_there() {

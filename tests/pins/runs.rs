@@ -1,9 +1,10 @@
-//! What a small run of each lab prints as JSON: lines, kinds, keys, words and counts exactly, other numbers within a tolerance.
+//! The JSON output of a small run of each lab: lines, kinds, keys, words and counts exactly, other numbers within a
+//! tolerance.
 //!
-//! Numbers cannot be compared to the last bit: processors with other instructions (AVX2, AVX-512, none of them) sum in another order.
-//! Between the three, and with plain loops in place of the products of matrices, the largest deviation in these runs was
-//! 2e-5 of a value (degrees of freedom) and 3e-6 in values below 1. The number of threads changes no bit.
-//! Findings that are still being refined are left out, as are times and what names the machine.
+//! Numbers cannot be compared to the last bit: processors with other instructions (AVX2, AVX-512, neither) sum in
+//! another order. Between the three, and with plain loops instead of matrix products, the largest deviation in these
+//! runs was 2e-5 of a value (degrees of freedom) and 3e-6 in values below 1. The number of threads does not change any
+//! bit. Interim findings are left out, as are times and anything that names the machine.
 
 use serde_json::{Map, Value};
 
@@ -11,16 +12,16 @@ use super::file;
 use super::list::{read, writes};
 use crate::cli::common::{Probity, json_lines, text};
 
-/// What the values of two machines may differ by, relatively and absolutely.
+/// Allowed difference between two machines, relative and absolute.
 const TOLERANCE: (f64, f64) = (1e-4, 1e-5);
 
-/// Keys that differ between two runs of one spec.
+/// Keys that differ between two runs of the same spec.
 const VOLATILE: [&str; 4] = ["t", "seconds", "device", "version"];
 
-/// Decimals that are kept in the files.
+/// Precision of the decimals kept in the files.
 const DECIMALS: f64 = 1e8;
 
-/// Most differences that a failure shows.
+/// Maximum differences shown in a failure.
 const MOST_SHOWN: usize = 20;
 
 /// The final findings of a run of `runs/LAB.toml`.
@@ -35,7 +36,7 @@ fn findings(lab: &str) -> Vec<Value> {
     all
 }
 
-/// Drops what is volatile, and decimals that no machine agrees on.
+/// Drops volatile keys, and decimals on which no two machines agree.
 fn clean(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -51,7 +52,7 @@ fn clean(value: &mut Value) {
     }
 }
 
-/// Adds what differs between two values to the report.
+/// Adds the differences between two values to the report.
 fn compare(was: &Value, is: &Value, place: &str, report: &mut Vec<String>) {
     match (was, is) {
         (Value::Object(a), Value::Object(b)) => keys(a, b, place, report),

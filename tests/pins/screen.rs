@@ -1,5 +1,5 @@
-//! What the screen shows of a change, whatever words it uses. Own prompts and sentences, runs that wait or replace each other, and
-//! clicks are covered by the flows.
+//! The effect of changes on the screen, independent of wording. Own prompts and sentences, queued and replaced runs,
+//! and clicks are covered by the flows.
 
 use probity::tui::action::Action;
 use probity::tui::setup;
@@ -7,7 +7,7 @@ use probity::tui::setup;
 use crate::common::saliency::{answer_latest, has_scored};
 use crate::common::{Harness, models, ready};
 
-/// Keys and drawn labels of the rows that differ from the last run.
+/// Keys and displayed labels of the rows that differ from the last run.
 fn changed(h: &Harness) -> Vec<(String, String)> {
     let rows = h.state.setup().unwrap().rows(&h.state);
     rows.into_iter().filter(|row| row.changed).map(|row| (row.key, row.label)).collect()
@@ -37,7 +37,7 @@ fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
     assert!(!drawn(&h, &rows[1].1), "{}", h.screen());
 }
 
-/// The answer is there before the next key, and it is of exactly what has been typed.
+/// The answer arrives before the next key, for exactly what has been typed.
 #[test]
 fn an_own_sentence_is_shown_with_its_scores_after_each_key() {
     let mut h = has_scored(120, 40);
@@ -71,7 +71,7 @@ fn a_terminal_of_30_by_8_says_what_is_needed_and_keeps_the_run() {
             assert!(small.contains(part), "{part}:\n{small}");
         }
         assert!(small.lines().count() <= usize::from(rows));
-        // Events still arrive; keys work, and what they do is seen once there is room.
+        // Events still arrive; keys work, and their effect shows once there is room.
         h.event(ready());
         h.event(models());
         h.act(Action::Resize(120, 40));

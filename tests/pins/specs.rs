@@ -1,4 +1,4 @@
-//! Hashes of the shipped specs and of the cells of grids: they name findings, caches and parts.
+//! Hashes of the shipped specs and of the cells of grids, which name findings, caches and parts.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn every_shipped_spec_has_its_hash_and_its_text() {
     let mut list = List::default();
     for name in [files("assets/specs"), files("assets/specs/studies")].concat() {
         let mut spec = Spec::read(Path::new(&file(&name))).unwrap();
-        // The folder that paths start from is no part of the spec.
+        // The base folder for paths is not part of the spec.
         spec.common_mut().lies_in(Default::default());
         add(&mut list, &name, &spec);
     }

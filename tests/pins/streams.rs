@@ -1,5 +1,5 @@
-//! Random streams and what is drawn from them. Everything here is exact on every machine: integers, and floats made by single
-//! operations. What also depends on sums of floats is pinned with the runs.
+//! Random streams and what is drawn from them. Everything here is exact on every machine: integers, and floats from
+//! single operations. Whatever also depends on sums of floats is pinned with the runs.
 
 use probity::corpus::make::{layouts, lines};
 use probity::corpus::sets::built_in;
@@ -17,14 +17,15 @@ use super::file;
 use super::list::{List, sha256};
 use crate::sources::sources;
 
-/// The calls whose first texts name a stream.
+/// The calls whose first strings name a stream.
 const STREAMS: [&str; 2] = ["stream(", ".seed("];
 
-/// The call that names a purpose's role and recipe: `Purpose::of`. Both in quotes tell it from other functions of that name.
+/// The call that names a purpose's role and recipe, `Purpose::of`. Two string arguments distinguish it from other
+/// functions with that name.
 const PURPOSE: &str = ".of(";
 
-/// The streams' names as the source spells them, without those of tests. A part that is filled in while the program runs stays `{}`.
-/// The spelling is pinned because another one moves every number that is drawn under it.
+/// The streams' names as spelled in the source, without those in tests. Parts that are filled in at run time stay `{}`.
+/// The spelling is pinned because changing it would change every number drawn under it.
 fn names() -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in sources("src") {
@@ -57,7 +58,7 @@ fn arguments(code: &str) -> &str {
     &code[..end.unwrap_or(0)]
 }
 
-/// Texts in quotes, without the names of variables: `{task}` is `{}`, and `{row:016x}` is `{:016x}`.
+/// Strings in the code, without the names of variables: `{task}` is `{}`, and `{row:016x}` is `{:016x}`.
 fn literals(code: &str) -> impl Iterator<Item = String> {
     code.split('"').skip(1).step_by(2).map(|text| {
         let mut pieces = text.split('{');
@@ -113,7 +114,8 @@ fn primitives(list: &mut List) {
     deviates(list);
 }
 
-/// Draws of the distributions' library from our streams. Past the first thousands the rare branches of its method have been taken.
+/// Draws from our streams by the library of distributions. After the first thousands, the rare branches of its method
+/// have been taken.
 fn deviates(list: &mut List) {
     let rng = || stream(7, "pins");
     let (mut single, mut double) = (rng(), rng());
@@ -151,7 +153,7 @@ fn draws(list: &mut List) {
     let halves = Halves::new(&[0, 1, 1, 0, 2, 1, 0, 0, 1, 2, 1, 0], 3, 5);
     list.add("halves, blocks", exact(halves.blocks()));
     list.add("halves, firsts", exact(halves.firsts()));
-    // With an identity matrix the sums are how often each row was drawn.
+    // With an identity matrix the sums show how often each row was drawn.
     let blocks: Vec<Vec<usize>> = vec![(0..12).collect()];
     let counts = Resamples::new(12, 3, 5).block_sums(&Matrix::identity(12), &blocks, |_, sums| sums.to_vec());
     list.add("bootstrap of 12", exact(counts));

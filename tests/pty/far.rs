@@ -1,4 +1,4 @@
-//! The screen on an engine far away, and on a grid that is computed there, through a script in place of ssh.
+//! The screen with a remote engine, and with a grid computed remotely, through a script in place of ssh.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{SMALL, Screen, wait};
 
-/// A far end of this machine, with folders of its own.
+/// A far end on this machine, in its own folders.
 struct There(tempfile::TempDir);
 
 impl There {
@@ -30,7 +30,7 @@ impl There {
         self.path().join("ssh").display().to_string()
     }
 
-    /// A screen of this side.
+    /// A local screen.
     fn screen(&self, args: &[&str]) -> Screen {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("spec.toml"), SMALL).unwrap();
@@ -60,7 +60,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     let pid = first.child.process_id().unwrap().to_string();
     assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     first.child.wait().unwrap();
-    // Whether the link of the dead one has been noticed there yet decides who steers.
+    // Whether the dead client's link has been noticed there yet decides who is in control.
     let mut again = there.screen(&["--attach", "one"]);
     again.sees("INLP");
     again.until("a screen that steers or sees", |s| {
@@ -83,7 +83,7 @@ fn a_screen_that_dies_leaves_an_engine_for_the_next_one_and_a_second_one_only_se
     }
 }
 
-/// What its cells found was shown of a grid on this machine only.
+/// The cells' findings used to be shown only for a grid on this machine.
 #[test]
 fn a_grid_that_is_computed_there_shows_here_what_its_cells_found() {
     let there = There::new();

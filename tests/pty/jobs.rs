@@ -1,4 +1,4 @@
-//! Signals, job control, and terminals that go away.
+//! Signals, job control, and terminals that close.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ pub(crate) fn send(signal: &str, pid: u32) {
     assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
 }
 
-/// crossterm reads on for ever where a read gives no bytes. `trap` is for the terminals whose end no signal tells of.
+/// crossterm keeps reading forever where a read returns no bytes. `trap` is for terminals whose closing sends no
+/// signal.
 #[test]
 fn a_terminal_that_closes_while_keys_arrive_ends_the_program() {
     for shell in ["exec", "trap '' HUP; exec"] {
@@ -44,7 +45,7 @@ fn a_signal_leaves_a_session_with_an_end() {
     assert_eq!(Session::read(&screen.session()).unwrap().losses, Default::default());
 }
 
-/// The only process whose parent this is.
+/// The only child process of this parent.
 #[cfg(target_os = "linux")]
 fn child_of(parent: u32) -> Option<u32> {
     let of = |pid: u32| {
@@ -57,11 +58,11 @@ fn child_of(parent: u32) -> Option<u32> {
 }
 
 impl Screen {
-    /// Checks that keys do what they do.
+    /// Checks that keys work.
     fn answers(&mut self) {
         self.press("?");
         self.sees("Help");
-        // Not together with another key: that would be another key with Alt.
+        // Not together with another key: that would be Alt and that key.
         self.press("\u{1b}");
         self.until("the help gone", |s| !s.contents().contains("Help"));
     }
@@ -69,14 +70,14 @@ impl Screen {
 
 #[cfg(target_os = "linux")]
 impl Screen {
-    /// An interactive shell, which does job control.
+    /// An interactive shell with job control.
     fn interactive() -> Self {
         let mut screen = Self::shell(recording(), &["-i"]);
         screen.sees("ready> ");
         screen
     }
 
-    /// Waits for the shell's prompt on a terminal as it was.
+    /// Waits for the shell's prompt on a restored terminal.
     fn prompt(&mut self) {
         self.until("the prompt on a restored terminal", |s| {
             let last = s.contents().trim_end().lines().last().unwrap_or_default().to_owned();
@@ -116,7 +117,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
         screen.shown();
         screen.answers();
     }
-    // A stop that no program can catch: the shell sets the terminal, the program sets it again.
+    // A stop that no program can catch: the shell restores the terminal, then the program sets it up again.
     send("STOP", pid);
     screen.until("the prompt", |s| s.contents().contains("ready>"));
     screen.press("fg\n");
@@ -128,7 +129,7 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.prompt();
 }
 
-/// The alternate screen could be left and the terminal still be raw.
+/// The alternate screen was left, but the terminal could still be raw.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_gives_the_terminal_its_settings_back() {
@@ -140,7 +141,7 @@ fn a_signal_gives_the_terminal_its_settings_back() {
     screen.prompt();
 }
 
-/// What a process does that memory is refused to: `abort`. And what the system does to one: `kill -9`.
+/// What happens to a process that runs out of memory: `abort`, and `kill -9` by the system.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sudden_end_gives_the_terminal_back() {
@@ -149,7 +150,7 @@ fn a_sudden_end_gives_the_terminal_back() {
     for signal in ["ABRT", "KILL"] {
         screen.press("clear; \"$PROBITY\" replay s\n");
         screen.shown();
-        // The guard has to know what it is to watch.
+        // The guard must know what to watch.
         std::thread::sleep(Duration::from_millis(300));
         send(signal, child_of(shell).unwrap());
         screen.sees("probity ended without giving the terminal back");
@@ -158,7 +159,7 @@ fn a_sudden_end_gives_the_terminal_back() {
     }
 }
 
-/// Nobody would have it go on.
+/// There is no shell that could resume it.
 #[test]
 fn a_program_without_a_shell_around_it_is_not_suspended() {
     let mut screen = Screen::launch(recording(), &["replay", "s"]);
@@ -169,7 +170,7 @@ fn a_program_without_a_shell_around_it_is_not_suspended() {
     assert_eq!(screen.ended(), 0);
 }
 
-/// Of a key and a new size that wait together, crossterm's usual source of events dropped the one that came second, until another key.
+/// If a key and a new size arrived together, crossterm's usual event source delayed the second one until another key.
 #[cfg(unix)]
 #[test]
 fn a_key_that_comes_with_a_new_size_is_not_lost() {
@@ -191,8 +192,8 @@ fn a_key_that_comes_with_a_new_size_is_not_lost() {
     assert_eq!(screen.ended(), 0);
 }
 
-/// In a container, the session that the program runs in may have begun outside: the system then calls it 0. One library
-/// took that for impossible, and the key that suspends ended the program.
+/// In a container, the program's session may have begun outside, and the system then reports it as 0. A library
+/// considered that impossible, and the key that suspends ended the program.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_session_that_began_outside_the_container_is_no_reason_to_end() {

@@ -1,4 +1,4 @@
-//! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and gives the terminal back.
+//! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and restores the terminal.
 
 mod far;
 mod follow;
@@ -21,7 +21,7 @@ use probity::session::record::Recorder;
 /// Longest wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A small experiment, done in a second: nothing in it is trained by steps.
+/// A small experiment of one second: nothing in it is trained by steps.
 const SMALL: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -48,7 +48,7 @@ grid = "paper"
 name = "pgd"
 "#;
 
-/// The program on a terminal of its own, with folders of its own.
+/// The program on its own terminal, in its own folders.
 struct Screen {
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
@@ -73,7 +73,7 @@ fn recording() -> tempfile::TempDir {
     folder
 }
 
-/// The exit code of a program that has to end by itself.
+/// The exit code of a program that must end by itself.
 fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
     let begun = Instant::now();
     loop {
@@ -88,7 +88,7 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
     }
 }
 
-/// The exit code of a program that has to end by itself, and the seconds that it took. `after` says what was done to it.
+/// The exit code of a program that must end by itself, and the seconds it took. `after` says what was done to it.
 fn soon(child: &mut (dyn Child + Send + Sync), after: &str) -> (u32, f64) {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -109,7 +109,7 @@ impl Screen {
         Self::of(env!("CARGO_BIN_EXE_probity"), folder, args)
     }
 
-    /// A shell in place of the program, which `$PROBITY` names to it.
+    /// A shell instead of the program, whose path is in `$PROBITY`.
     fn shell(folder: tempfile::TempDir, args: &[&str]) -> Self {
         Self::of("sh", folder, args)
     }
@@ -155,11 +155,11 @@ impl Screen {
         Self { master: pair.master, child, keys, screen, closed, reading, folder }
     }
 
-    /// Closes the terminal as a window is closed: nobody holds its other end any more.
+    /// Closes the terminal like a window: nothing holds its other end any more.
     fn close(self) -> (Box<dyn Child + Send + Sync>, tempfile::TempDir) {
         let Self { master, child, keys, closed, reading, folder, .. } = self;
         closed.store(true, Ordering::SeqCst);
-        // The reader waits for something to be drawn before it lets go; a new size is.
+        // The reader waits for output before it exits; a new size causes some.
         let mut rows = 40;
         while !reading.is_finished() {
             rows = if rows == 40 { 39 } else { 40 };
@@ -174,7 +174,7 @@ impl Screen {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until the screen satisfies `wanted`.
     fn until(&mut self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
         let begun = Instant::now();
         loop {
@@ -202,24 +202,24 @@ impl Screen {
         self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
     }
 
-    /// Waits for the end of the program; gives its exit code, after checking that the terminal is as it was.
+    /// Waits for the end of the program; returns its exit code after checking that the terminal is restored.
     fn ended(&mut self) -> u32 {
         let code = wait(&mut *self.child);
         self.given_back();
         code
     }
 
-    /// The same of a program that was told to end; `after` says how.
+    /// The same for a program that was told to end; `after` says how.
     fn ended_soon(&mut self, after: &str) -> u32 {
         let (code, _) = soon(&mut *self.child, after);
         self.given_back();
         code
     }
 
-    /// Checks that the terminal is as it was.
+    /// Checks that the terminal is restored.
     fn given_back(&self) {
         let begun = Instant::now();
-        // The last bytes may still be on their way.
+        // The last bytes may still be in transit.
         let restored = |s: &vt100::Screen| {
             !s.alternate_screen()
                 && !s.hide_cursor()
@@ -242,7 +242,7 @@ impl Screen {
     }
 }
 
-/// A named session in which nothing was asked was thrown away, and an earlier one came back only as a replay.
+/// A named session without a run was discarded, and an earlier one could only be replayed.
 #[test]
 fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -268,7 +268,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);
     screen.sees("Interventions");
     screen.sees("saved as first");
-    // The whole experiment: the probes' audit and the readout of the curve at its end.
+    // The whole experiment: the probes' audit, and the readout of the curve at its end.
     screen.sees("INLP");
     screen.until("the end of the run", |s| s.contents().contains("done in"));
     screen.press("?");
@@ -300,7 +300,7 @@ fn ctrl_c_stops_training_and_never_quits() {
     screen.sees("oracle");
     screen.press("\u{3}");
     screen.sees("cancelled");
-    // Nothing runs now, so the second one ends nothing either.
+    // Nothing is running now, so the second one ends nothing either.
     screen.press("\u{3}");
     screen.press("q");
     assert_eq!(screen.ended(), 0);
@@ -312,7 +312,7 @@ fn ctrl_c_stops_training_and_never_quits() {
 fn a_killed_run_leaves_a_session_that_replays() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
-    // A recording is written a moment after what it records.
+    // A recording is written a moment after the event.
     let recorded = |session: &Session| {
         let of = |wanted: fn(&Item) -> bool| session.entries().any(|e| wanted(&e.item));
         of(|item| matches!(item, Item::Command(_))) && of(|item| matches!(item, Item::Event(_)))
@@ -345,7 +345,7 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     drop((keys, master));
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        // The reader thread keeps a copy of the master; the signal of a closed window is sent by hand.
+        // The reader thread keeps a copy of the master, so the signal of a closed window is sent by hand.
         let pid = child.process_id().unwrap().to_string();
         std::process::Command::new("kill").args(["-HUP", &pid]).status().unwrap();
         assert!(begun.elapsed() < PATIENCE, "it goes on without a terminal");
@@ -354,8 +354,8 @@ fn a_terminal_that_hangs_up_ends_the_program() {
     drop(folder);
 }
 
-/// The terminal library leaves colours out under this variable by itself. That our own theme for it is chosen, too, is seen by what
-/// it does in their place: the chosen entry of a list is reversed.
+/// The terminal library drops colours under this variable by itself. Our own theme for it shows in its substitute: the
+/// selected entry of a list is reversed.
 #[test]
 fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
     fn cells(screen: &vt100::Screen) -> impl Iterator<Item = &vt100::Cell> {
@@ -367,7 +367,7 @@ fn with_no_color_in_the_environment_nothing_is_drawn_in_colour() {
         let mut screen = Screen::with(env!("CARGO_BIN_EXE_probity"), recording(), &args, &[("NO_COLOR", value)]);
         screen.sees("Interventions");
         screen.press(":");
-        // Without this the escape below could arrive with the colon, and its `q` would be alt-q.
+        // Without this the escape below could arrive together with the colon, and its `q` would be alt-q.
         screen.sees("Command:");
         if colourless {
             screen.until("the chosen entry reversed", |s| cells(s).any(vt100::Cell::inverse));

@@ -1,5 +1,6 @@
-//! Kills, signals, closed terminals and random keys, over and over. The test command does a few rounds; by hand, more:
-//! `PROBITY_TORTURE=300 cargo test --test all torture -- --nocapture` prints the figures of `tests/benches/RESULTS.md`.
+//! Kills, signals, closed terminals and random keys, over and over. The test suite runs a few rounds; to run more by
+//! hand: `PROBITY_TORTURE=300 cargo test --test all torture -- --nocapture` prints the figures of
+//! `tests/benches/RESULTS.md`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -62,7 +63,7 @@ fn pause(rng: &mut ChaCha8Rng, most: u64) {
     std::thread::sleep(Duration::from_millis(rng.random_range(0..=most)));
 }
 
-/// A round. Gives the seconds from the blow to the end, where the program had to end by itself.
+/// A round. Returns the seconds from the blow to the end, if the program had to end by itself.
 fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     if blow.starts_with("killed") {
         return killed(blow == "killed run", rng);
@@ -102,7 +103,7 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         _ => Screen::launch(recording(), &["replay", "s"]),
     };
     screen.sees("Interventions");
-    // In several strokes, so that keys meet what the ones before them have opened.
+    // In several bursts, so that keys meet what earlier ones opened.
     let mut keys = String::new();
     for _ in 0..4 {
         let stroke = typed(rng, 50);
@@ -111,14 +112,14 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
         pause(rng, 100);
     }
     let begun = Instant::now();
-    // Escape closes what is open, one layer each time. To the question what becomes of the run and of what is not saved, the second
-    // entry leaves at once. One key at a time, since an escape and a key make another key.
+    // Escape closes one layer at a time. In the question about the run and unsaved work, the second entry leaves at
+    // once. Keys are sent one at a time, because an escape followed by a key is read as another key.
     for key in ["\u{1b}", "\u{1b}", "\u{1b}", "\u{3}", "q", "j\r"].iter().cycle() {
         if screen.child.try_wait().unwrap().is_some() {
             break;
         }
         assert!(begun.elapsed() < super::PATIENCE, "it goes on after {keys:?}:\n{}", screen.text());
-        // The terminal may be gone already.
+        // The terminal may already be closed.
         let _ = screen.keys.write_all(key.as_bytes());
         std::thread::sleep(Duration::from_millis(60));
     }
@@ -131,7 +132,7 @@ fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     Some(seconds)
 }
 
-/// Kills the program in the middle of its work: what was recorded replays, and nothing half-written stands around.
+/// Kills the program during its work: the recording replays, and nothing half-written remains.
 fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
     let (args, seen): (&[&str], &str) = if headless {
         (&["run", "spec.toml", "--out", "out"], "examples for bert-tiny")

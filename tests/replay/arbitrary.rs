@@ -26,7 +26,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Something that happened, with the seconds since what happened before.
+/// An operation, with the seconds since the previous one.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Command(Command),
@@ -38,7 +38,7 @@ pub(super) fn text() -> BoxedStrategy<String> {
     prop_oneof!["[a-z]{0,8}", "\\PC{0,4}", Just("\u{1b}[2J\n\"\\\u{202e}".to_owned())].boxed()
 }
 
-/// Few names, so that findings meet on the board.
+/// Few names, so that findings coincide on the board.
 pub(super) fn name() -> BoxedStrategy<String> {
     prop_oneof![Just("pgd".to_owned()), Just("inlp".to_owned()), text()].boxed()
 }
@@ -68,7 +68,7 @@ fn banded() -> BoxedStrategy<Banded> {
         .boxed()
 }
 
-/// None, or one of two, so that two settings of one method meet on the board.
+/// None, or one of two, so that two settings of one method coincide on the board.
 pub(super) fn options() -> BoxedStrategy<BTreeMap<String, f64>> {
     let one = prop_oneof![Just(3.0), real()].prop_map(|steps| [("steps".to_owned(), steps)].into());
     prop_oneof![2 => Just(BTreeMap::new()), 1 => one].boxed()
@@ -357,7 +357,7 @@ fn answer() -> BoxedStrategy<DataAnswer> {
     prop_oneof![inspection, diagnosis, problem().prop_map(DataAnswer::Failed), Just(DataAnswer::Stopped),].boxed()
 }
 
-/// What is found out about a model.
+/// Facts about a model.
 fn about_model() -> BoxedStrategy<ModelAnswer> {
     let inspected =
         (name(), any::<u64>(), real(), vec((text(), text()), 0..3)).prop_map(|(model, parameters, seconds, facts)| {
@@ -436,7 +436,7 @@ fn event() -> BoxedStrategy<Event> {
     .boxed()
 }
 
-/// What happens in a session, with pauses long and short against the rate at which progress is recorded.
+/// Operations in a session, with pauses both shorter and longer than the interval at which progress is recorded.
 pub(crate) fn ops() -> BoxedStrategy<Vec<(f64, Op)>> {
     let op = prop_oneof![
         2 => command().prop_map(Op::Command),

@@ -1,4 +1,4 @@
-//! A recorded run gives exactly the numbers that were read from its file by other means.
+//! A recorded run gives exactly the numbers that were extracted from its file by other means.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn board() -> Board {
     session.board()
 }
 
-/// A cell of the table. Numbers are compared as numbers, to the last bit.
+/// A cell of the table. Numbers are compared exactly, as numbers.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 enum Cell<'a> {
     Number(f64),
@@ -31,7 +31,7 @@ fn cells(line: &str) -> Vec<Cell<'_>> {
     line.split('\t').map(|cell| cell.parse().map_or(Cell::Word(cell), Cell::Number)).collect()
 }
 
-/// What the board holds, in the columns of `first.tsv`.
+/// The board's content in the columns of `first.tsv`.
 fn lines(board: &Board) -> Vec<String> {
     let of = |e: &Estimate| format!("{:?}\t{:?}\t{:?}", e.mean, e.lo, e.hi);
     let results: &Results = board.results();

@@ -26,7 +26,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Records what happens while it folds, as the live program does. Gives the folded board and the file.
+/// Records while folding, as the live program does. Returns the folded board and the file.
 fn record(ops: &[(f64, Op)], folder: &Path) -> (Board, std::path::PathBuf) {
     let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::shipped().into()));
     let mut recorder = Recorder::create(folder, "s", &header).unwrap();
@@ -82,7 +82,7 @@ proptest! {
         let session = Session::read(&path).unwrap();
         let lines = bytes[header..end].iter().filter(|&&b| b == b'\n').count();
         let loose = bytes[..end].last() != Some(&b'\n');
-        // A line that lacks nothing but its end is whole.
+        // A line that lacks only its line end is complete.
         let kept = session.entries().count();
         prop_assert!(kept == lines || (loose && kept == lines + 1 && session.losses.cut.is_none()));
         prop_assert_eq!(session.losses.cut.is_some(), loose && kept == lines);
@@ -166,7 +166,7 @@ fn numbers_are_read_back_to_the_last_bit() {
     assert_eq!(session.entries().collect::<Vec<_>>(), [entry], "serde_json needs its feature float_roundtrip");
 }
 
-/// A reader passes over the findings of old runs by their kind; one that makes a comparison must be among those that stay.
+/// A reader skips the findings of old runs by their kind; one that makes a comparison must not be skipped.
 #[test]
 fn every_kind_that_makes_a_comparison_is_declared() {
     let runs = [Harness::finished(80, 24), has_compared(80, 24), has_scored(80, 24)];

@@ -13,7 +13,7 @@ use probity::lab::interventions::verdict::{
 use probity::stats::Estimate;
 use proptest::prelude::*;
 
-/// What compares.
+/// Verdicts and the comparisons that lead to them.
 pub(crate) fn verdict() -> BoxedStrategy<Kind> {
     (name(), options(), oracle(), real(), text(), estimate(), 0..7usize)
         .prop_map(|(method, options, oracle, value, reason, e, which)| {

@@ -1,4 +1,4 @@
-//! `probity decorrelate`: the largest uncorrelated part of a table of two properties.
+//! `probity decorrelate`: the largest uncorrelated subset of a table of two properties.
 
 use std::io::Write;
 
@@ -16,8 +16,8 @@ use probe::decorrelate::{association, decorrelate_counts};
   probity decorrelate --table 273,65,115,39
   probity decorrelate --table '273,65,1391;115,39,615' --json
 
-Rows are values of the target, columns values of the other property. Four counts are a table of two rows; larger tables part
-their rows by semicolons.")]
+Rows are values of the target, columns values of the other property. Four counts are a table of two rows; in larger tables,
+semicolons separate the rows.")]
 pub struct DecorrelateArgs {
     /// Counts, row by row.
     #[arg(long, value_name = "COUNTS", allow_hyphen_values = true)]
@@ -34,10 +34,10 @@ struct Answer {
     phi: f64,
 }
 
-/// Prints the uncorrelated part.
+/// Prints the uncorrelated subset.
 ///
 /// # Errors
-/// [`CliError::Usage`] for an input that is not a table, or has no uncorrelated part.
+/// [`CliError::Usage`] for an input that is not a table, or has no uncorrelated subset.
 pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let table = table(&args.table)?;
     let kept = decorrelate_counts(&table).map_err(|e| CliError::Usage(e.to_string()))?;
@@ -63,7 +63,7 @@ fn table(text: &str) -> Result<Vec<Vec<u64>>, CliError> {
     match rows.as_slice() {
         [one] if one.len() == 4 => Ok(one.chunks(2).map(<[u64]>::to_vec).collect()),
         [one] => Err(CliError::Usage(format!(
-            "--table has {} counts in one row: four make a table of two rows; part the rows of others by semicolons",
+            "--table has {} counts in one row: four make a table of two rows; in other tables, separate the rows by semicolons",
             one.len()
         ))),
         _ => Ok(rows),

@@ -1,4 +1,4 @@
-//! `probity mcnemar`: do two classifiers differ, by the items on which exactly one is right?
+//! `probity mcnemar`: tests whether two classifiers differ, from the items on which exactly one is right.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::output;
 use base::numbers::whole;
 use stats::mcnemar::{chi2, corrected, exact, mid_p};
 
-/// Largest count that is taken: beyond it a number no longer holds every integer.
+/// Largest count accepted: beyond it a float no longer represents every integer.
 const MOST: u64 = 1 << 52;
 
 /// Test whether two classifiers differ on the same items (McNemar 1947).

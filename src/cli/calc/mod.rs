@@ -1,5 +1,6 @@
-//! Calculators: one question, one answer, and no model but for `saliency` and `pairs`. With `--json`, one object on one line, otherwise a readable line; the
-//! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
+//! Calculators: one question, one answer, and no model except for `saliency` and `pairs`. With `--json`, one object on
+//! one line, otherwise a readable line; the numbers come from the labs' own code. To add a calculator, add a file here
+//! and a line in each of the two lists below.
 
 pub mod compare;
 pub mod decorrelate;
@@ -38,11 +39,11 @@ pub enum Calculator {
     Power(power::PowerArgs),
     /// Compare two models by their results on the same items.
     Compare(compare::CompareArgs),
-    /// Judge saliency scores of any program against gold rationales and perturbed inputs.
+    /// Judge any program's saliency scores against gold rationales and perturbed inputs.
     Rationale(rationale::RationaleArgs),
-    /// Predict the mask of one sentence, and score the words that the prediction rests on.
+    /// Predict the mask of one sentence, and score the words that the prediction depends on.
     Saliency(saliency::SaliencyArgs),
-    /// Score minimal pairs (BLiMP) by a model: how often is the acceptable sentence likelier than the other one?
+    /// Score minimal pairs (BLiMP) with a model: how often is the acceptable sentence more likely than the other one?
     Pairs(pairs::PairsArgs),
     /// Write the hidden states of an interventions experiment, with labels and parts, as a safetensors file.
     States(states::StatesArgs),
@@ -50,7 +51,7 @@ pub enum Calculator {
     Decorrelate(decorrelate::DecorrelateArgs),
 }
 
-/// Answers.
+/// Runs a calculator.
 pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliError> {
     match calculator {
         Calculator::Score(args) => score::score(args, out),

@@ -21,19 +21,19 @@ use labs::power::bound::{Bound, Counted, Ratio, Score, recommended, recommended_
   probity n --gap 42/320 --dim 768 --control .52,.50
   probity n --gap 42/320 --dim 768 --code-gap .08 --clip 4
 
-The published bound takes p*2^32 for the size of the class and 1e-8 for delta, as the tables of the paper do; the textbook bound
-takes 2^(32p), all classifiers with p weights of 32 bits. A bound of your own is given by its constant, into which its delta and
-the classifier have gone. Half the gap is epsilon.
+The published bound uses p*2^32 as the size of the class and 1e-8 as delta, as in the tables of the paper; the textbook bound
+uses 2^(32p), all classifiers with p weights of 32 bits. Give a bound of your own by its constant, which includes
+its delta and the classifier. Half the gap is epsilon.
 
 With the accuracies of both probes on a control task the difference of their selectivities has its own number (Theorem 1: the bounds of
 accuracy and control accuracy, each at delta/2, add up), and so has a difference of prequential code lengths in bits an example
 (equation 3: the bounds of ten blocks, each at delta/10, weighted by what they code; a label that takes more than --clip bits counts as
 that many).")]
 pub struct NArgs {
-    /// Difference of the two accuracies that is to be resolved.
+    /// Difference of the two accuracies to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
     gap: String,
-    /// Size of the vectors (of the larger encoder); a bound of your own needs none.
+    /// Size of the vectors (of the larger encoder); not needed with a bound of your own.
     #[arg(long, value_name = "D", value_parser = |d: &str| whole(d, 1..=1_000_000_000))]
     dim: Option<u64>,
     /// `published`, `textbook`, or `own:C` for a bound of the form n = C / epsilon^2.
@@ -45,10 +45,10 @@ pub struct NArgs {
     /// Measured accuracies of the two probes on a control task, in the order in which --gap subtracts them.
     #[arg(long, value_name = "A,B")]
     control: Option<String>,
-    /// Difference of the two prequential code lengths, in bits an example.
+    /// Difference of the two prequential code lengths, in bits per example.
     #[arg(long, value_name = "BITS", allow_hyphen_values = true)]
     code_gap: Option<String>,
-    /// Most bits that one label counts in a prequential code.
+    /// Maximum bits counted for one label in a prequential code.
     #[arg(long, value_name = "BITS", default_value = "10", requires = "code_gap")]
     clip: String,
     /// `logreg`, or `mlp:H` with H hidden units.
@@ -87,7 +87,7 @@ struct Further {
     text: String,
 }
 
-/// Recommendations for a difference of selectivities and of code lengths, as far as they are asked for.
+/// Recommendations for a difference of selectivities and of code lengths, if requested.
 fn further(
     args: &NArgs,
     (bound, parameters, delta): (Bound, u64, f64),
@@ -113,7 +113,7 @@ fn further(
     };
     let prequential = |text: &String| {
         let clip = number(&args.clip)?;
-        let name = format!("prequential code, equation 3 in bits an example, losses clipped at {clip} bits");
+        let name = format!("prequential code, equation 3 in bits per example, losses clipped at {clip} bits");
         of(Score::Prequential { clip }, number(text)?, name)
     };
     Ok([args.control.as_ref().map(selectivity).transpose()?, args.code_gap.as_ref().map(prequential).transpose()?])

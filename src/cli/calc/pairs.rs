@@ -23,7 +23,7 @@ use model::{Model, ModelError};
 use stats::Estimate;
 use stats::intervals::share;
 
-/// Score minimal pairs (BLiMP) by a model: how often is the acceptable sentence likelier than the other one?
+/// Score minimal pairs (BLiMP) with a model: how often is the acceptable sentence more likely than the other one?
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity pairs blimp/ --model bert-mini
@@ -32,8 +32,8 @@ use stats::intervals::share;
   probity compare gpt2.jsonl bert.jsonl
 
 Rows have `sentence_good` and `sentence_bad` (BLiMP) or `good` and `bad`; `UID` or `paradigm` names the phenomenon. Causal models score
-by log-likelihood after the token that begins texts. Masked models score by pseudo-log-likelihood, with the tokens behind a masked one
-in the same word masked too (Kauf and Ivanova 2023): otherwise a word of several tokens is too likely. Equal scores count as wrong.")]
+by log-likelihood after the token that begins texts. Masked models score by pseudo-log-likelihood, with the later tokens of a masked
+token's word masked too (Kauf and Ivanova 2023): otherwise a word of several tokens is too likely. Equal scores count as wrong.")]
 pub struct PairsArgs {
     /// A file or folder of minimal pairs.
     data: PathBuf,
@@ -43,13 +43,13 @@ pub struct PairsArgs {
     /// Masked models: mask one token at a time (Salazar et al. 2020).
     #[arg(long)]
     original: bool,
-    /// Score this many pairs of each phenomenon, the first ones.
+    /// Score only the first N pairs of each phenomenon.
     #[arg(long, value_name = "N")]
     limit: Option<NonZeroUsize>,
     /// Write each pair with its scores as JSON lines, which `probity compare` reads.
     #[arg(long, value_name = "FILE")]
     items: Option<PathBuf>,
-    /// Replace the file of --items.
+    /// Replace the file of --items if it exists.
     #[arg(long, requires = "items")]
     force: bool,
     /// Level of the intervals.
@@ -63,7 +63,7 @@ pub struct PairsArgs {
     json: bool,
 }
 
-/// A pair, with its name among all: phenomenon and identifier, or line.
+/// A pair, with its full name: phenomenon and identifier, or line.
 struct Item {
     id: String,
     paradigm: String,
@@ -88,7 +88,7 @@ struct Pairs {
     items: Vec<Item>,
     other: u64,
     dropped: u64,
-    /// Pairs beyond the limit.
+    /// Number of pairs beyond the limit.
     beyond: u64,
 }
 
@@ -98,7 +98,7 @@ struct Pairs {
 /// [`CliError::Usage`] for a file, model or level that cannot be used; [`CliError::Cancelled`] after Ctrl-C.
 pub fn answer(args: &PairsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if !(0.5..1.0).contains(&args.level) {
-        return Err(CliError::Usage(format!("--level {}: a level lies between 0.5 and 1", args.level)));
+        return Err(CliError::Usage(format!("--level {}: a level is between 0.5 and 1", args.level)));
     }
     let pairs = read(args)?;
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
@@ -183,7 +183,7 @@ fn scored(scorer: &Scorer<'_>, items: &[Item]) -> Result<Vec<[Option<f64>; 2]>, 
     Ok(scores.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
 }
 
-/// How a score is called.
+/// Name of a scoring method.
 fn name(scoring: Scoring) -> &'static str {
     match scoring {
         Scoring::LogLikelihood => "log-likelihood",
@@ -224,8 +224,8 @@ fn print(
     )?;
     let lost = [
         (too_long, "too long for the model"),
-        (pairs.dropped, "unreadable rows (`probity data show` says which)"),
-        (pairs.other, "rows that are no pairs"),
+        (pairs.dropped, "unreadable rows (`probity data show` lists them)"),
+        (pairs.other, "rows that are not pairs"),
         (pairs.beyond, "beyond --limit"),
     ];
     let lost: Vec<String> = lost.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();

@@ -1,4 +1,4 @@
-//! `probity power --plan`: how many items a comparison needs, before there are any data.
+//! `probity power --plan`: the number of items for a comparison, before there are any data.
 
 use std::io::{BufRead, Write};
 
@@ -16,7 +16,7 @@ use stats::special::normal_quantile;
 /// Answers to the three questions, and the design.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Plan without data: asks for what is not given of --metric, --accuracy (or --sd) and --difference.
+    /// Plan without data: asks for whichever of --metric, --accuracy (or --sd) and --difference is missing.
     #[arg(long)]
     pub plan: bool,
     /// The metric: `accuracy`, or `score` for any other number.
@@ -34,7 +34,7 @@ pub(crate) struct PlanArgs {
     /// Correlation of both systems over items.
     #[arg(long, value_name = "R", default_value = ".5", requires = "plan")]
     correlation: String,
-    /// Items that belong together, such as the questions of a passage.
+    /// Items per cluster, such as the questions on a passage.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=1_000_000), requires = "plan")]
     cluster_size: u64,
     /// Correlation of differences within a cluster.
@@ -43,10 +43,10 @@ pub(crate) struct PlanArgs {
     /// Runs of each system on every item.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |n: &str| whole(n, 1..=10_000), requires = "plan")]
     repeats: u64,
-    /// Share of the variance of a difference that another run would change.
+    /// Share of the variance of a difference that changes from run to run.
     #[arg(long, value_name = "SHARE", default_value = ".3", requires = "plan")]
     noise: String,
-    /// Cost of one answer of one system, in any currency.
+    /// Cost of one answer by one system, in any currency.
     #[arg(long, value_name = "COST", requires = "plan")]
     cost: Option<String>,
 }
@@ -58,7 +58,7 @@ struct Planned {
     difference: f64,
     /// Items that both systems answer.
     paired: u64,
-    /// Items of each system where they answer different ones.
+    /// Items of each system if they answer different ones.
     unpaired: u64,
     design: f64,
     repeats: u64,
@@ -68,7 +68,7 @@ struct Planned {
     cost_unpaired: Option<f64>,
 }
 
-/// The answer that was given, or one line of `input`.
+/// The given answer, or one line of `input`.
 fn ask(given: Option<&str>, question: &str, input: &mut dyn BufRead) -> Result<String, CliError> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -90,19 +90,19 @@ fn between(name: &str, text: &str, least: f64, most: f64) -> Result<f64, CliErro
         Ok(value)
     } else {
         Err(CliError::Usage(format!(
-            "--{name} is {}: it must lie between {least} and {most}",
+            "--{name} is {}: it must be between {least} and {most}",
             base::numbers::brief(&value)
         )))
     }
 }
 
-/// Items of a paired and of an unpaired comparison on items that are independent and answered once.
+/// Items of a paired and of an unpaired comparison with independent items, each answered once.
 fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f64; 2]), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let metric = ask(args.metric.as_deref(), "What is measured, accuracy or score?", input)?;
     let r = number(&args.correlation)?;
     if !(-1.0..1.0).contains(&r) {
-        return Err(CliError::Usage(format!("--correlation is {r}: it must be at least -1 and under 1")));
+        return Err(CliError::Usage(format!("--correlation is {r}: it must be at least -1 and below 1")));
     }
     let z = normal_quantile(1.0 - 0.5 * aim.level) + normal_quantile(aim.target);
     match metric.to_lowercase().as_str() {
@@ -113,7 +113,7 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
             let d = between("difference", &text, 0.0, p)?;
             let q = p - d;
             let (first, second) = (p * (1.0 - p), q * (1.0 - q));
-            // Both right as often as the correlation says, as far as the accuracies allow.
+            // Both are right as often as the correlation implies, as far as the accuracies allow.
             let both = (p * q + r * (first * second).sqrt()).clamp((p + q - 1.0).max(0.0), q);
             let discord = Discord::new(q - both, p - both).map_err(|e| usage(&e))?;
             let paired = required(discord, aim).map_err(|e| usage(&e))?.first as f64;
@@ -151,7 +151,7 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     if unpaired > 1e15 || paired > 1e15 {
         return Err(CliError::Usage("the difference is too small: more than 1e15 items would be needed".into()));
     }
-    // Both systems answer every item, or each its own.
+    // Both systems answer every item, or each answers separate items.
     let answers = |n: f64| (2.0 * n) as u64 * args.repeats;
     let price = args.cost.as_deref().map(number).transpose()?;
     let cost = |n: f64| price.map(|price| price * answers(n) as f64);
@@ -181,5 +181,5 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     };
     output::line(out, &format!("for power {} at level {}:", percent(aim.target), aim.level))?;
     output::line(out, &line("paired (both systems answer the same items)", paired))?;
-    output::line(out, &line("unpaired (each system has items of its own), each", unpaired))
+    output::line(out, &line("unpaired (each system answers different items), each", unpaired))
 }

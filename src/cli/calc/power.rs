@@ -22,8 +22,8 @@ use stats::required::{Aim, required};
   probity power --p01 .15 --p10 .1 --n 1000 --test chi2 --json
   probity power --plan --metric accuracy --accuracy 80% --difference 2% --cost .002
 
-p01 is the probability that only the second classifier is right, p10 that only the first is. Power counts significant results of
-the right sign. Computed from the p01 and p10 of a finished comparison it only restates its p-value.")]
+p01 is the probability that only the second classifier is right, p10 that only the first is. Power is the probability of
+a significant result with the right sign. Computed from a finished comparison, it only restates the p-value.")]
 pub struct PowerArgs {
     /// Probability that only the second classifier is right.
     #[arg(long, value_name = "P", allow_hyphen_values = true, required_unless_present = "plan")]
@@ -34,7 +34,7 @@ pub struct PowerArgs {
     /// Items in the comparison.
     #[arg(long, value_name = "N", conflicts_with_all = ["target", "plan"], value_parser = |n: &str| whole(n, 1..=stats::power::MOST))]
     n: Option<u64>,
-    /// Wanted power: prints the smallest n that has it.
+    /// Target power: prints the smallest n that reaches it.
     #[arg(long, value_name = "POWER", allow_hyphen_values = true)]
     target: Option<String>,
     /// Level of the test.

@@ -1,4 +1,4 @@
-//! `probity prompts`: how far results depend on the prompt, from a table or from predictions that were computed anywhere.
+//! `probity prompts`: how far results depend on the prompt, from a table or predictions computed by any program.
 
 mod predictions;
 
@@ -15,7 +15,7 @@ use base::text::printable_label;
 use labs::prompts::places::Ties;
 use labs::prompts::published::{Report, ScoreTable};
 
-/// Largest table that is read.
+/// Maximum size of a table.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Measure how much scores and the order of models depend on the prompt, from a table or from predictions.
@@ -25,15 +25,15 @@ const MAX_BYTES: u64 = 256 << 20;
   probity prompts scores.tsv --json
   probity prompts predictions.jsonl --subset 10 --random shared
 
-A table has tabs between fields and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
-and a column for each model. Scores are 0 to 1 or per cent; what is printed is in the unit of the table.
+A table is tab-separated and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
+and a column for each model. Scores are 0 to 1 or percent; output is in the unit of the table.
 
 Predictions are JSON lines, one object for each answer of a model:
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
    \"mention\": \"the French Republic\", \"object\": \"Paris\", \"prediction\": \"Paris\"}
-`instance` names the instance where `subject` does not; without `mention` the subject was asked for by its own name;
-`correct` (true or false) does in place of `prediction` and `object`. The first prompt of a relation in the file is its
-original one. They also give the adjusted scores, the stability over mentions, and the rank consistency; all as fractions.")]
+`instance` names the instance if `subject` does not; without `mention` the subject was asked for by its usual name;
+`correct` (true or false) can replace `prediction` and `object`. The first prompt of a relation in the file is its original
+one. Predictions also give adjusted scores, stability over mentions, and rank consistency, all as fractions.")]
 pub struct PromptsArgs {
     /// The table, or predictions as JSON lines.
     #[arg(value_name = "TABLE.tsv|PREDICTIONS.jsonl")]
@@ -51,9 +51,9 @@ pub struct PromptsArgs {
 /// Order of models with equal scores.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum TiesArg {
-    /// The model that is earlier in the table gets the lower place.
+    /// The model that is earlier in the table gets the lower rank.
     EarlierLower,
-    /// They share a place.
+    /// They share their mean rank.
     MeanPlace,
 }
 
@@ -119,13 +119,13 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
         return predictions(args, &mut file, out);
     }
     if let Some(flag) = args.of_predictions.given() {
-        let what = format!("{flag} is for predictions (JSON lines), and {shown} is a table; omit {flag}");
+        let what = format!("{flag} is for predictions (JSON lines), but {shown} is a table; omit {flag}");
         return Err(CliError::Usage(what));
     }
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(CliError::Usage(format!("{shown}: more than the 256 MiB that a table may have")));
+        return Err(CliError::Usage(format!("{shown}: a table may have at most 256 MiB")));
     }
     let table = ScoreTable::parse(&text, &args.table).map_err(|e| CliError::Usage(e.to_string()))?;
     let report = table.report(args.ties.rule());
@@ -135,7 +135,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     spread(&report, out)
 }
 
-/// Spread over prompts as lines.
+/// Spread over prompts, as lines.
 fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     let total = report.relations.len();
     for (model, means, over) in &report.models {
@@ -161,7 +161,7 @@ fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
         )?;
     }
     if !single.is_empty() {
-        let line = format!("one prompt alone has no spread (n/a): {}", single.join(", "));
+        let line = format!("a single prompt has no spread (n/a): {}", single.join(", "));
         output::line(out, &printable_label(&line))?;
     }
     let unstable = report.unstable;

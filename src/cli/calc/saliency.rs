@@ -1,4 +1,4 @@
-//! `probity saliency`: prediction and saliency of one sentence. The one answer here that needs a model.
+//! `probity saliency`: prediction and saliency for one sentence. Needs a model.
 
 use std::io::Write;
 
@@ -20,14 +20,14 @@ use labs::saliency::spec::{Baseline, HeadRef, Spec, TargetKind};
 use labs::spec::LabSpec;
 use model::{Model, ModelError};
 
-/// Predict the mask of one sentence, and score the words that the prediction rests on.
+/// Predict the mask of one sentence, and score the words that the prediction depends on.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity saliency \"The dogs near the gate [MASK] barking.\"
   probity saliency \"The capital of France is [MASK].\" --model roberta-mini --method attention --layer 2 --head 1
   probity saliency \"The capital of France is [MASK].\" --answer Paris --method occlusion --json")]
 pub struct SaliencyArgs {
-    /// The sentence, with [MASK] where a word is to be predicted.
+    /// The sentence, with [MASK] for the word to predict.
     text: String,
     /// Built-in name, folder in Hugging Face layout, or hub id.
     #[arg(long, default_value = "bert-mini")]
@@ -35,7 +35,7 @@ pub struct SaliencyArgs {
     /// att, ig, gxi, occ, roll or rnd, or the full name.
     #[arg(long, default_value = "ig")]
     method: String,
-    /// The word that is expected.
+    /// The expected word.
     #[arg(long, value_name = "WORD")]
     answer: Option<String>,
     /// Attention: the layer, from 1 [default: the last].
@@ -118,8 +118,8 @@ impl SaliencyArgs {
 /// Prints the prediction and the scores.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a sentence without a mask, a model or method that cannot be used; [`CliError::Failed`] where the
-/// computation fails.
+/// [`CliError::Usage`] for a sentence without a mask, a model or method that cannot be used; [`CliError::Failed`] if
+/// the computation fails.
 pub fn answer(args: &SaliencyArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (method, spec) = (args.method()?, args.spec()?);
     let sentence = own(&args.text, args.answer.as_deref()).map_err(CliError::Usage)?;
@@ -178,7 +178,8 @@ fn head(model: &str, method: &dyn Method, prediction: &PredictionFinding, row: &
     text
 }
 
-/// Words with a bar and a number under each: the height is the score as a share of the largest, below zero with a minus.
+/// Words, each with a bar and a number below it: the height is the score as a share of the largest, negative ones with
+/// a minus.
 fn heat(row: &SaliencyFinding, columns: usize) -> Vec<String> {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let largest = row.scores.iter().fold(0.0f32, |most, s| most.max(s.abs()));

@@ -1,4 +1,4 @@
-//! `probity score` and `probity reliability`: the lab's measures for numbers from anywhere.
+//! `probity score` and `probity reliability`: the lab's measures for numbers from any source.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use base::matrix::Dense;
 use base::numbers::probability_of as probability;
 use labs::interventions::score::{self, Distance};
 
-/// Largest deviation from 1 of a distribution's sum.
+/// Largest accepted deviation of a distribution's sum from 1.
 const TOLERANCE: f64 = 1e-6;
 
 /// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
@@ -27,10 +27,10 @@ pub struct ScoreArgs {
     /// Probabilities after it, in the same order.
     #[arg(long, value_name = "P,P,…", allow_hyphen_values = true)]
     after: String,
-    /// Aim of the intervention: the number of a class, from 0, or `uniform` for a nullifying one.
+    /// Goal of the intervention: the number of a class, from 0, or `uniform` for a nullifying one.
     #[arg(long, value_name = "K|uniform", allow_hyphen_values = true)]
     target: Option<String>,
-    /// Distance that the scores are made of: `tv`, total variation as in the paper, or `js`, Jensen-Shannon divergence in bits.
+    /// Distance behind the scores: `tv`, total variation as in the paper, or `js`, Jensen-Shannon divergence in bits.
     #[arg(long, value_name = "DISTANCE", default_value = "tv")]
     distance: String,
     /// Print one object as JSON.
@@ -80,7 +80,7 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if before.len() != after.len() {
         let (a, b) = (before.len(), after.len());
         return Err(CliError::Usage(format!(
-            "--before has {a} probabilities and --after {b}; they must be of the same classes"
+            "--before has {a} probabilities and --after {b}; they must cover the same classes"
         )));
     }
     let distance = match args.distance.as_str() {
@@ -141,7 +141,7 @@ fn distribution(name: &str, text: &str) -> Result<Vec<f64>, CliError> {
     }
     if (sum - 1.0).abs() > TOLERANCE {
         return Err(CliError::Usage(format!(
-            "--{name} adds up to {sum}; probabilities add up to 1 (fractions such as 1/3 are taken)"
+            "--{name} adds up to {sum}; probabilities add up to 1 (fractions such as 1/3 are accepted)"
         )));
     }
     Ok(values)

@@ -1,4 +1,5 @@
-//! `probity states`: hidden states, labels and parts of an interventions experiment, for interventions made elsewhere.
+//! `probity states`: hidden states, labels and parts of an interventions experiment, for interventions made with other
+//! programs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,16 +22,16 @@ use model::{Model, ModelError};
   probity states agreement.toml -o states.safetensors
   probity states agreement.toml --model gpt2-mini -o states.safetensors --force
 
-Tensors, one row an example: `h` (n x D, f32) at the layer of the spec, `target` and `other` (n, i64, -1 for none), `part` (n, u8: 0 and 1
-train and validate oracles, 2 and 3 interventions, 4 is tested), `counterfactual` (n x D, f32: the state of the same sentence with
-its subject in the other number) where there is one. Fit on part 2; what you make of it is judged by a spec with
+Tensors, with one row per example: `h` (n x D, f32) at the layer of the spec, `target` and `other` (n, i64, -1 for none), `part` (n, u8: 0 and 1
+train and validate oracles, 2 and 3 interventions, 4 tests), `counterfactual` (n x D, f32: the state of the same sentence with
+its subject in the other number) if there is one. Fit your intervention on part 2; it is judged by a spec with
 
   [[method]]
   name = \"directions\"            or \"states\", \"erased_states\"
   file = \"own.safetensors\"
 
-in which `directions` (m x D) are taken out one after the other, or `states` (n x D, or k x n x D with one for each wanted value) stand in
-the place of `h`.")]
+where `directions` (m x D) are removed one after another, or `states` (n x D, or k x n x D with one for each wanted value)
+replace `h`.")]
 pub struct StatesArgs {
     /// The spec of the experiment.
     #[arg(value_name = "SPEC.toml")]
@@ -38,7 +39,7 @@ pub struct StatesArgs {
     /// The file to write.
     #[arg(short, long, value_name = "FILE.safetensors")]
     output: PathBuf,
-    /// One of the spec's models, the first where none is named.
+    /// One of the spec's models [default: the first].
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Device: auto, cpu, cuda:N or metal.
@@ -52,7 +53,7 @@ pub struct StatesArgs {
 /// Writes the file and describes it.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a spec or model that cannot be used, [`CliError::Failed`] where the file cannot be written.
+/// [`CliError::Usage`] for a spec or model that cannot be used, [`CliError::Failed`] if the file cannot be written.
 pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Spec::Interventions(spec) = Spec::read(&args.spec)? else {
         let what = format!("{}: not a spec of the interventions lab", args.spec.display());
@@ -80,7 +81,7 @@ pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let parts: Vec<usize> = (0..5).map(|p| states.part.iter().filter(|part| **part == p).count()).collect();
     writeln!(
         out,
-        "{}: {} states of size {} at layer {} of {}; {} + {} for oracles, {} + {} for interventions, {} tested{}",
+        "{}: {} states of size {} at layer {} of {}; {} + {} for oracles, {} + {} for interventions, {} for testing{}",
         printable_label(&args.output.display().to_string()),
         states.h.rows(),
         states.h.cols(),

@@ -1,4 +1,4 @@
-//! How figures look, and which of a run are written.
+//! The appearance of figures, and which figures of a run are written.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,22 +16,24 @@ use figure::{Figure, Format, Options, Style};
 use labs::Details;
 use session::name;
 
-/// How figures look.
+/// Appearance of figures.
 #[derive(Debug, Clone, Args)]
 pub struct FigureArgs {
-    /// Style of figures: lab-book (title and provenance on the page), paper (neither; 8 point type, the caption as text beside), slides, dark.
+    /// Style of figures: lab-book (title and provenance on the page), paper (neither; 8 point type, the caption as a
+    /// separate text file), slides, dark.
     #[arg(long, value_parser = style, default_value = "lab-book")]
     pub style: Style,
-    /// Width of figures in millimetres, for example 84mm or 174mm, the columns of a journal [default: 84mm in the style `paper`].
+    /// Width of figures in millimetres, for example 84mm or 174mm, the column widths of a journal [default: 84mm in the
+    /// style `paper`].
     #[arg(long, value_parser = millimetres, value_name = "MM")]
     pub width: Option<f64>,
-    /// Dots per inch of PNGs [default: 600 in the style `paper`, 192 in `slides`, else 300].
+    /// Dots per inch of PNGs [default: 600 in the style `paper`, 192 in `slides`, otherwise 300].
     #[arg(long)]
     pub dpi: Option<u32>,
 }
 
 impl FigureArgs {
-    /// The options for drawing.
+    /// The drawing options.
     pub fn options(&self) -> Result<Options, CliError> {
         let options = Options { style: self.style, width: self.width, dpi: self.dpi };
         options.checked().map_err(CliError::Usage)
@@ -43,7 +45,7 @@ fn style(text: &str) -> Result<Style, String> {
     Style::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| unknown("style", text, &names))
 }
 
-/// A format of figures by its name.
+/// A figure format by its name.
 pub(super) fn format(text: &str) -> Result<Format, String> {
     let names = Format::ALL.map(Format::extension);
     Format::ALL.into_iter().find(|f| f.extension() == text).ok_or_else(|| unknown("format", text, &names))
@@ -53,7 +55,7 @@ fn millimetres(text: &str) -> Result<f64, String> {
     number(text.trim_end_matches("mm").trim_end()).map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
 }
 
-/// Adds a figure unless the same picture is there under another name.
+/// Adds a figure unless the same picture is already there under another name.
 fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     let same = |f: &Figure| (&f.layers, &f.x, &f.provenance) == (&figure.layers, &figure.x, &figure.provenance);
     let is_new = !figures.iter().any(same);
@@ -61,12 +63,12 @@ fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     is_new
 }
 
-/// The figures of a run: those that a paper would show, or all. No two have the same file name, and no picture has two names: it keeps that
-/// of the lab's table.
+/// The figures of a run: those that a paper would show, or all. File names are unique, and a picture has only one name:
+/// the one in the lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
     let lab = labs::by_id(run.job.spec.lab());
     let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);
-    // A run has not measured everything that its lab can draw.
+    // A run may not have measured everything that its lab can draw.
     let named = named.filter_map(|e| lab.figure(e.name, &Details::default(), &run.results, engine).ok());
     let others = if all { lab.figures(&run.results, engine) } else { Vec::new() };
     let mut figures = Vec::new();
@@ -75,7 +77,7 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     }
     let mut taken = BTreeSet::new();
     let mut distinct = |figure: Figure| {
-        // Two models may have the same last part of their name.
+        // Two models may share the last part of their names.
         let stem = name::sanitise(&figure.name);
         let numbered = (2..).map(|k| format!("{stem}-{k}"));
         let free = std::iter::once(stem.clone()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or(stem);
@@ -85,7 +87,8 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     figures.into_iter().map(&mut distinct).collect()
 }
 
-/// Writes all figures and tables of a session to a folder, those of several runs to a folder for each, and returns their paths.
+/// Writes all figures and tables of a session to a folder, with a subfolder per run if there are several, and returns
+/// their paths.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.

@@ -8,7 +8,7 @@ use base::text::printable;
 use engine::board::Board;
 use labs::Details;
 
-/// Prints the figures and tables of every run of a session, each with a sentence on what it shows.
+/// Prints the figures and tables of every run of a session, each with a description.
 pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.iter().filter(|run| !run.gone) {
         let lab = labs::by_id(run.job.spec.lab());

@@ -1,5 +1,6 @@
-//! Shows a written PNG in terminals that can: those with the protocol of kitty, of iTerm2 or of sixels, as far as their environment says
-//! so. The sixels are our own ([`figure::sixel`]): the encoder that is kept well (`icy_sixel` 0.7) brings 36 crates.
+//! Shows a written PNG in terminals that support it: by the protocol of kitty, of iTerm2 or of sixels, according to
+//! their environment. The sixel encoder is our own ([`figure::sixel`]): the maintained one (`icy_sixel` 0.7) brings 36
+//! crates.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -7,14 +8,14 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Largest picture that is sent to a terminal.
+/// Largest picture sent to a terminal.
 const MOST_BYTES: u64 = 8 << 20;
-/// Beginnings of `TERM` in terminals that show sixels.
+/// Prefixes of `TERM` in terminals that show sixels.
 const SIXEL: [&str; 4] = ["foot", "mlterm", "contour", "yaft"];
-/// Bytes of base64 in a message of kitty's protocol.
+/// Bytes of base64 per message of kitty's protocol.
 const CHUNK: usize = 4096;
 
-/// How a terminal takes pictures.
+/// How a terminal accepts pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Kitty,
@@ -22,7 +23,7 @@ enum Protocol {
     Sixel,
 }
 
-/// The protocol of a terminal by what it says of itself in its environment; none inside a multiplexer, which would garble it.
+/// The protocol of a terminal according to its environment; `None` inside a multiplexer, which would corrupt it.
 fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     let is = |name: &str, values: &[&str]| variable(name).is_some_and(|v| values.contains(&v.as_str()));
     if variable("TMUX").is_some() || variable("STY").is_some() {
@@ -39,7 +40,7 @@ fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     sixel.then_some(Protocol::Sixel)
 }
 
-/// Width of the terminal in pixels; eight for each column where it does not say.
+/// Width of the terminal in pixels; eight per column if unknown.
 fn pixels() -> usize {
     let exact = crossterm::terminal::window_size().ok().map(|size| usize::from(size.width)).filter(|w| *w > 0);
     exact.unwrap_or_else(|| crossterm::terminal::size().map_or(640, |(columns, _)| 8 * usize::from(columns)))
@@ -53,12 +54,12 @@ pub(super) fn show(path: &Path) {
     }
     let Some(protocol) = protocol(&|name| std::env::var(name).ok()) else { return };
     if let Ok(bytes) = base::read::bytes(path, MOST_BYTES) {
-        // A picture that cannot be shown is in its file all the same.
+        // If the picture cannot be shown, it is still in its file.
         let _ = std::io::stderr().write_all(message(protocol, &bytes).as_bytes());
     }
 }
 
-/// The picture as the terminal takes it.
+/// The picture encoded for the terminal.
 fn message(protocol: Protocol, png: &[u8]) -> String {
     let data = STANDARD.encode(png);
     match protocol {

@@ -1,4 +1,4 @@
-//! `probity export SESSION --report FILE.md`: one page on a session.
+//! `probity export SESSION --report FILE.md`: a one-page report on a session.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use engine::board::{Board, Run};
 use figure::{Options, caption};
 use labs::table::{Entry, Form, Table};
 
-/// Rows of a table that is printed as it is, most rows of another, and most columns.
+/// Maximum rows of a table printed in full, of a shortened table, and maximum columns.
 const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
-/// Provenance that the figures of a run share.
+/// Provenance that all figures of a run share.
 const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity", "session"];
 
-/// Writes the page and its figures, which go to a folder beside it, and returns their paths.
+/// Writes the page, and its figures to a folder next to it, and returns their paths.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.
@@ -54,7 +54,7 @@ pub(super) fn write(
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
             let path = format!("{stem}-figures/{file}").replace(' ', "%20");
-            // Terms, and provenance that all figures of a run share, are printed once, below them.
+            // Terms, and the provenance that all figures of a run share, are printed once, below them.
             figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
             let named = std::mem::take(&mut figure.provenance.terms);
             terms.extend(
@@ -70,7 +70,7 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Adds a run: question, answer, tables, pictures with their captions and terms, provenance, how to compute it again.
+/// Adds a run: question, answer, tables, figures with captions and terms, provenance, and how to recompute it.
 fn add(
     page: &mut String,
     (board, session): (&Board, &str),
@@ -84,7 +84,7 @@ fn add(
         let _ = writeln!(page, "- {}", escaped(line.trim()));
     }
     if run.summary.is_none() {
-        page.push_str("\nThe run did not come to its end: these are the results so far.\n");
+        page.push_str("\nThe run did not finish: these are the results so far.\n");
     }
     let tables = lab.tables(&run.results);
     if !tables.is_empty() {
@@ -117,21 +117,21 @@ fn add(
         .map_or_else(String::new, |e| format!(", computed by Probity {} on {}", e.version, e.device));
     let _ = write!(
         page,
-        "\n### Provenance\n\nSpec {}{}.\n\nTo compute it again, save this as `spec.toml` and run `probity run spec.toml`:\n\n```toml\n{}\n```\n",
+        "\n### Provenance\n\nSpec {}{}.\n\nTo recompute it, save this as `spec.toml` and run `probity run spec.toml`:\n\n```toml\n{}\n```\n",
         run.job.spec_hash,
         escaped(&engine),
         printable(run.job.spec.to_toml().trim_end()).replace('\u{240a}', "\n")
     );
 }
 
-/// Name of a session in the heading: that of its file.
+/// Name of a session in the heading: its file name.
 fn name_of(session: &str) -> String {
     let file = Path::new(session).file_name().map_or(session.into(), |name| name.to_string_lossy());
     file.trim_end_matches(".jsonl").trim_end_matches(".probity").to_owned()
 }
 
-/// The part of a table that a page has room for, and whether it is all of it: the run's rows, the published rows of the same subject,
-/// and of many columns the last group, which is that of all together.
+/// The part of a table that fits on a page, and whether it is the whole: the run's rows, the published rows on the same
+/// subject, and, if there are many columns, the last group, which is the total.
 fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     let mut all: Vec<Vec<String>> = Vec::new();
     for entry in &table.entries {
@@ -157,7 +157,7 @@ fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     (short, is_whole)
 }
 
-/// Text from a session as plain text of Markdown.
+/// Text from a session, escaped as plain text for Markdown.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in printable(text).chars() {

@@ -1,4 +1,4 @@
-//! `probity export SESSION --script DIR`: specs and commands that compute the numbers of a session again.
+//! `probity export SESSION --script DIR`: specs and commands that recompute the numbers of a session.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,25 @@ use base::files::{FileError, Whole};
 use engine::board::Board;
 use engine::message::Outcome;
 
-/// Writes a spec for each run that came to its end, and `run.sh`, which runs them and lays each beside the recorded run.
+/// Writes a spec for each finished run, and `run.sh`, which runs them and compares each with the recorded run.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a session without such a run and for files that exist, [`CliError::Failed`] if one cannot be written.
+/// [`CliError::Usage`] for a session without a finished run and for files that exist, [`CliError::Failed`] if one
+/// cannot be written.
 pub(super) fn write(board: &Board, session: &str, folder: &Path, force: bool) -> Result<Vec<PathBuf>, CliError> {
     let done = |run: &engine::board::Run| run.job.outcome == Some(Outcome::Done);
     let runs: Vec<usize> = (0..board.runs.len()).filter(|k| done(&board.runs[*k])).collect();
     if runs.is_empty() {
-        return Err(CliError::Usage(format!("{session}: none of its runs came to its end")));
+        return Err(CliError::Usage(format!("{session}: none of its runs has finished")));
     }
-    // A file is found from the folder of the script, a name wherever it runs.
+    // A session given as a file gets an absolute path, because the script runs in its own folder; a name works
+    // anywhere.
     let original = match std::fs::canonicalize(session) {
         Ok(path) => quoted(&path.display().to_string())?,
         Err(_) => quoted(session)?,
     };
     let mut script = String::from(
-        "#!/bin/sh\n# Computes the runs of a session again and compares each with the recorded one.\n# PROBITY names the program where it is not in the path.\nset -eu\ncd \"$(dirname \"$0\")\"\nprobity=\"${PROBITY:-probity}\"\n",
+        "#!/bin/sh\n# Recomputes the runs of a session and compares each with the recorded one.\n# Set PROBITY to the program if it is not in PATH.\nset -eu\ncd \"$(dirname \"$0\")\"\nprobity=\"${PROBITY:-probity}\"\n",
     );
     let mut files = Vec::new();
     for k in runs {

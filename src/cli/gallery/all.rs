@@ -17,21 +17,21 @@ use pretraining::{GalleryError, Progress, RECIPES, Recipe, Stage};
 
 /// Default folder of the models.
 const FOLDER: &str = "gallery-seeds";
-/// Seeds of a mini if no number is named.
+/// Seeds of a mini if no number is given.
 const SEEDS: u64 = 5;
 /// Minimum interval between plain progress lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(30);
-/// The line of a terminal is redrawn at most this often.
+/// Minimum interval between redraws of a terminal's line.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Trains missing models.
 ///
 /// # Errors
 /// [`CliError::Usage`] for names, numbers and folders that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
-/// [`CliError::Told`] where a training failed.
+/// [`CliError::Told`] if a training failed.
 pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let only = args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
-    // In the order of the gallery, and a name that is given twice once.
+    // In gallery order, each name once.
     let recipes: Vec<Recipe> = RECIPES.iter().filter(|r| only.is_empty() || only.contains(&r.name)).cloned().collect();
     let dir = args.out.clone().unwrap_or_else(|| FOLDER.into());
     let like = options(args, &dir)?;
@@ -45,7 +45,7 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
         Event::Done(made) => {
             let line = board.done(job, made.map(|card| card.training.seconds));
             if let Some(Err(error)) = line.map(|line| output::line(out, &line)) {
-                // The reader is gone: current trainings are given up, files that are written stay.
+                // The reader is gone: current trainings are abandoned, written files stay.
                 closed.get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
             }
@@ -62,7 +62,7 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
     if board.failed.is_empty() { Ok(()) } else { Err(CliError::Told) }
 }
 
-/// A training under way.
+/// A training in progress.
 struct Running {
     progress: Progress,
     /// Start of its stage.
@@ -82,7 +82,7 @@ struct Board {
     started: Instant,
 }
 
-/// Model and seed in words.
+/// Model and seed as text.
 fn name(job: &Job) -> String {
     format!("{} seed {}", job.recipe.name, job.seed)
 }
@@ -117,7 +117,7 @@ impl Board {
         }
     }
 
-    /// One line for all that is under way.
+    /// One line for all trainings in progress.
     fn draw(&mut self) {
         if self.drawn.is_some_and(|at| at.elapsed() < DRAW_EVERY) {
             return;
@@ -161,7 +161,7 @@ impl Board {
     fn summary(&self, plan: &Plan, dir: &str) -> String {
         let mut said = format!("{} of {} models written", self.written, self.total);
         if plan.there > 0 {
-            said += &format!(", {} were there already", plan.there);
+            said += &format!(", {} existed already", plan.there);
         }
         if !self.failed.is_empty() {
             said += &format!(", {} failed", self.failed.len());
@@ -171,7 +171,7 @@ impl Board {
     }
 }
 
-/// Share of a training done; the measurements afterwards take little of its time.
+/// Done share of a training; the measurements afterwards take little of its time.
 fn share(p: Progress) -> f64 {
     match p.stage {
         Stage::Train => p.done as f64 / p.total.max(1) as f64,
@@ -190,7 +190,7 @@ fn line(name: &str, running: &Running) -> String {
         text += &format!(", loss {:.2}", p.loss);
     }
     let spent = running.since.elapsed().as_secs_f64();
-    // The first step takes longer than others: it says nothing of those that follow.
+    // The first step takes longer than the others, so it says nothing about them.
     if p.done > 1 {
         text += &format!(", {} left", seconds(spent / p.done as f64 * (p.total - p.done) as f64));
     }

@@ -23,10 +23,10 @@ use pretraining::RECIPES;
 pub(crate) struct JudgeArgs {
     /// The folder that `probity gallery train --all` writes.
     dir: PathBuf,
-    /// Put the scores of all seeds on the cards CARDDIR/NAME/card.json, beside those that are there.
+    /// Put the scores of all seeds on the cards CARDDIR/NAME/card.json, in addition to existing ones.
     #[arg(long, value_name = "CARDDIR")]
     into: Option<PathBuf>,
-    /// With --into: take the new numbers where a card has others for the same seed.
+    /// With --into: replace different numbers of the same seed on a card.
     #[arg(long, requires = "into")]
     replace: bool,
     /// Print one JSON object.
@@ -51,10 +51,11 @@ struct Answer<'a> {
     models: Vec<Judged<'a>>,
 }
 
-/// Reads all seeds, prints what they score, and writes cards where it is asked to: all of them or, where one cannot be, none.
+/// Reads all seeds, prints their scores, and, if requested, writes the cards: all of them, or none if one cannot be
+/// written.
 ///
 /// # Errors
-/// [`CliError::Usage`] for what does not belong together, with its file and what to do.
+/// [`CliError::Usage`] for seeds that do not belong together, with the file and a remedy.
 pub(crate) fn judge(args: &JudgeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let mut models: Vec<Card> = Vec::new();
     let mut changed = Vec::new();
@@ -103,7 +104,7 @@ fn judged(card: &Card) -> Judged<'_> {
     }
 }
 
-/// The table of a model, what each score is, and a line if it is not what this program's recipe makes.
+/// The table of a model, the meaning of each score, and a line if its training differs from this program's recipe.
 fn text(card: &Card) -> String {
     let mut lines =
         vec![format!("{}: {}, in % with intervals at {:.0} %", card.name, spread::title(card), 100.0 * card.level)];

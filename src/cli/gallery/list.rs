@@ -8,7 +8,8 @@ use gallery::{Card, bars};
 /// Widest name of a row.
 const NAME: usize = 13;
 
-/// A few lines per model: shape, scores of the model that ships, minimum, median and maximum over seeds; for the minis the bars.
+/// A few lines per model: shape, scores of the shipped model, minimum, median and maximum over seeds; for the minis
+/// also the targets.
 pub(crate) fn text(cards: &[Card]) -> String {
     let mut text = format!(
         "{:<NAME$} {:<8} {:<15} {:>10} {:>5}  {:<16} {:<16} P@1 %\n",
@@ -43,7 +44,7 @@ pub(crate) fn text(cards: &[Card]) -> String {
     }
     let alone: Vec<&str> = cards.iter().filter(|c| c.seeds.len() < 2).map(|c| c.name.as_str()).collect();
     if !alone.is_empty() {
-        text += "\none seed only, so that how far another would score otherwise is not known:\n";
+        text += "\nonly one seed, so the spread over seeds is not known:\n";
         for names in alone.chunks(8) {
             let _ = writeln!(text, "  {}", names.join(", "));
         }
@@ -64,7 +65,7 @@ fn columns(score: &dyn Fn(&str) -> Option<f64>) -> String {
     )
 }
 
-/// The bars of a mini, and below each the results of its seeds.
+/// The targets of a mini, each with the results of its seeds below it.
 fn bars_of(card: &Card, text: &mut String) {
     let verdicts = bars::verdicts(card);
     let _ = writeln!(text, "\n{}: {}, seed {}", card.name, bars::count(&verdicts), card.seed);
@@ -108,7 +109,7 @@ mod tests {
             };
             card.seeds = (1..=seeds).map(seed).collect();
         }
-        // One seed is none; the list says so.
+        // A single seed shows no spread, and the list says so.
         cards[7].seeds.truncate(1);
         let text = text(&cards);
         for line in text.lines() {
@@ -119,7 +120,7 @@ mod tests {
         assert!(text.contains(&format!("not known:\n  {}\n", cards[7].name)), "{text}");
         let minimum = text.lines().find(|l| l.starts_with("  minimum of 5 seeds")).unwrap();
         assert!(minimum.ends_with("50.0 / 50.0      50.0 / 50.0      50.0 / 50.0"), "{minimum}");
-        // Seeds 2 to 5 score .8, .7, .6 and .5 of a bar of .97, each up to 1.
+        // Seeds 2 to 5 score .8, .7, .6 and .5 against a target of .97, each with an upper end of 1.
         let at = text.find("bars met").unwrap();
         assert!(text[at..].contains("50.0 [45.0, 100.0]   70.0 [65.0, 100.0]"), "{text}");
         assert!(text[at..].contains("1 / 4 / 0"), "{text}");

@@ -11,7 +11,7 @@ use tui::commands::{COMMANDS, Context};
 use tui::keymap::Keymap;
 use tui::screens::home;
 
-/// A table of the guide as Markdown; none for an unknown name.
+/// A table of the guide as Markdown; `None` for an unknown name.
 pub fn table(name: &str) -> Option<String> {
     if let Some(lab) = name.strip_prefix("kinds-") {
         return LabId::named(lab).map(kinds);
@@ -43,7 +43,7 @@ fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String;
     text
 }
 
-/// The keys, one table a context.
+/// The keys, one table per context.
 fn keys() -> String {
     let keymap = Keymap::default();
     let mut text = String::new();
@@ -81,14 +81,14 @@ fn methods() -> String {
 fn saliency_methods() -> String {
     let methods = saliency::methods::METHODS.iter();
     rows(
-        ["method", "name", "what a score is"],
+        ["method", "name", "meaning of a score"],
         methods.map(|m| [m.title().to_owned(), format!("`{}`", m.id()), m.about().to_owned()]),
     )
 }
 
 fn formats() -> String {
     rows(
-        ["format", "name", "columns or keys that are read"],
+        ["format", "name", "columns or keys read"],
         FORMATS.iter().map(|f| [f.title.to_owned(), format!("`{}`", f.id), f.columns.join(", ")]),
     )
 }
@@ -101,7 +101,7 @@ fn families() -> String {
     let of_family = families::all().map(|family| {
         let types: Vec<String> = family.model_types.iter().map(|t| format!("`{t}`")).collect();
         let whole = FAMILIES.iter().any(|f| f.model_types == family.model_types);
-        let labs = if whole { "all labs, as far as the model has a head" } else { "prompts (logits only)" };
+        let labs = if whole { "all labs, if the model has a head" } else { "prompts (logits only)" };
         [types.join(", "), labs.to_owned()]
     });
     rows(["`model_type` in `config.json`", "labs"], of_family)
@@ -154,7 +154,7 @@ fn settings(lab: LabId) -> String {
     )
 }
 
-/// The kinds of finding of a lab: a heading each, its sentence, and its keys.
+/// The kinds of finding of a lab: a heading, a sentence and the keys for each.
 fn kinds(lab: LabId) -> String {
     let of_kind = labs::kinds(lab).iter().map(|kind| {
         let keys = (kind.columns)().into_iter().map(|c| [format!("`{}`", c.key), c.doc.to_owned()]);

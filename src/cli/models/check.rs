@@ -13,7 +13,7 @@ use model::source::Files;
 
 const COLUMNS: [&str; 6] = ["quantity", "values", "largest deviation", "allowed", "verdict", "where"];
 
-/// Checks the model of a folder.
+/// Checks the model in a folder.
 pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if Path::new(dir).is_dir() { format!("dir:{dir}") } else { dir.to_owned() };
     let source = address(&name)?;

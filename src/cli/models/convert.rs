@@ -15,7 +15,7 @@ pub(crate) fn convert(from: &Path, to: &Path, out: &mut dyn Write) -> Result<(),
     let mut line = |text: String| output::line(out, &printable_label(&text));
     line(format!("{}: {} tensors, {}", to.display(), done.tensors, size::show(done.bytes)))?;
     for (dropped, kept) in &done.shared {
-        line(format!("  {dropped} is {kept}: written once"))?;
+        line(format!("  {dropped} equals {kept}: written once"))?;
     }
     if done.fairseq {
         line("  fairseq's names were replaced; the tokenizer must number tokens as fairseq's dictionary does".into())?;
@@ -26,6 +26,6 @@ pub(crate) fn convert(from: &Path, to: &Path, out: &mut dyn Write) -> Result<(),
     }
     match done.copied.iter().any(|name| name == "config.json") {
         true => Ok(()),
-        false => line("  no config.json was there: put it and the tokenizer's files beside the weights".into()),
+        false => line("  no config.json found: put it and the tokenizer's files next to the weights".into()),
     }
 }

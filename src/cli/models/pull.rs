@@ -1,4 +1,4 @@
-//! `probity models pull`: a model from the hub into the cache, with progress on stderr.
+//! `probity models pull`: fetches a model from the hub into the cache, with progress on stderr.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -13,20 +13,20 @@ use base::text::printable_label;
 use model::ModelSource;
 use model::hub::{self, Settings, Step, Transfer};
 
-/// Plain lines are printed at most this often for one file.
+/// Minimum interval between plain lines for one file.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// Fetches a model and prints where it is.
+/// Fetches a model and prints its location.
 pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if id.starts_with("hub:") { id.to_owned() } else { format!("hub:{id}") };
     let ModelSource::Hub { id, revision } = address(&name)? else {
-        return Err(CliError::Usage(format!("{id}: no hub id")));
+        return Err(CliError::Usage(format!("{id}: not a hub id")));
     };
     let mut meter = Meter::default();
     let settings = Settings::of_process();
     let dir = hub::pull(&id, &revision, &settings, &mut |t| meter.show(t));
     meter.clear();
-    // A failure says so itself.
+    // A failure reports this itself.
     if let Some(why) = settings.token_withheld().filter(|_| dir.is_ok()) {
         say(&format!("note: {why}"));
     }
@@ -43,7 +43,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Shows how far a file has got.
+    /// Shows the progress of a file.
     pub(crate) fn show(&mut self, t: &Transfer<'_>) -> Result<(), Cancelled> {
         let new = self.file != t.file || self.step != Some(t.step);
         if new {
@@ -83,7 +83,7 @@ impl Meter {
 fn describe(t: &Transfer<'_>) -> String {
     let step = match t.step {
         Step::Asking => "asking for",
-        Step::Waiting => "waiting for another process that fetches",
+        Step::Waiting => "waiting for another process to finish fetching",
         Step::Fetching => "fetching",
         Step::Verifying => "verifying",
     };

@@ -15,7 +15,7 @@ pub(crate) fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), 
     lines(tokenizer, text)?.iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Position, id, spelling and place in the text of each token, in columns of display width.
+/// Position, id, spelling and range in the text of each token, in columns of display width.
 fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
     // The labs write the mask as [MASK] for every model.
     let text = match tokenizer.mask_token() {

@@ -17,18 +17,18 @@ use session::name;
 use session::record::Recorder;
 
 pub(super) const FINDINGS: &str = "findings.jsonl";
-/// File of the findings of an unfinished run if there are already results.
+/// File for the findings of an unfinished run if results already exist.
 const INCOMPLETE: &str = "findings-incomplete.jsonl";
 /// Formats of figures.
 pub(super) const FIGURES: [&str; 3] = ["png", "svg", "csv"];
 
-/// Destination of findings, with the name for messages.
+/// Destination of findings, with its name for messages.
 pub(super) type Written = (Box<dyn Write>, PathBuf);
 
 /// The files of one run.
 pub(super) struct Report {
     pub(super) recorder: Option<Recorder>,
-    /// Reason for the lack of a recorder.
+    /// The reason why there is no recorder.
     pub(super) unkept: Option<String>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
@@ -71,8 +71,8 @@ impl Report {
         Ok(Some((Box::new(other), path)))
     }
 
-    /// Puts the findings in place and, after a complete run, draws the figures. Only a complete run replaces what an earlier
-    /// one left.
+    /// Moves the findings to their final name and, after a complete run, draws the figures. Only a complete run
+    /// replaces the results of an earlier one.
     pub(super) fn close(self, board: &Board, end: End) -> Result<(), CliError> {
         let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
         let incomplete = end != End::Done && folder.join(FINDINGS).symlink_metadata().is_ok();
@@ -80,13 +80,13 @@ impl Report {
             let path = folder.join(INCOMPLETE);
             findings.place_at(&path)?;
             output::say(&format!(
-                "the run did not come to its end: {FINDINGS} stays as it was, and what was found is in {}",
+                "the run did not finish: {FINDINGS} is unchanged, and the findings so far are in {}",
                 output::full(&path)
             ));
             return Ok(());
         }
         findings.place()?;
-        // Files that a stopped run left there belong to no result any more.
+        // Files left by a stopped run no longer belong to any result.
         let stale = folder.join(INCOMPLETE);
         if stale.symlink_metadata().is_ok() {
             std::fs::remove_file(&stale).map_err(|e| cannot(&stale, &e))?;
@@ -105,7 +105,7 @@ impl Report {
     }
 }
 
-/// Begins the session. One that cannot be recorded does not stop the run.
+/// Begins the session. If it cannot be recorded, the run continues.
 fn record(
     args: &RunArgs,
     task: &Task,
@@ -121,7 +121,7 @@ fn record(
         let header =
             Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.cell.spec.clone()));
         let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
-        // The engine introduces itself only once; each of several sessions records that.
+        // The engine introduces itself only once; each of several sessions records that introduction.
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
         Ok::<_, session::SessionError>(recorder)
     };

@@ -1,4 +1,4 @@
-//! `probity submit --again`: the jobs of a submitted grid whose cells failed or were left, once more.
+//! `probity submit --again`: resubmits the jobs of a grid whose cells failed or were left unfinished.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,11 +14,11 @@ use session::parts::watch::{Pace, View, Watch};
 /// Text before the number of shards in a script.
 pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
 
-/// Submits them, and says which in a line.
+/// Resubmits these jobs, and reports them in a line.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that was never submitted, or where nothing is to be done; [`CliError::Failed`] where sbatch is
-/// absent or refuses.
+/// [`CliError::Usage`] for a folder that was never submitted, or if there is nothing to do; [`CliError::Failed`] if
+/// sbatch is absent or refuses.
 pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let folder = Folder::open(dir)?;
     let script = std::path::absolute(dir.join(SCRIPT)).unwrap_or_else(|_| dir.join(SCRIPT));
@@ -32,8 +32,7 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
         })?,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(CliError::Usage(format!(
-                "{shown}: is not there, because the grid was not submitted from this folder; `probity run SPEC --out DIR` computes what failed, \
-                 `probity submit --slurm SPEC --out DIR` submits it"
+                "{shown}: does not exist, because the grid was not submitted from this folder; `probity run SPEC --out DIR` computes what failed, `probity submit --slurm SPEC --out DIR` submits it"
             )));
         }
         Err(e) => return Err(CliError::Failed(format!("{shown}: {e}"))),
@@ -42,11 +41,11 @@ pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let still = if busy.is_empty() {
         String::new()
     } else {
-        format!("; {} of job {} wait for it: it runs still", cells_in_words(busy.len()), listed(&busy))
+        format!("; {} of job {} wait for it, because it is still running", cells_in_words(busy.len()), listed(&busy))
     };
     if wanted.is_empty() {
         let why = if busy.is_empty() {
-            "no cell has failed or was left".to_owned()
+            "no cell has failed or was left unfinished".to_owned()
         } else {
             format!("nothing to submit yet{still}")
         };
@@ -65,30 +64,30 @@ fn cells_in_words(n: usize) -> String {
     if n == 1 { "1 cell".into() } else { format!("{n} cells") }
 }
 
-/// The number of shards that a script speaks of.
+/// The number of shards in a script.
 fn jobs_of(script: &str) -> Option<usize> {
     let after = script.split(TASK).nth(1)?;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok().filter(|n| *n > 0)
 }
 
-/// Tasks to submit again.
+/// Tasks to resubmit.
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
     /// Tasks of the array, from 1.
     jobs: BTreeSet<usize>,
-    /// Cells that they will compute.
+    /// Number of cells that they will compute.
     cells: usize,
-    /// Tasks that have such cells and run still.
+    /// Tasks with such cells that are still running.
     busy: BTreeSet<usize>,
 }
 
-/// Tasks with cells that failed, were stopped or cannot be read, or that a task which began has left. A task that runs is left alone,
-/// as is one that has not begun: it waits in the scheduler's queue.
+/// Tasks with cells that failed, were stopped or cannot be read, or that a started task has left unfinished. Running
+/// tasks are left alone, as are those that have not started, which wait in the scheduler's queue.
 fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     let given = folder.shares(jobs);
     let named = |shard: &str| {
-        // A job of several lanes is called `2/8.1/2`.
+        // A job with several lanes is called `2/8.1/2`.
         let (task, of) = shard.split('.').next()?.split_once('/')?;
         (of.parse() == Ok(jobs)).then(|| task.parse::<usize>().ok()).flatten()
     };
@@ -142,7 +141,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let text = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2, 3, 4]\n";
         let folder = Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();
-        // Of five tasks, each has the cell of its number.
+        // Five tasks, each with the cell of its number.
         let look = || wanted(&folder, &Watch::default().look(&folder), 5);
         assert_eq!(look(), Wanted::default(), "all of them wait in the queue");
         let stopped = |index: usize| {
@@ -163,7 +162,7 @@ mod tests {
         stopped(3);
         Reporter::new(&folder, "4/5.1/2", 1).begin(5, 1, 0);
         let all = look();
-        // Its job ended before it began; a second one waits in the queue.
+        // Its job ended before its first cell; a second one waits in the queue.
         let lost = View { lost: vec![5], ..Watch::default().look(&folder) };
         assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2");
         std::fs::remove_file(folder.dir().join("shards/4-of-5.1-of-2.json")).unwrap();

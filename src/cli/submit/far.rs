@@ -1,4 +1,4 @@
-//! `probity submit --remote`: the login node submits, through ssh. What is sent are the specs, and files that were asked for.
+//! `probity submit --remote`: the login node submits, through ssh. The specs and the requested files are sent.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use remote::{Address, failed};
 
 /// Folder of the files sent, within the folder of a grid.
 const SPECS: &str = "specs";
-/// Largest parcel, in bytes: specs are text of a page, and larger data is better put there once.
+/// Maximum size of a parcel in bytes: specs are a page of text, and larger data should be copied there once.
 const MOST: u64 = 256 << 20;
 
-/// A file on its way.
+/// A file to send.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sent {
-    /// As the spec names it, relative to the spec's folder.
+    /// Its name in the spec, relative to the spec's folder.
     name: String,
     /// Its bytes, in base 64.
     bytes: String,
-    /// Their sum.
+    /// SHA-256 of the bytes.
     sha256: String,
 }
 
@@ -45,7 +45,7 @@ struct Parcel {
 /// Submits on the machine there.
 ///
 /// # Errors
-/// [`CliError::Usage`] for files that cannot be sent, [`CliError::Failed`] with the host, its reason and the way out.
+/// [`CliError::Usage`] for files that cannot be sent, [`CliError::Failed`] with the host, the reason and a remedy.
 pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let dir = args.out.display().to_string();
     let (arguments, parcel) = if args.again {
@@ -55,7 +55,7 @@ pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) 
         (arguments(args, dir), parcel)
     };
     let said = command(address, true, &arguments, &parcel)?;
-    // The advice that ends it holds for the machine there; here it takes the address as well.
+    // The advice in the last line is for commands there; here it needs the address as well.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
         Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
         None => output::line(out, line),
@@ -87,14 +87,14 @@ pub(crate) fn command(
     let cannot =
         |e: std::io::Error| CliError::Failed(format!("{}: {} cannot be started: {e}", address.host(), address.ssh()));
     let mut child = command.spawn().map_err(cannot)?;
-    // One that refuses reads nothing; its reason is what counts.
+    // If the program refuses, it reads nothing, and its reason is what counts.
     let _ = child.stdin.take().map(|mut pipe| pipe.write_all(input));
     let done = child.wait_with_output().map_err(cannot)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !done.status.success() {
         return Err(failed(address, done.status.code(), &text(&done.stderr)).into());
     }
-    // Warnings from there are for the user here.
+    // Warnings from there are passed to the user here.
     text(&done.stderr).lines().for_each(|line| output::say(&printable_label(line)));
     Ok(text(&done.stdout).lines().map(printable_label).collect::<Vec<_>>().join("\n"))
 }
@@ -106,11 +106,11 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if parcel.specs.iter().any(|s| s.name == name) {
             return Err(CliError::Usage(format!(
-                "two specs are called {name}, and there they lie in one folder: rename one"
+                "two specs are called {name}, but there they share one folder: rename one"
             )));
         }
         let sent = wrap(name, path, &mut room)?;
-        // A mistake in it is reported here, under its local name.
+        // Mistakes in it are reported here, under its local name.
         grid::read(path)?;
         parcel.specs.push(sent);
     }
@@ -125,7 +125,7 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     let bytes = base::read::bytes(path, MOST).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
     let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
         CliError::Usage(format!(
-            "{}: more than {} MiB are not sent with a grid; copy the file there and name it in the spec",
+            "{}: at most {} MiB are sent with a grid; copy the file there and name it in the spec",
             path.display(),
             MOST >> 20
         ))
@@ -157,7 +157,7 @@ pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
 fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     let parcel: Parcel = serde_json::from_slice(text).map_err(|e| {
         CliError::Usage(format!(
-            "the data received are not a set of specs ({e}); use one version of the program on both machines"
+            "the data received are not a set of specs ({e}); use the same version of the program on both machines"
         ))
     })?;
     let cannot = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", dir.display()));
@@ -168,7 +168,7 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
         let name = inner(&sent.name).ok_or_else(|| bad("leads out of the folder of the grid"))?;
         let bytes = BASE64_STANDARD.decode(&sent.bytes).unwrap_or_default();
         if hex(&Sha256::digest(&bytes)) != sent.sha256 {
-            return Err(bad("did not arrive as it was sent; submit it again"));
+            return Err(bad("arrived corrupted; submit it again"));
         }
         let path = beside.path().join(&name);
         path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(cannot)?;
@@ -177,7 +177,7 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     };
     let specs: Vec<PathBuf> = parcel.specs.iter().map(put).collect::<Result<_, CliError>>()?;
     let files = parcel.files.iter().map(put).collect::<Result<_, CliError>>()?;
-    // Files of an earlier parcel are available to the specs of this one.
+    // Files of earlier parcels are available to the specs of this one.
     link(&dir.join(SPECS), beside.path()).map_err(cannot)?;
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
 }
@@ -201,12 +201,12 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 impl Arrived {
-    /// The specs, where they lie now.
+    /// The specs in their current place.
     pub(super) fn specs(&self) -> Vec<PathBuf> {
         self.specs.iter().map(|name| self.beside.path().join(name)).collect()
     }
 
-    /// The error of a spec, with its final name: the temporary one is gone when the error is read.
+    /// The error of a spec, with its final name: the temporary one no longer exists when the error is read.
     pub(super) fn told(&self, error: CliError) -> CliError {
         let (now, then) = (self.beside.path().display().to_string(), self.dir.join(SPECS).display().to_string());
         match error {
@@ -215,10 +215,11 @@ impl Arrived {
         }
     }
 
-    /// Puts everything in its place, and says where the specs are then. The folder is known to be that of their grid.
+    /// Moves everything to its final place, and returns the paths of the specs. The folder is known to be that of their
+    /// grid.
     ///
     /// # Errors
-    /// [`CliError::Usage`] for a file that is there with other contents, [`CliError::Failed`] where nothing can be written.
+    /// [`CliError::Usage`] for an existing file with other contents, [`CliError::Failed`] if nothing can be written.
     pub(super) fn place(self) -> Result<Vec<PathBuf>, CliError> {
         let home = self.dir.join(SPECS);
         let cannot = |path: &Path| {
@@ -228,10 +229,10 @@ impl Arrived {
         for (name, data) in self.files.iter().map(|n| (n, true)).chain(self.specs.iter().map(|n| (n, false))) {
             let path = home.join(name);
             let bytes = base::read::bytes(&self.beside.path().join(name), MOST).map_err(cannot(&path))?;
-            // Cells that are there were computed from it.
+            // Existing cells were computed from it.
             if data && base::read::bytes(&path, MOST).is_ok_and(|there| there != bytes) {
                 return Err(CliError::Usage(format!(
-                    "{}: is there already with other contents, and cells were computed from it; name another folder with --out",
+                    "{}: exists with other contents, and cells were computed from it; name another folder with --out",
                     path.display()
                 )));
             }
@@ -265,13 +266,13 @@ mod tests {
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["specs"], "nothing is left beside it");
-        // Files sent before are available to a spec that comes without them, and messages name the final place.
+        // Files sent earlier are available to a spec that comes without them, and messages use the final paths.
         let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
         assert!(second.beside.path().join("data/rows.tsv").is_file());
         let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));
         assert_eq!(second.told(wrong).to_string(), format!("{}, line 3: no", dir.join("specs/g.toml").display()));
         drop(second);
-        // A spec may be worded anew; data from which cells were computed may not change.
+        // A spec may be reworded; data from which cells were computed may not change.
         arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap().place().unwrap();
         let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
         let message = other.unwrap_err().to_string();
@@ -280,7 +281,7 @@ mod tests {
             assert!(arrived(&dir, vec![sent(name, b"x")], vec![]).is_err(), "{name}");
         }
         let garbled = Sent { sha256: hex(&Sha256::digest(b"z")), ..sent("g.toml", b"x") };
-        assert!(arrived(&dir, vec![garbled], vec![]).err().unwrap().to_string().contains("as it was sent"));
+        assert!(arrived(&dir, vec![garbled], vec![]).err().unwrap().to_string().contains("corrupted"));
         assert!(unpack(&dir, b"hello").err().unwrap().to_string().contains("one version"));
     }
 }

@@ -7,7 +7,7 @@ use base::files::Whole;
 use session::name;
 use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved};
 
-/// Writes a figure into `folder`, in each of its formats; files that already exist are reported, replaced, or left alone while another
+/// Writes a figure into `folder`, in each of its formats; existing files are reported, replaced, or kept while another
 /// name is used.
 pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
     let Export { figure, options: ExportOptions { look, formats, folder: chosen } } = wanted;
@@ -41,7 +41,7 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
         figure::export(figure, &path, look, true).map_err(|e| Problem {
             what: e.to_string(),
             r#where: path.display().to_string(),
-            hint: "choose a folder that can be written in the export dialog".into(),
+            hint: "choose a writable folder in the export dialog".into(),
         })
     };
     let written: Vec<Vec<PathBuf>> =
@@ -49,18 +49,18 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
     Ok(Exported::Wrote(written.concat()))
 }
 
-/// Largest text file that is read into the screen.
+/// Maximum size of a text file read into the screen.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Writes a document; a path that is not absolute lies in `folder`. A file that already exists is reported, replaced, or left
-/// alone while another name is used.
+/// Writes a document; a relative path is relative to `folder`. An existing file is reported, replaced, or kept while
+/// another name is used.
 pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Result<Saved, Problem> {
     let path = folder.join(&document.path);
     let path = std::path::absolute(&path).unwrap_or(path);
     let fail = |e: &dyn std::fmt::Display| Problem {
         what: e.to_string(),
         r#where: path.display().to_string(),
-        hint: "name a file in a folder that can be written".into(),
+        hint: "name a file in a writable folder".into(),
     };
     let target = match existing {
         Existing::Ask if path.symlink_metadata().is_ok() => {
@@ -74,7 +74,7 @@ pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Re
     Ok(Saved::Wrote(target))
 }
 
-/// The path with the first number from 2 behind its stem that is free.
+/// The path with the first free number, from 2, after its stem.
 fn free(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let extension = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
@@ -84,11 +84,8 @@ fn free(path: &Path) -> PathBuf {
 
 /// Reads a text file whole.
 pub(super) fn load(path: &Path) -> Result<Document, Problem> {
-    let fail = |what: String| Problem {
-        what,
-        r#where: path.display().to_string(),
-        hint: "name a text file that can be read".into(),
-    };
+    let fail =
+        |what: String| Problem { what, r#where: path.display().to_string(), hint: "name a readable text file".into() };
     let text = base::read::text(path, MAX_TEXT).map_err(|e| fail(format!("cannot be read: {e}")))?;
     Ok(Document { path: path.to_owned(), text })
 }

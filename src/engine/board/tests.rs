@@ -1,4 +1,4 @@
-//! The fold of commands and events, in any order.
+//! The fold over commands and events, in any order.
 
 use proptest::prelude::*;
 
@@ -150,7 +150,7 @@ fn each_lab_keeps_its_runs_beside_those_of_the_others() {
     assert_eq!(board.job().unwrap().id, again);
 }
 
-/// A cancelled run wiped the finished one before it.
+/// A cancelled run used to replace the finished one before it.
 #[test]
 fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     let lab = shipped().lab();
@@ -166,7 +166,7 @@ fn a_cancelled_run_does_not_take_the_place_of_a_finished_one() {
     assert_eq!((shown(&board), board.runs_of(lab).count()), (3, 3), "a new run is shown");
 }
 
-/// A run that gave way to one of another lab looked as if it went on for ever.
+/// A run that was replaced by one of another lab seemed to run forever.
 #[test]
 fn a_run_that_gives_way_to_another_lab_is_over() {
     let mut board = Board::default();
@@ -309,7 +309,7 @@ fn a_failed_question_keeps_what_was_known_and_the_next_answer_takes_the_failure_
     assert!(dossier.problem.is_none() && dossier.check == Some(Vec::new()));
 }
 
-/// A second question that was asked before the first was answered looked as if nothing was being done any more.
+/// If a second question was asked before the first was answered, it no longer counted as pending.
 #[test]
 fn a_question_waits_until_its_own_answer_comes() {
     let mut board = Board::default();
@@ -387,7 +387,7 @@ fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
     assert_eq!(board.stale, 2, "the same question is answered from few examples and then from all");
 }
 
-/// A question to one lab made another lab wait for the answer.
+/// A question to one lab made another lab wait for an answer.
 #[test]
 fn each_run_knows_the_latest_question_to_it() {
     let question = |generation| {
@@ -411,7 +411,7 @@ fn each_run_knows_the_latest_question_to_it() {
     assert_eq!(board.latest().unwrap().asked, 0, "nothing has been asked of the new run");
 }
 
-/// A session of an hour held the results of every run: 500 MB.
+/// A session of an hour kept the results of every run: 500 MB.
 #[test]
 fn the_results_of_old_runs_are_let_go_and_the_runs_stay() {
     let held = [MOST_HELD / 2, 0, MOST_HELD / 2, 1];

@@ -1,4 +1,4 @@
-//! Questions about data sets and their answers: what a set contains, how it is split, and what the data doctor says about it.
+//! Questions about data sets and their answers: the content of a set, its split, and the data doctor's findings.
 //!
 //! The terminal program and the command line get the same answers from here.
 
@@ -20,8 +20,7 @@ use corpus::readers::{Row, Watch};
 use corpus::sets::{Draw, SetError, Source};
 use labs::examples::TaskSpec;
 
-/// Limits on the lines and example rows of an answer, and on the characters of each: answers go to the screen and into
-/// sessions.
+/// Limits on an answer: lines, and characters per line. Answers go to the screen and into sessions.
 const MAX_LINES: usize = 400;
 const MAX_CHARS: usize = 2_000;
 /// Example rows of an overview.
@@ -35,11 +34,11 @@ pub(crate) const DROPPED: usize = 40;
 pub enum DataQuestion {
     /// Format, counts and first rows.
     Inspect,
-    /// Unfit rows, with reasons.
+    /// Unusable rows, with reasons.
     Doctor,
 }
 
-/// A question about a data set, with everything that shapes its answer.
+/// A question about a data set, with everything that affects its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataRequest {
     /// A built-in set by name, or the path of a file or folder.
@@ -54,7 +53,7 @@ pub struct DataRequest {
 }
 
 impl DataRequest {
-    /// The question as the setup of an experiment shapes it.
+    /// The question that follows from an experiment's settings.
     pub fn of(task: &TaskSpec, seed: u64, models: &[String], set: &str, question: DataQuestion) -> Self {
         let models = if question == DataQuestion::Doctor { models.to_vec() } else { Vec::new() };
         let set = set.to_owned();
@@ -76,15 +75,15 @@ pub struct DataInspection {
     /// Rows that could not be read.
     pub dropped: u64,
     pub blank: u64,
-    /// Files that are not read.
+    /// Files that were not read.
     pub left_out: u64,
     /// Wall seconds.
     pub seconds: f64,
-    /// Hash of the content of a set that was drawn.
+    /// Hash of the content, if the set was generated.
     pub hash: Option<String>,
-    /// The counts, as the command line prints them.
+    /// The counts, in the command line's format.
     pub lines: Vec<String>,
-    /// Split into the parts that probes learn from, for the examples of a task.
+    /// The split into parts, if the set has examples of a task.
     pub parts: Option<Parts>,
     /// The first rows.
     pub examples: Vec<String>,
@@ -97,36 +96,36 @@ pub struct DataDiagnosis {
     pub models: Vec<String>,
     /// Rows that were read.
     pub rows: u64,
-    /// Rows that are fit for use.
+    /// Usable rows.
     pub kept: u64,
-    /// Rows that were read and are unfit.
+    /// Rows that were read but are unusable.
     pub unfit: u64,
     /// Rows that could not be read.
     pub unreadable: u64,
     /// Wall seconds.
     pub seconds: f64,
-    /// The report, as the command line prints it.
+    /// The report, in the command line's format.
     pub lines: Vec<String>,
-    /// The first rows that are dropped, and why.
+    /// The first dropped rows, with reasons.
     pub examples: Vec<String>,
 }
 
 /// Questions about one data set and their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataDossier {
-    /// Its name or path, as it was asked for.
+    /// The name or path used in the question.
     pub set: String,
     pub inspection: Option<DataInspection>,
     pub diagnosis: Option<DataDiagnosis>,
-    /// Why the latest question has no answer.
+    /// The reason why the latest question has no answer.
     pub problem: Option<Problem>,
-    /// The questions without an answer yet, oldest first.
+    /// Unanswered questions, oldest first.
     pub waiting: Vec<DataWaiting>,
     /// True if the latest question was cancelled.
     pub stopped: bool,
 }
 
-/// A question that is being answered.
+/// A question not yet answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataWaiting {
     pub ticket: u64,
@@ -147,19 +146,19 @@ pub enum DataAnswer {
 }
 
 impl DataDossier {
-    /// Takes in a question; it replaces an earlier one of its kind.
+    /// Adds a question; it replaces an earlier one of its kind.
     pub fn ask(&mut self, ticket: u64, question: DataQuestion) {
         self.waiting.retain(|w| w.question != question);
         self.waiting.push(DataWaiting { ticket, question, progress: None });
         self.stopped = false;
     }
 
-    /// True if the question with this number waits for its answer.
+    /// True if the question with this number is unanswered.
     pub(crate) fn awaits(&self, ticket: u64) -> bool {
         self.waiting.iter().any(|w| w.ticket == ticket)
     }
 
-    /// Takes in the answer to the question with this number.
+    /// Records the answer to the question with this number.
     pub fn settle(&mut self, ticket: u64, answer: &DataAnswer) {
         self.waiting.retain(|w| w.ticket != ticket);
         self.problem = None;
@@ -172,9 +171,9 @@ impl DataDossier {
     }
 }
 
-/// Runs the data doctor on a set. Where it may hold facts, its rows are read twice: the subjects with several objects
-/// must be known before the first is judged. `keep` dropped rows are listed; `each` is called for every row that is
-/// read and can end the pass.
+/// Runs the data doctor on a set. If it may contain facts, its rows are read twice: subjects with several objects must
+/// be known before the first row is judged. Lists up to `keep` dropped rows; `each` is called for every row read and
+/// can stop the pass.
 pub fn diagnose(
     source: &Source,
     models: Vec<Vocabulary<'_>>,
@@ -192,7 +191,7 @@ pub fn diagnose(
 }
 
 impl DataInspection {
-    /// An overview in the form shown on the screen.
+    /// An overview in the form used on the screen.
     pub fn of(overview: &Overview, parts: Option<Parts>, seconds: f64) -> Self {
         Self {
             title: cut(&overview.title),
@@ -210,7 +209,7 @@ impl DataInspection {
 }
 
 impl DataDiagnosis {
-    /// A diagnosis in the form shown on the screen.
+    /// A diagnosis in the form used on the screen.
     pub fn of(diagnosis: &Diagnosis, seconds: f64) -> Self {
         Self {
             models: diagnosis.models.iter().map(|m| m.model.clone()).collect(),
@@ -242,13 +241,13 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Explains to the user why a set is not available.
+/// The problem shown to the user when a set is not available.
 pub fn problem(error: &SetError, set: &str) -> Problem {
     let (what, hint) = match error {
         SetError::Read(e) => {
             let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));
             let place = e.file.display().to_string();
-            // A file inside the folder that was asked about.
+            // A file inside the folder of the question.
             let file = if place == set { String::new() } else { format!("{place}: ") };
             (format!("{file}{line}{}", e.what), format!("expected {}", e.expected))
         }

@@ -1,5 +1,4 @@
-//! The split of a task's examples into the parts that probes learn from, as the interventions lab makes it, counted by
-//! both properties.
+//! The split of a task's examples as the interventions lab makes it, with counts by both properties.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +8,7 @@ use labs::examples::TaskSpec;
 use labs::plan::{PropertyLabels, Roles, training_part};
 use probe::Split;
 
-/// The parts of a split, before a model leaves out examples with words that are not single tokens to it.
+/// The parts of a split, before a model drops examples with words that are not single tokens to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// The property that is intervened on.
@@ -17,7 +16,7 @@ pub struct Parts {
     pub other: String,
     /// The seed of the split.
     pub seed: u64,
-    /// Names of the combinations, `target+other`, that [`PartCounts::counts`] counts.
+    /// Names of the combinations, `target+other`, in the order of [`PartCounts::counts`].
     pub combinations: Vec<String>,
     pub parts: Vec<PartCounts>,
 }
@@ -27,7 +26,7 @@ pub struct Parts {
 pub struct PartCounts {
     pub name: String,
     pub n: usize,
-    /// Examples among them that are held back for validation; none if the part is not for training.
+    /// Examples held back for validation; `None` for the test part.
     pub validation: Option<usize>,
     /// Examples by combination.
     pub counts: Vec<usize>,
@@ -38,7 +37,7 @@ pub struct PartCounts {
 /// Splits the examples of a task as a run would, and counts them.
 ///
 /// # Errors
-/// [`Problem`] if there is no such target, or too few examples.
+/// [`Problem`] if the target does not exist, or there are too few examples.
 pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) -> Result<Parts, Problem> {
     let fail = |what: String, hint: &str| Problem { what, r#where: task.id.into(), hint: hint.into() };
     let target = task.property(&spec.target).ok_or_else(|| {
@@ -77,14 +76,14 @@ impl Parts {
     /// The counts as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let mut out = vec![format!(
-            "  split      by seed {}; counts of {}+{}, before a model leaves examples out",
+            "  split      by seed {}; counts of {}+{}, before the model drops examples",
             self.seed, self.target, self.other
         )];
         for part in &self.parts {
             let validation = part.validation.map_or_else(String::new, |n| format!(" ({n} for validation)"));
             let counts: Vec<String> =
                 self.combinations.iter().zip(&part.counts).map(|(name, n)| format!("{name} {n}")).collect();
-            // The sign of a number near zero means nothing.
+            // The sign of a number that rounds to zero means nothing.
             let phi = if part.phi.abs() < 5e-4 { 0.0 } else { part.phi };
             out.push(format!("    {}: {}{validation}: {}; phi {phi:.3}", part.name, part.n, counts.join(", ")));
         }

@@ -10,7 +10,7 @@ use model::{Device, Dtype, Model, ModelError, ModelSource};
 /// reported to `on`.
 ///
 /// # Errors
-/// [`ModelError`] if there is no such model, or it has no tokenizer.
+/// [`ModelError`] if the model does not exist or has no tokenizer.
 pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'static>, ModelError> {
     let source: ModelSource = name.parse()?;
     let name = name.to_owned();
@@ -20,15 +20,15 @@ pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'sta
             return Ok(Vocabulary { name, tokens: Box::new(move |word| count(&tokenizer, word)) });
         }
     }
-    // Word encoders keep theirs elsewhere.
+    // Word encoders store it in another place.
     let model = Model::load_with(&source, (Device::Cpu, Dtype::F32), on)?;
     model.tokenizer()?;
     let tokens = move |word: &str| model.tokenizer().ok().and_then(|t| count(t, word));
     Ok(Vocabulary { name, tokens: Box::new(tokens) })
 }
 
-/// Tokens of a word in running text, behind a blank, where the labs ask for it: a vocabulary may hold a word as the beginning of a
-/// text alone.
+/// Tokens of a word in running text, after a space, as the labs use it: a vocabulary may have a word only as the
+/// beginning of a text.
 fn count(tokenizer: &Tokenizer, word: &str) -> Option<usize> {
     let ids = tokenizer.encode_bare(&format!(" {word}")).ok()?.ids;
     (!ids.is_empty() && tokenizer.knows(&ids)).then_some(ids.len())

@@ -1,8 +1,8 @@
-//! Trained probes on disk, looked up by the content of everything that shaped them.
+//! Trained probes on disk, looked up by everything that affected them.
 //!
-//! A file is `magic, SHA-256 of key and payload, payload`. It is written under a temporary name and renamed, so two
-//! processes can share the folder and a killed one leaves nothing half-written. A file that fails its checksum counts as
-//! absent, and so does one stored under another key. Keys name the instruction set, too: other instructions sum in another
+//! A file is `magic, SHA-256 of key and payload, payload`. It is written under a temporary name and renamed, so several
+//! processes can share the folder, and a killed process leaves no partial file. A file that fails its checksum, or is
+//! stored under another key, counts as absent. Keys include the instruction set: other instructions sum in another
 //! order, and machines may share folders.
 
 use std::io::Write;
@@ -19,17 +19,18 @@ use labs::store::{Fetched, Key, Space, instructions};
 use model::dtype::Dtype;
 
 const MAGIC: &[u8; 8] = b"PROBITY2";
-/// The folder is kept below this size; the least recently used files go first.
+/// The folder is kept below this size; the least recently used files are removed first.
 const CAP_BYTES: u64 = 512 << 20;
-/// No single entry is larger; a larger file is not ours.
+/// Maximum size of an entry; a larger file was not written by this cache.
 const MAX_ENTRY: u64 = 128 << 20;
-/// Trainings that were stopped and are kept until they are finished; the oldest go first. One of BERT-base has 1.3 GB.
+/// Number of interrupted trainings kept until they are finished; the oldest are removed first. One of BERT-base takes
+/// 1.3 GB.
 const UNFINISHED: usize = 4;
-/// Endings of the files' names.
+/// Extension of the files' names.
 const PROBE: &str = "probe";
 const TRAINING: &str = "training";
 
-/// A folder of cached probes, or nothing if there is no place for one.
+/// A folder of cached probes; stores nothing if there is no folder.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: Option<PathBuf>,
@@ -47,17 +48,17 @@ impl Cache {
         Self { dir: root.map(|d| d.join("probes")), embeddings }
     }
 
-    /// A cache in `dir`.
+    /// A cache in this folder.
     pub fn at(dir: &Path) -> Self {
         Self { dir: Some(dir.to_owned()), embeddings: Embeddings::at(&dir.join("embeddings")) }
     }
 
-    /// A cache that holds nothing.
+    /// A cache that stores nothing.
     pub fn none() -> Self {
         Self { dir: None, embeddings: Embeddings::none() }
     }
 
-    /// The hidden states beside the probes.
+    /// The cache of hidden states in the same folder.
     pub fn embeddings(&self) -> &Embeddings {
         &self.embeddings
     }
@@ -68,7 +69,7 @@ impl Cache {
         (files.len(), files.iter().map(|f| f.1).sum())
     }
 
-    /// Removes every probe, and every training that was stopped.
+    /// Removes every probe and every interrupted training.
     pub fn clear(&self) -> std::io::Result<()> {
         self.files().into_iter().chain(self.files_of(TRAINING)).try_for_each(|f| std::fs::remove_file(f.2))
     }
@@ -78,7 +79,7 @@ impl Cache {
         self.dir.as_deref()
     }
 
-    /// The payload stored under `key` (any text that names everything that shaped it).
+    /// The payload stored under `key` (a text that names everything that affected it).
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.path(key, PROBE)?;
         if std::fs::metadata(&path).ok()?.len() > MAX_ENTRY {
@@ -92,7 +93,7 @@ impl Cache {
         Some(payload)
     }
 
-    /// Stores `payload` under `key`. A folder that cannot be written only costs time later.
+    /// Stores `payload` under `key`. A folder that cannot be written only costs time in later runs.
     ///
     /// # Errors
     /// The system's error; the caller reports it once.
@@ -197,7 +198,7 @@ impl Store for Cache {
     }
 }
 
-/// Content of a file under a key; `None` if it is damaged or another key's.
+/// The payload of a file under a key; `None` if it is damaged or stored under another key.
 fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     let bytes = base::read::bytes(path, CAP_BYTES).ok()?;
     let rest = bytes.strip_prefix(MAGIC)?;
@@ -205,7 +206,8 @@ fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
     (checksum(&named(key), payload) == sum).then(|| payload.to_vec())
 }
 
-/// The key with the instructions that decide the order of sums on this machine. Those for bf16 include those for f32.
+/// The key with the instruction sets that determine the order of sums on this machine. Those for bf16 include those for
+/// f32.
 fn named(key: &str) -> String {
     format!("{key}|{}", instructions(Dtype::Bf16))
 }
@@ -303,7 +305,7 @@ mod tests {
         let cache = Cache::at(dir.path());
         let old = SystemTime::now() - std::time::Duration::from_secs(1_000);
         for i in 0..5u64 {
-            // Sparse: they take room in the count alone.
+            // Sparse files: they add to the count, but take no space.
             let file = std::fs::File::create(dir.path().join(format!("{i}.probe"))).unwrap();
             file.set_len(MAX_ENTRY).unwrap();
             file.set_modified(old + std::time::Duration::from_secs(i)).unwrap();

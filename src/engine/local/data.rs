@@ -1,7 +1,7 @@
-//! The desk: a separate thread that answers questions about data sets, so that neither they nor runs wait for the other.
+//! A separate thread that answers questions about data sets, so that they and runs do not wait for each other.
 //!
-//! Every read of a file, every row and every piece of a download checks the inbox: a question over millions of rows can be
-//! stopped at any time, even while all its rows are being dropped.
+//! The inbox is checked at every read of a file, every row and every piece of a download: a question over millions of
+//! rows can be stopped at any time, even while all its rows are being dropped.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub(crate) fn work(commands: Receiver<Command>, outbox: Outbox) {
     while desk.step().is_ok() {}
 }
 
-/// The waiting questions, and how far the current one has got.
+/// Pending questions, and the progress of the current one.
 struct Desk {
     commands: Receiver<Command>,
     outbox: Outbox,
@@ -63,7 +63,8 @@ impl Pace {
         Self { ticket, stage, begun, reported: None, bytes: 0, total: 0, rows: 0 }
     }
 
-    /// A report, if one is due. Its rate is in rows; the time left follows from the bytes, if their number is known.
+    /// A progress report, if one is due. Its rate is in rows; the time left follows from the bytes, if their total is
+    /// known.
     fn report(&mut self) -> Option<Event> {
         let now = self.begun.elapsed().as_secs_f64();
         if self.reported.is_some_and(|then| now - then < EVERY) {
@@ -125,7 +126,7 @@ impl Desk {
     fn take(&self, command: Command) -> Result<(), Cancelled> {
         match command {
             Command::Ask { ticket, question: Question::Data(request) } => {
-                // Of two questions that differ only in their number, only the later one is answered.
+                // Of two questions that differ only in their numbers, only the later one is answered.
                 self.queue.borrow_mut().retain(|(_, r)| *r != request);
                 self.queue.borrow_mut().push_back((ticket, request));
             }
@@ -141,7 +142,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Takes in everything that has arrived, without waiting.
+    /// Receives everything that has arrived, without waiting.
     fn drain(&self) -> Result<(), Cancelled> {
         loop {
             match self.commands.try_recv() {
@@ -199,7 +200,7 @@ impl Desk {
         let source = Source::open(&path, request.draw(), &watch).map_err(halt)?;
         let models = self.vocabularies(&request.models)?;
         {
-            // The bytes read to recognise the files will be read again.
+            // The bytes read to recognise the format will be read again.
             let mut pace = self.pace.borrow_mut();
             *pace = Pace::new(ticket);
             pace.total = source.set.files.iter().map(|f| f.bytes).sum();
@@ -233,11 +234,11 @@ impl Desk {
                 DataAnswer::Examined(Box::new(DataDiagnosis::of(&diagnosis, seconds)))
             }
         };
-        // A pass that was ended early has not seen the whole set.
+        // A pass that was stopped has not seen the whole set.
         if self.look().is_break() { Err(Halt::Stopped) } else { Ok(answer) }
     }
 
-    /// A stopped read fails, too; what counts is that it was stopped.
+    /// A stopped read fails as well; report it as stopped.
     fn halt(&self, problem: Problem) -> Halt {
         if self.stopped.get() || self.closed.get() { Halt::Stopped } else { Halt::Failed(problem) }
     }
@@ -253,7 +254,7 @@ impl Desk {
             list.push(data::vocabulary(name, on).map_err(|e| match e {
                 ModelError::Cancelled(_) => Halt::Stopped,
                 e => {
-                    let hint = "leave the model out of the setup, or check it on the models screen";
+                    let hint = "remove the model from the setup, or check it on the models screen";
                     self.halt(problem(&e, &format!("vocabulary of {name}"), hint))
                 }
             })?);
@@ -347,13 +348,13 @@ mod tests {
         let mut rig = Rig::new();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("long.jsonl.gz");
-        // One good row, and then nothing but rows that are dropped: no row would ever ask whether to go on.
+        // One good row followed only by rows that are dropped: without a check per read, nothing would notice the stop.
         let member = |text: &str| {
             let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             gz.write_all(text.as_bytes()).unwrap();
             gz.finish().unwrap()
         };
-        // The same member over and over: compressing takes longer than reading.
+        // The same member repeatedly: compressing takes longer than reading.
         let many = member(&"nonsense\n".repeat(1_000_000)).repeat(30);
         std::fs::write(&path, [member("{\"text\": \"a\"}\n"), many].concat()).unwrap();
         let path = path.display().to_string();
@@ -370,7 +371,7 @@ mod tests {
             }
         }
         rig.commands.send(Command::Withdraw { topic: Topic::Data }).unwrap();
-        // The waiting question is answered first: it never begins.
+        // The queued question is answered first: it never begins.
         assert_eq!(rig.answer(2), DataAnswer::Stopped);
         assert_eq!(rig.answer(1), DataAnswer::Stopped);
         rig.ask(3, "facts", DataQuestion::Inspect);
@@ -434,7 +435,7 @@ mod tests {
         unknown.bytes = 30;
         let Some(Event::AnswerProgress { progress, .. }) = unknown.report() else { panic!() };
         assert_eq!((progress.overall, progress.left), (0.0, None));
-        // More may be read than the files were long.
+        // More bytes may be read than the files had at first.
         let mut more = Pace::new(5);
         (more.bytes, more.total) = (50, 40);
         let Some(Event::AnswerProgress { progress, .. }) = more.report() else { panic!() };

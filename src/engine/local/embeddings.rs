@@ -1,9 +1,10 @@
-//! Hidden states on disk, looked up by the content of everything that shaped them.
+//! Hidden states on disk, looked up by everything that affected them.
 //!
-//! A *space* is one model at one point, read one way on one kind of processor; within it a vector's key is the digest of
-//! the token ids and the position. Vectors that were computed together share a file; files are written under a temporary
-//! name and renamed, and two processes that compute the same vectors write the same file, so nothing waits for a lock.
-//! Every vector has a checksum over space, key and numbers: a damaged one counts as absent and never becomes a wrong number.
+//! A *space* is one model at one point, read in one way on one kind of processor; within it, a vector's key is the
+//! digest of the token ids and the position. Vectors computed together share a file; files are written under a
+//! temporary name and renamed, and processes that compute the same vectors write the same file, so no locks are needed.
+//! Every vector has a checksum over space, key and numbers: a damaged one counts as absent and never becomes a wrong
+//! number.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -20,11 +21,11 @@ use base::size;
 use labs::store::{Fetched, KEY, Key, Space};
 
 const MAGIC: &[u8; 8] = b"PROBEMB1";
-/// Bytes kept unless `PROBITY_CACHE_MAX` or the folder's own limit say otherwise.
+/// Maximum size in bytes, unless `PROBITY_CACHE_MAX` or the folder's own limit is set.
 const DEFAULT_LIMIT: u64 = 2 << 30;
-/// Most bytes of the vectors in one file; a larger file is not ours.
+/// Maximum bytes of vectors in one file; a larger file was not written by this cache.
 const FILE_BYTES: usize = 32 << 20;
-/// Name of the file that holds the limit.
+/// Name of the file with the limit.
 const LIMIT: &str = "limit";
 const HEAD: usize = 16;
 const SUM: usize = 8;
@@ -35,34 +36,34 @@ pub struct Contents {
     /// The folder, if there is one.
     pub dir: Option<PathBuf>,
     pub vectors: u64,
-    /// Files that hold them.
+    /// Number of files with vectors.
     pub files: u64,
     /// Bytes of these files.
     pub bytes: u64,
-    /// Most bytes that are kept.
+    /// Maximum size in bytes.
     pub limit: u64,
 }
 
-/// A folder of vectors, or nothing if there is no place for one.
+/// A folder of vectors; stores nothing if there is no folder.
 #[derive(Debug, Clone)]
 pub struct Embeddings {
     dir: Option<PathBuf>,
-    /// A write has failed: nothing more is written, and the failure has been reported.
+    /// True after a failed write, which was reported: nothing more is written.
     full: Arc<AtomicBool>,
 }
 
 impl Embeddings {
-    /// A cache in `dir`.
+    /// A cache in this folder.
     pub fn at(dir: &Path) -> Self {
         Self { dir: Some(dir.to_owned()), full: Arc::default() }
     }
 
-    /// A cache that holds nothing.
+    /// A cache that stores nothing.
     pub fn none() -> Self {
         Self { dir: None, full: Arc::default() }
     }
 
-    /// Fills the rows of `to` whose keys are known, and returns which were not.
+    /// Fills the rows of `to` whose keys are stored, and returns the indices of the others.
     pub fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
         let mut wanted: HashMap<&[u8], Vec<usize>> = HashMap::new();
         keys.iter().enumerate().for_each(|(i, k)| wanted.entry(k.as_slice()).or_default().push(i));
@@ -97,7 +98,7 @@ impl Embeddings {
         found
     }
 
-    /// Indices of the keys that are not stored; whether the stored ones are intact is not checked.
+    /// Indices of the keys that are not stored; does not check whether stored vectors are intact.
     pub fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
         let mut there: HashSet<Key> = HashSet::new();
         for path in self.files(&prefix(space)) {
@@ -108,7 +109,7 @@ impl Embeddings {
         (0..keys.len()).filter(|i| !there.contains(&keys[*i])).collect()
     }
 
-    /// Stores vectors: row i of `rows` under `keys[i]`. After a failure nothing more is written.
+    /// Stores row i of `rows` under `keys[i]`. After a failure nothing more is written.
     ///
     /// # Errors
     /// The system's error, the first time only; the caller reports it.
@@ -154,14 +155,14 @@ impl Embeddings {
             names.update(key);
         }
         let name = format!("{}-{}.vec", prefix(space), hex(&names.finalize()[..8]));
-        // Not synchronised: whatever a crash of the machine damages fails its checksum.
+        // Not synchronised: damage from a crash of the machine fails the checksum.
         let mut file = beside(&dir.join(&name))?;
         file.as_file_mut().write_all(&bytes)?;
         file.persist(dir.join(name)).map_err(|e| e.error)?;
         Ok(())
     }
 
-    /// Bytes that are kept: `PROBITY_CACHE_MAX`, or what [`Embeddings::set_limit`] wrote, or 2 GB.
+    /// Maximum size in bytes: `PROBITY_CACHE_MAX`, or the value written by [`Embeddings::set_limit`], or 2 GB.
     pub fn limit(&self) -> u64 {
         let given = std::env::var("PROBITY_CACHE_MAX").ok();
         let written = || base::read::text(&self.dir.as_ref()?.join(LIMIT), 1 << 10).ok();
@@ -169,7 +170,7 @@ impl Embeddings {
         given.and_then(read).or_else(|| written().and_then(read)).unwrap_or(DEFAULT_LIMIT)
     }
 
-    /// Writes a limit for this and all later runs, and removes what exceeds it.
+    /// Writes a limit for this and later runs, and removes what exceeds it.
     pub fn set_limit(&self, bytes: u64) -> std::io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
         std::fs::create_dir_all(dir)?;
@@ -178,7 +179,7 @@ impl Embeddings {
         Ok(())
     }
 
-    /// Counts the folder.
+    /// Counts the files and bytes of the folder.
     pub fn contents(&self) -> Contents {
         let mut sum = Contents { dir: self.dir.clone(), limit: self.limit(), ..Contents::default() };
         for path in self.files("") {
@@ -194,12 +195,12 @@ impl Embeddings {
         sum
     }
 
-    /// Removes every vector; the limit stays.
+    /// Removes every vector; keeps the limit.
     pub fn clear(&self) -> std::io::Result<()> {
         self.files("").into_iter().try_for_each(std::fs::remove_file)
     }
 
-    /// Files of vectors whose names begin with `prefix`, in the order of their names.
+    /// Files of vectors whose names begin with `prefix`, sorted by name.
     fn files(&self, prefix: &str) -> Vec<PathBuf> {
         let Some(entries) = self.dir.as_ref().and_then(|d| std::fs::read_dir(d).ok()) else {
             return Vec::new();
@@ -231,7 +232,7 @@ impl Embeddings {
     }
 }
 
-/// The beginning of the names of a space's files.
+/// Prefix of the names of a space's files.
 fn prefix(space: &Space) -> String {
     hex(&space.digest()[..8])
 }
@@ -248,7 +249,8 @@ fn record_len(width: usize) -> usize {
     KEY + SUM + 4 * width
 }
 
-/// A file's bytes, if it is one of ours with vectors of this width; a truncated one is read as far as it goes.
+/// A file's bytes, if it has vectors of this width in this cache's format; a truncated file is read up to its last
+/// complete vector.
 fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     let most = HEAD + FILE_BYTES.max(record_len(width));
     let bytes = base::read::bytes(path, most as u64).ok()?;

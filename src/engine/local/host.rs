@@ -1,4 +1,4 @@
-//! The local engine as an experiment sees it: polls for cancellation, reports progress, sends findings.
+//! The experiment's view of the local engine: polls for cancellation, reports progress, sends findings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use model::hub::{Settings, Step, Transfer};
 pub(crate) struct Outbox(Sender<Event>);
 
 impl Outbox {
-    /// An outbox on the events' channel.
+    /// An outbox that sends to the events' channel.
     pub(crate) fn new(events: Sender<Event>) -> Self {
         Self(events)
     }
@@ -38,7 +38,7 @@ impl Outbox {
         let _ = self.0.try_send(event);
     }
 
-    /// Reports something that is not a result.
+    /// Reports a notice.
     pub(crate) fn notice(&self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.send(Event::Notice(Notice { level, problem }))
     }
@@ -54,11 +54,11 @@ pub(crate) struct Loan<'a> {
     pub shelf: &'a mut Shelf,
     /// Rates measured on the device.
     pub rates: &'a mut Rates,
-    /// Store between runs.
+    /// The cache between runs.
     pub cache: &'a Cache,
-    /// True if anything more may be kept.
+    /// True if the run may write to the cache.
     pub keeps: bool,
-    /// Most bytes of resident memory that the run may take.
+    /// Maximum resident memory of the run in bytes.
     pub memory_limit: Option<u64>,
     /// True if questions about results may follow.
     pub asked: bool,
@@ -71,32 +71,32 @@ pub(crate) struct LocalHost<'a> {
     job: JobId,
     generation: Generation,
     meter: Meter,
-    /// True if the work ends when something newer waits.
+    /// True if the work stops when a newer question waits.
     yielding: bool,
-    /// True if it answers a question about a finished run, whose progress is at its end.
+    /// True when answering a question about a finished run, whose progress is complete.
     silent: bool,
-    /// Models for which a difference from the saved ones was reported.
+    /// Models for which a difference from the saved ones was already reported.
     told: Vec<String>,
 }
 
 impl<'a> LocalHost<'a> {
-    /// A run that begins now.
+    /// The host of a run that begins now.
     pub(crate) fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
         Self { lent, outbox, job, generation, meter: Meter::new(), yielding: false, silent: false, told: Vec::new() }
     }
 
-    /// The same host for an answer to a question about a finished run: it reports no progress.
+    /// The same host for a question about a finished run: it reports no progress.
     pub(crate) fn answering(self) -> Self {
         Self { silent: true, ..self }
     }
 
-    /// Says whether the work that follows is to end where something newer is waiting: a slider that is being pulled would
-    /// else wait for the whole answer to each of its steps.
+    /// Sets whether the following work stops when a newer question waits: otherwise a slider being dragged would wait
+    /// for the full answer at each step.
     pub(crate) fn give_way(&mut self, yielding: bool) {
         self.yielding = yielding;
     }
 
-    /// True if something newer waits than the question being answered.
+    /// True if a question newer than the current one waits.
     pub(crate) fn superseded(&mut self) -> bool {
         self.lent.inbox.drain();
         self.lent.inbox.queue.busy()
@@ -194,7 +194,7 @@ impl Host for LocalHost<'_> {
         if let Some(rate) = self.lent.rates.get(kind) {
             return Ok(*rate);
         }
-        // A forecast measures dozens of kinds, of which each may take a tenth of a second and more.
+        // A forecast measures dozens of kinds of work, each of which may take a tenth of a second or more.
         self.poll()?;
         let begun = Instant::now();
         let units = slice()?;
@@ -219,7 +219,7 @@ impl Channel<Kinds, Question> for LocalHost<'_> {
     }
 }
 
-/// Takes in commands; blocks while the run is paused.
+/// Receives commands; blocks while the run is paused.
 fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     inbox.drain();
     while inbox.queue.held() && !inbox.queue.stops(job) {
@@ -228,11 +228,11 @@ fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     if inbox.queue.stops(job) { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Reports a download, each of its files as a stage of no weight: how long it takes says nothing about the run.
+/// Reports a download, each file as a stage of weight 0: its duration says nothing about the run.
 fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::message::Progress> {
     let step = match t.step {
         Step::Asking => "asking for",
-        Step::Waiting => "waiting for another process that fetches",
+        Step::Waiting => "waiting for another process to finish fetching",
         Step::Fetching => "fetching",
         Step::Verifying => "verifying",
     };

@@ -1,6 +1,6 @@
-//! The queue policy of the worker: waiting, superseding and cancelling.
+//! Queueing rules of the worker: waiting, superseding and cancelling.
 //!
-//! Cancellation never queues behind work, and only the latest of a slider's requests survives.
+//! Cancellation never queues behind work, and only the latest of a slider's requests is kept.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -17,7 +17,7 @@ pub(crate) struct WaitingRun {
     pub spec: Box<Spec>,
 }
 
-/// A waiting question about one model.
+/// A pending question about one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AboutModel {
     pub ticket: Ticket,
@@ -43,7 +43,7 @@ impl Queue {
         match command {
             Command::ListModels => self.list = true,
             Command::Run { job, generation, spec } => {
-                // The experiment has changed: questions to the old one are pointless, and a paused engine resumes.
+                // The experiment has changed: questions about the old one are dropped, and a paused engine resumes.
                 self.experiment = self.experiment.take().filter(|q| q.1 >= generation);
                 self.run = Some(WaitingRun { job, generation, spec });
                 self.hold = false;
@@ -52,13 +52,13 @@ impl Queue {
             Command::Withdraw { topic: Topic::Experiment } => self.experiment = None,
             Command::Withdraw { topic: Topic::Model } => self.models.clear(),
             Command::Cancel { job } => {
-                // A run that is still waiting is not removed: it has to begin in order to report that it was cancelled.
+                // A run that is still waiting is not removed: it must begin in order to report that it was cancelled.
                 self.cancelled = Some(job);
                 self.hold = false;
             }
             Command::Pause { hold } => self.hold = hold,
             Command::Shutdown => self.closed = true,
-            // Questions about data go to the desk.
+            // The data thread handles these.
             Command::Withdraw { topic: Topic::Data } => {}
         }
     }
@@ -68,7 +68,7 @@ impl Queue {
             Question::Experiment { generation, question } => {
                 self.experiment = Some((ticket, generation, question));
             }
-            // A question asked twice is answered once, under its later number.
+            // A repeated question is answered once, under its later number.
             Question::Model { model, what } => {
                 match self.models.iter_mut().find(|q| q.model == model && q.what == what) {
                     Some(asked) => asked.ticket = ticket,
@@ -109,7 +109,7 @@ impl Queue {
         (asked == generation).then_some(labs::Waiting { ticket, question })
     }
 
-    /// A run has ended, and with it the order to stop it: what it has computed can still be asked about.
+    /// Marks a run as ended and clears its cancellation, so that its results can still be queried.
     pub(crate) fn ended(&mut self, job: JobId) {
         self.cancelled = self.cancelled.filter(|cancelled| *cancelled != job);
     }
@@ -119,7 +119,7 @@ impl Queue {
         std::mem::take(&mut self.list)
     }
 
-    /// True if something newer waits than the question being answered.
+    /// True if anything newer than the current question waits.
     pub(crate) fn busy(&self) -> bool {
         self.closed || self.run.is_some() || self.experiment.is_some()
     }
@@ -141,7 +141,7 @@ impl Inbox {
         Self { commands, queue: Queue::default() }
     }
 
-    /// Takes in everything that has arrived, without waiting. A closed channel counts as shutdown.
+    /// Receives everything that has arrived, without waiting. A closed channel counts as shutdown.
     pub(crate) fn drain(&mut self) {
         loop {
             match self.commands.try_recv() {
@@ -152,7 +152,7 @@ impl Inbox {
         }
     }
 
-    /// Waits until there is something to do. An idle engine sleeps here and costs nothing.
+    /// Waits until there is work. An idle engine sleeps here.
     pub(crate) fn wait(&mut self) {
         self.drain();
         while self.queue.idle() {
@@ -277,7 +277,7 @@ mod tests {
         assert!(queue.stops(4), "it ends before its first batch");
     }
 
-    /// A slider was not answered after a cancellation: the question was taken for work of the run that was to stop.
+    /// After a cancellation, sliders got no answer: questions counted as work of the cancelled run.
     #[test]
     fn once_a_cancelled_run_has_ended_nothing_of_it_stops_any_more() {
         let mut queue = Queue::default();

@@ -1,4 +1,4 @@
-//! Progress of a run: planned stages in seconds, what of them is done, and the time left by the pace so far.
+//! Progress of a run: planned stages in seconds, the part that is done, and the time left at the pace so far.
 
 use std::time::Instant;
 
@@ -6,33 +6,33 @@ use crate::message::Progress;
 
 /// Progress is reported at most this often.
 const EVERY: f64 = 0.1;
-/// Seconds after which a run has a pace.
+/// Seconds after which the pace of a run is known.
 const LONG: f64 = 10.0;
-/// Share of the whole from which on the bar slows down, so that a run that takes longer than planned never seems to be at its end.
+/// Share from which on the bar slows down, so that a run that takes longer than planned does not seem to be at its end.
 const SLOW: f64 = 0.9;
-/// Most that is shown before the end.
+/// Largest share shown before the end.
 const MOST: f64 = 0.995;
-/// Share of a plan that counts as done at the planned pace, beside what was measured.
+/// Share of a plan counted as done at the planned pace when estimating the actual pace.
 const PRIOR: f64 = 0.05;
 
-/// Seconds over which the time that is shown as left follows a change of the pace: one slow stretch, or one that was planned too long,
-/// is not a forecast.
+/// Time constant, in seconds, with which the time left follows a change of pace: a single slow or overestimated stage
+/// should not move it much.
 const SETTLE: f64 = 10.0;
 
-/// Measures a run that consists of planned stages.
+/// Measures the progress of a run of planned stages.
 pub(crate) struct Meter {
     begun: Instant,
-    /// Seconds of the run when the plan was made.
+    /// Elapsed seconds when the plan was made.
     before: f64,
-    /// Seconds that the plan takes.
+    /// Planned seconds.
     plan: f64,
-    /// Planned seconds of its finished stages.
+    /// Planned seconds of the finished stages.
     spent: f64,
     stage: Stage,
     reported: Option<f64>,
-    /// The largest share that was shown.
+    /// The largest share shown so far.
     shown: f64,
-    /// The time that was shown as left, and when.
+    /// The time left as last shown, and when.
     left: Option<(f64, f64)>,
 }
 
@@ -42,7 +42,7 @@ struct Stage {
     /// Planned seconds.
     seconds: f64,
     begun: f64,
-    /// The total whose end has been reported: a stage of many jobs of one size comes to the end of each.
+    /// The total whose end was reported last: a stage of many equal jobs reaches its end many times.
     ended: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ impl Meter {
         }
     }
 
-    /// Plans the rest of the run: all stages that follow take `seconds`.
+    /// Plans the rest of the run: the remaining stages take `seconds`.
     pub(crate) fn plan(&mut self, seconds: f64) {
         (self.before, self.plan, self.spent) = (self.elapsed(), seconds.max(0.0), 0.0);
         (self.stage.seconds, self.stage.ended, self.left) = (0.0, None, None);
@@ -78,14 +78,15 @@ impl Meter {
         self.stage.name == name
     }
 
-    /// Begins the next stage, planned to take this many seconds.
+    /// Begins the next stage, with its planned seconds.
     pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, seconds: f64) {
         self.spent += self.stage.seconds;
         self.stage = Stage { name: name.into(), unit, seconds, begun: self.elapsed(), ended: None };
         self.reported = None;
     }
 
-    /// A report of `done` of `total` units of the stage, if one is due: every tenth of a second, and once at the stage's end.
+    /// A report of `done` of `total` units of the stage, if one is due: every tenth of a second, and once at the
+    /// stage's end.
     pub(crate) fn report(&mut self, done: u64, total: u64) -> Option<Progress> {
         let now = self.elapsed();
         let ends = done >= total && self.stage.ended != Some(total);
@@ -117,21 +118,21 @@ impl Meter {
     }
 }
 
-/// The share that is shown of a share of the plan: it rises as long as work is done, and never reaches the whole.
+/// The share to show for a share of the plan: it rises while work is done, but never reaches 1.
 fn slowed(share: f64) -> f64 {
     let rest = 1.0 - SLOW;
     let slow = |over: f64| 1.0 - rest * (-over / rest).exp();
     if share <= SLOW { share } else { slow(share - SLOW).min(MOST) }
 }
 
-/// Seconds left of a plan of which `finished` seconds were done in `took`; `None` once it is used up.
+/// Seconds left of a plan of which `finished` seconds were done in `took` seconds; `None` once it is used up.
 fn left(plan: f64, finished: f64, took: f64) -> Option<f64> {
     let prior = PRIOR * plan;
     let ahead = plan - finished;
     (ahead > 0.0 && took >= 0.0).then(|| ahead * (took + prior) / (finished + prior))
 }
 
-/// The time left that is shown for a new estimate: the one shown before, less what has passed, moved toward the new one.
+/// The time left to show for a new estimate: the previous one minus the time passed, moved toward the new one.
 fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
     let Some((left, then)) = before else { return new };
     let passed = (now - then).max(0.0);
@@ -139,8 +140,8 @@ fn steadied(before: Option<(f64, f64)>, new: f64, now: f64) -> f64 {
     expected + (new - expected) * (1.0 - (-passed / SETTLE).exp())
 }
 
-/// True if the time left is reliable: until a fiftieth is done, the estimate would jump about. For a run of hours less
-/// is enough once the pace is steady, for a fiftieth of it is minutes.
+/// True if the time left is reliable: until a fiftieth is done, the estimate would jump. In a run of hours a fiftieth
+/// takes minutes, so there a steady pace is enough.
 fn is_told(overall: f64, seconds: f64) -> bool {
     overall > 0.02 || overall > 0.002 && seconds > LONG
 }
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(overall(meter.report(5, 10)), Some(63.0));
     }
 
-    /// A bar went from 99 % back to 81 %, and stood at 100 % while the run went on.
+    /// A bar went from 99 % back to 81 %, and showed 100 % while the run continued.
     #[test]
     fn progress_never_goes_back_and_never_reaches_the_whole() {
         let mut meter = Meter::new();
@@ -182,7 +183,7 @@ mod tests {
         assert!(last > 0.95, "{last}");
     }
 
-    /// Otherwise a sweep of thousands of jobs wakes the screen for each of them.
+    /// Otherwise a sweep of thousands of jobs would wake the screen for each of them.
     #[test]
     fn the_ends_of_many_equal_jobs_are_one_report() {
         let mut meter = Meter::new();
@@ -214,7 +215,7 @@ mod tests {
         assert!((steadied(Some((40.0, 20.0)), 39.0, 21.0) - 39.0).abs() < 1e-9, "at the pace itself it counts down");
     }
 
-    /// The first minute of half an hour had no time left.
+    /// For the first minute of half an hour, no time left was shown.
     #[test]
     fn a_long_run_says_what_is_left_before_a_fiftieth_is_done() {
         assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));

@@ -1,4 +1,4 @@
-//! The local engine: a worker thread that owns device, models and caches, and a desk for questions about data.
+//! The local engine: a worker thread that owns device, models and caches, and a thread for questions about data.
 
 pub mod cache;
 mod data;
@@ -31,17 +31,17 @@ pub struct LocalOptions {
     /// The precision in which models are loaded.
     pub dtype: Dtype,
     pub cache: Cache,
-    /// Models to list besides the built-in ones: folders or hub ids.
+    /// Models to list in addition to the built-in ones: folders or hub ids.
     pub models: Vec<String>,
-    /// Most bytes of resident memory that a run may take.
+    /// Maximum resident memory of a run in bytes.
     pub memory_limit: Option<u64>,
-    /// Most models kept in memory.
+    /// Maximum number of models kept in memory.
     pub most_models: usize,
-    /// True if questions about results may follow. If not, nothing is kept in memory for them.
+    /// True if questions about results may follow. Otherwise nothing is kept in memory for them.
     pub asked: bool,
 }
 
-/// Models that a program with a screen keeps in memory, so that the user can go back and forth between them.
+/// Models that the terminal program keeps in memory, so that the user can switch between them.
 pub const MOST_MODELS: usize = 4;
 
 /// The engine on a thread of this process.
@@ -78,7 +78,7 @@ impl Engine for LocalEngine {
             }
             command => {
                 if command == Command::Shutdown {
-                    // If the desk has already ended, the error does not matter.
+                    // If the thread has already ended, the error does not matter.
                     let _ = self.data.send(Command::Shutdown);
                 }
                 self.commands.send(command).map_err(|_| EngineGone)
@@ -91,14 +91,14 @@ impl Engine for LocalEngine {
     }
 }
 
-/// Needs of a run of `spec`, one entry per model: models are loaded, texts generated and tokenised, the work of the run
-/// counted, and a slice of each kind of work timed. Nothing is kept.
+/// Needs of a run of `spec`, one entry per model: loads the models, generates and tokenises the texts, counts the work
+/// of the run and times a slice of each kind. Keeps nothing.
 ///
 /// # Errors
 /// A [`Problem`] as the run itself would report it, including a limit that cannot be kept.
 pub fn forecast(spec: &Spec, options: LocalOptions) -> Result<Vec<Forecast>, Problem> {
     let (_commands, inbox) = std::sync::mpsc::channel();
-    // Nothing listens to notices during the preparation.
+    // Notices during the preparation are discarded.
     let (outbox, _events) = channel(EVENT_QUEUE);
     Worker::new(inbox, Outbox::new(outbox), options).forecast(spec)
 }

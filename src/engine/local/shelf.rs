@@ -32,8 +32,8 @@ impl Shelf {
         self.models.iter().any(|(n, _)| n == name)
     }
 
-    /// A model by name, loaded if it is not in memory. The least recently used one makes room before the new one is read, so
-    /// that memory never holds more models than the shelf does.
+    /// A model by name, loaded if it is not in memory. The least recently used model is removed before the new one is
+    /// read, so memory never contains more models than allowed.
     pub(crate) fn load(
         &mut self,
         name: &str,

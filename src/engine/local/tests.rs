@@ -75,7 +75,7 @@ fn small(model: &str) -> Spec {
     spec
 }
 
-/// The same without probes trained by steps, for tests that need any run.
+/// The same without trained perceptrons, for tests that need any run.
 fn plain(model: &str) -> Spec {
     let mut spec = small(model);
     spec.probe.oracles = vec![OracleKind::Linear];
@@ -118,7 +118,7 @@ impl Rig {
         self.engine.send(command).unwrap();
     }
 
-    /// Takes events until one satisfies `stop`.
+    /// Receives events until one satisfies `stop`.
     fn until(&mut self, stop: impl Fn(&Event) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(240);
         loop {
@@ -218,8 +218,8 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     assert_eq!(values(&results), values(&again), "cached probes give the same numbers");
 }
 
-/// While replicates arrive, more are trained than have judged. The rule "C before" once was the mean over all of them, and the
-/// curve at strength 0 began beside it.
+/// While replicates arrive, more are trained than have judged. The rule "C before" was the mean over all of them, and
+/// the curve at strength 0 began at a different value.
 #[test]
 fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ fn the_slider_is_answered_at_its_own_value_with_an_example() {
     }
 }
 
-/// A headless run of four models held all four in memory to its end.
+/// A headless run of four models kept all four in memory until its end.
 #[test]
 fn where_no_question_can_come_nothing_is_kept_for_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -355,7 +355,7 @@ fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
     assert!(moved.selectivity.mean < 0.999, "a change below reaches the oracle above: {moved:?}");
 }
 
-/// Below the last layer the model's own answer was of the first examples alone.
+/// Below the last layer, the model's own answer covered only the first examples.
 #[test]
 fn the_model_answers_for_all_test_examples_at_any_layer() {
     let dir = tempfile::tempdir().unwrap();
@@ -447,7 +447,7 @@ fn an_oracle_that_sees_nothing_is_said_to() {
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
     let mut spec = small(&model);
-    // So few examples leave the oracle of the attractor's number with next to nothing to learn from.
+    // With so few examples, the oracle of the attractor's number has almost nothing to learn from.
     spec.task.examples = FEWEST_EXAMPLES;
     spec.methods.truncate(1);
     rig.send(run(1, spec));

@@ -1,4 +1,4 @@
-//! The worker thread: owns the device, the models and the current experiment, whichever lab's it is.
+//! The worker thread: owns the device, the models and the current experiment of any lab.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Receiver;
@@ -90,7 +90,7 @@ impl Worker {
         })
     }
 
-    /// A host for the work of a run; for a forecast, whose number is 0, it keeps nothing.
+    /// A host for the work of a run; a forecast, which has number 0, keeps nothing.
     fn host(&mut self, job: JobId, generation: Generation) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
@@ -105,7 +105,7 @@ impl Worker {
     }
 
     fn run(&mut self, waiting: WaitingRun) -> Result<(), Cancelled> {
-        // Its memory is freed before the next experiment allocates.
+        // Frees its memory before the next experiment allocates.
         self.current = None;
         let WaitingRun { job, generation, spec } = waiting;
         self.outbox.send(Event::Started { job, generation, spec_hash: spec.hash() })?;
@@ -165,8 +165,8 @@ impl Worker {
                     family: arch.family,
                 }),
                 Err(e) => {
-                    // The list continues without it; the user learns why.
-                    let hint = "correct the folder, or leave the model out";
+                    // The list continues without it, and the user is told why.
+                    let hint = "correct the folder, or remove the model";
                     // A model that has not been fetched yet is not an error.
                     let level = match e {
                         ModelError::Hub { .. } => NoticeLevel::Info,
@@ -216,8 +216,8 @@ impl Worker {
         }
     }
 
-    /// Answers a question to the experiment while no run is in progress: at once from the subsample, and then from all
-    /// examples, unless something newer has been asked.
+    /// Answers a question to the experiment while no run is in progress: immediately from the subsample, then from all
+    /// examples, unless a newer question has arrived.
     fn ask(&mut self) -> Result<(), Cancelled> {
         let generation = self.current.as_ref().map_or(0, |c| c.generation);
         // A question to an experiment that does not exist has no answer.
@@ -247,9 +247,9 @@ impl Worker {
     }
 }
 
-/// Does work as one of the threads that share out loops. From a thread outside, each of the tens of thousands of small
-/// parallel loops of a run would put that thread to sleep and wake two others. With a single thread it stays outside: the
-/// desk's questions about data need that thread as well.
+/// Runs work on a thread of the pool. From an outside thread, each of the tens of thousands of small parallel loops of
+/// a run would put that thread to sleep and wake two others. A pool of one thread is left alone: questions about data
+/// need it as well.
 fn in_the_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_num_threads() == 1 { work() } else { rayon::scope(|_| work()) }
 }

@@ -1,4 +1,4 @@
-//! Attention against its definition, and its gradients against differences.
+//! Attention against its definition, and its gradients against finite differences.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn numbers(n: usize, seed: u32) -> Vec<f32> {
     (0..n).map(|i| (mix(i) % 2000) as f32 / 700.0 - 1.4).collect()
 }
 
-/// Sentences as (tokens, keys); queries are all of their rows, or every second one.
+/// Sentences as (tokens, keys); the queries are all of their rows, or every second one.
 fn spans(lengths: &[(usize, usize)], every: usize, heads: usize) -> (Vec<Span>, Vec<u32>) {
     let (mut spans, mut positions, mut row, mut kept) = (Vec::new(), Vec::new(), 0, 0);
     for (n, keys) in lengths {
@@ -91,7 +91,7 @@ proptest! {
         let (spans, positions) = spans(&lengths, if apart { every } else { 1 }, heads);
         let rows = spans.last().unwrap().rows.end;
         let (w, g) = (heads * dim, groups * dim);
-        // Apart, or side by side as they leave one product.
+        // Separate, or adjacent as one product returns them.
         let (q_ld, kv_ld, k_from) = if apart { (w, 2 * g, 0) } else { (w + 2 * g, w + 2 * g, w) };
         let kv = numbers(rows * kv_ld, seed);
         let q = if apart { numbers(positions.len() * q_ld, seed + 1) } else { kv.clone() };

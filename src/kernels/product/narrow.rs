@@ -1,4 +1,4 @@
-//! Products whose right operand is in bf16: the left one is rounded to it, sums are f32.
+//! Products with a right operand in bf16: the left one is rounded to bf16, sums are f32.
 
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ thread_local! {
 }
 
 impl Job<'_> {
-    /// By vectors.
+    /// Multiplies with vectors.
     #[inline(always)]
     pub(super) fn run_pairs<S: Simd>(&self, s: S, right: Pairs<'_>) {
         let mut held = ROUNDED.take();

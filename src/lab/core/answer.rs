@@ -2,52 +2,52 @@
 
 use base::text::last_part;
 
-/// Most sentences of an answer.
+/// Maximum number of sentences in an answer.
 const SENTENCES: usize = 4;
-/// Most doubts in one sentence beside it.
+/// Maximum number of doubts in the sentence that follows it.
 const DOUBTS: usize = 2;
 
 /// The answer to a lab's question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Results, the most important first: one claim a sentence, with n and interval.
+    /// Results, the most important first: one claim per sentence, with n and interval.
     pub says: Vec<String>,
-    /// All doubts, the gravest first.
+    /// All doubts, the most serious first.
     pub doubts: Vec<String>,
 }
 
 impl Answer {
-    /// Keeps the first sentences. Outside text is made printable.
+    /// Keeps the first sentences. Text from outside is made printable.
     pub fn new(mut says: Vec<String>, doubts: Vec<String>) -> Self {
         says.truncate(SENTENCES);
         let clean = |all: Vec<String>| all.iter().map(|text| base::text::printable_message(text)).collect();
         Self { says: clean(says), doubts: clean(doubts) }
     }
 
-    /// The gravest doubts as one sentence; none if there are none.
+    /// The most serious doubts as one sentence; `None` if there are none.
     pub fn doubt(&self) -> Option<String> {
         let first = &self.doubts[..self.doubts.len().min(DOUBTS)];
         (!first.is_empty()).then(|| format!("Doubt: {}.", first.join("; ")))
     }
 
-    /// The doubts behind those of [`Self::doubt`], a sentence each.
+    /// The doubts beyond those of [`Self::doubt`], one sentence each.
     pub fn further_doubts(&self) -> impl Iterator<Item = String> {
         self.doubts.iter().skip(DOUBTS).map(|text| format!("Doubt: {text}."))
     }
 
-    /// All sentences, the gravest doubts last.
+    /// All sentences, the most serious doubts last.
     pub fn lines(&self) -> Vec<String> {
         self.says.iter().cloned().chain(self.doubt()).collect()
     }
 }
 
-/// The doubt about intervals over fewer than `enough` units, which hold the truth less often than they say. `covered` is from a
-/// simulation, with its number of units (guide, page on intervals).
+/// The doubt about intervals over fewer than `enough` units, whose coverage is below their level. `covered` is from a
+/// simulation and includes its number of units (guide, page on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
-    (n < enough).then(|| format!("{n} {units} are few: 95 % intervals cover less than they say ({covered})"))
+    (n < enough).then(|| format!("{n} {units} are few: 95 % intervals cover less than 95 % ({covered})"))
 }
 
-/// Names as prose has them: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths keep their last part.
+/// Names in prose: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths are shortened to their last part.
 pub fn listed(names: &[String], what: &str) -> String {
     let short: Vec<&str> = names.iter().map(|name| last_part(name)).collect();
     match short.as_slice() {
@@ -58,7 +58,7 @@ pub fn listed(names: &[String], what: &str) -> String {
     }
 }
 
-/// The models of a question; before one is ticked, that.
+/// The models of a question, or a placeholder before one is ticked.
 pub fn asked_of(models: &[String]) -> String {
     if models.is_empty() { "a model (none is ticked)".into() } else { listed(models, "models") }
 }

@@ -1,15 +1,15 @@
-//! Questions to an experiment: one that waits is answered between batches of a run; one that is asked twice, on a share of the
-//! examples and then on all, costs once where both answers are the same.
+//! Questions to an experiment: a waiting one is answered between batches of a run; one that is asked twice, first on a
+//! share of the examples and then on all, is computed once if both answers are the same.
 
 use super::fault::Fault;
 use super::finding::Finding;
 use super::host::{Channel, NoticeLevel, Share};
 
-/// Answers the question that waits, if any; `is_final` where no better answer follows. One that cannot be answered becomes a
-/// notice: it must not end the run beneath it.
+/// Answers the waiting question, if any; `is_final` if no better answer follows. A question that cannot be answered
+/// becomes a notice: it must not end the run.
 ///
 /// # Errors
-/// [`Fault::Cancelled`] where the run is to stop.
+/// [`Fault::Cancelled`] if the run must stop.
 pub fn serve<K, Q>(
     host: &mut dyn Channel<K, Q>,
     is_final: bool,
@@ -24,8 +24,8 @@ pub fn serve<K, Q>(
     }
 }
 
-/// The latest question with its answer, for experiments that answer on all examples at once: the second answer would only
-/// repeat the first.
+/// The latest question with its answer, for experiments that immediately answer on all examples: a second answer would
+/// only repeat the first.
 #[derive(Debug)]
 pub struct Latest<K, Q>(Option<(Q, Vec<Finding<K>>)>);
 
@@ -36,12 +36,12 @@ impl<K, Q> Default for Latest<K, Q> {
 }
 
 impl<K: Clone, Q: Clone + PartialEq> Latest<K, Q> {
-    /// Forgets the answer: the next one to the same question will be better.
+    /// Forgets the answer, because the next one to the same question will be better.
     pub fn forget(&mut self) {
         self.0 = None;
     }
 
-    /// The answer to a question: the one already computed on a share of the examples, or that of `answer`.
+    /// The answer to a question: the cached one, or the result of `answer`.
     pub fn answer(
         &mut self,
         question: &Q,

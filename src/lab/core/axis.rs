@@ -1,4 +1,4 @@
-//! The axes of a grid: which fields of a spec may vary from cell to cell, and how a value is written into one.
+//! The axes of a grid: the fields of a spec that may vary from cell to cell, and how a value is written into one.
 
 use toml::{Table, Value};
 
@@ -8,9 +8,9 @@ use model::{Model, ModelError};
 /// A field that a grid may vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
-    /// Its key in `[grid]`, dotted where it is that of a field in a table.
+    /// Its key in `[grid]`, dotted for a field in a table.
     pub name: &'static str,
-    /// The keys of the spec that it sets; empty where that is the name itself.
+    /// The keys of the spec that it sets; empty if that is the name itself.
     keys: &'static [&'static str],
     takes: Takes,
 }
@@ -18,23 +18,23 @@ pub struct Axis {
 /// Kinds of an axis's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Whatever the field takes.
+    /// Any value of the field.
     Value,
-    /// One entry of a field that is a list: a cell has that entry alone.
+    /// One entry of a list field: a cell has only that entry.
     One,
     /// A list whose elements are used together in one cell.
     List,
-    /// A layer, or `"all"`: each layer that every model of the cell has.
+    /// A layer, or `"all"`: every layer that all models of the cell have.
     Layer,
-    /// A table with a `name`, or the name alone; a cell has that one table.
+    /// A table with a `name`, or only the name; a cell has that one table.
     Named,
-    /// A table of fields, as the spec itself has them.
+    /// A table of fields, as in the spec itself.
     Part,
 }
 
-/// One model a cell.
+/// One model per cell.
 pub const MODEL: Axis = Axis::new("models", &[], Takes::One);
-/// A set of models a cell, for labs that compare the models of a run with each other.
+/// A set of models per cell, for labs that compare the models of a run with each other.
 pub const MODEL_SETS: Axis = Axis::new("models", &[], Takes::List);
 /// The seed of data and random streams.
 pub const SEED: Axis = Axis::field("seed");
@@ -45,7 +45,7 @@ impl Axis {
         Self { name, keys, takes }
     }
 
-    /// An axis over the values of the field of that name.
+    /// An axis over the values of the field with this name.
     pub const fn field(name: &'static str) -> Self {
         Self::new(name, &[], Takes::Value)
     }
@@ -67,7 +67,7 @@ impl Axis {
             _ => return Err("must be a list; put a value shared by all cells outside [grid]".into()),
         };
         if list.is_empty() {
-            return Err("is an empty list: name at least one value, or leave the axis out".into());
+            return Err("is an empty list: name at least one value, or remove the axis".into());
         }
         let mut values: Vec<Value> = Vec::new();
         for value in list {
@@ -78,7 +78,7 @@ impl Axis {
             };
             for value in more {
                 if values.contains(&value) {
-                    return Err(format!("names `{}` twice: leave one of them out", show(&value)));
+                    return Err(format!("names `{}` twice: remove one of them", show(&value)));
                 }
                 values.push(value);
             }
@@ -106,10 +106,10 @@ impl Axis {
             (Takes::Named, Value::Table(_)) | (Takes::One, Value::String(_) | Value::Integer(_)) => {
                 Value::Array(vec![value.clone()])
             }
-            (Takes::Named, _) => return Err(wants(value, "a name, or a table with one")),
+            (Takes::Named, _) => return Err(wants(value, "a name, or a table with a name")),
             (Takes::One, _) => return Err(wants(value, "a single name")),
             (Takes::List, Value::Array(_)) => value.clone(),
-            (Takes::List, _) => return Err(wants(value, "a list of its own, as [[\"a\", \"b\"], [\"c\"]]")),
+            (Takes::List, _) => return Err(wants(value, "a list, as [[\"a\", \"b\"], [\"c\"]]")),
             (Takes::Value | Takes::Layer, _) => value.clone(),
         };
         self.keys().iter().try_for_each(|key| set(cell, key, written.clone()))
@@ -117,7 +117,7 @@ impl Axis {
 }
 
 fn wants(value: &Value, what: &str) -> String {
-    format!("holds `{}`: each of its values is {what}", show(value))
+    format!("contains `{}`: each of its values must be {what}", show(value))
 }
 
 /// Names of the models of a cell.
@@ -129,17 +129,17 @@ fn models(partial: &Table) -> impl Iterator<Item = &str> {
 fn layers(partial: &Table) -> Result<Vec<Value>, String> {
     let mut least = None;
     for name in models(partial) {
-        let depth = depth(name).map_err(|e| format!("is \"all\", and the layers of `{name}` are not known: {e}"))?;
+        let depth = depth(name).map_err(|e| format!("is \"all\", but the layers of `{name}` are not known: {e}"))?;
         least = Some(least.map_or(depth, |l: usize| l.min(depth)));
     }
     match least {
-        None => Err("is \"all\", and no model is named whose layers that could be".into()),
-        Some(0) => Err("is \"all\", and a model of the cell has no layers".into()),
+        None => Err("is \"all\", but the cell names no model".into()),
+        Some(0) => Err("is \"all\", but a model of the cell has no layers".into()),
         Some(depth) => Ok((1..=depth as i64).map(Value::Integer).collect()),
     }
 }
 
-/// A layer that the models of a cell have, as far as that is known before they are loaded.
+/// A layer that the models of a cell have, as far as this is known before loading them.
 fn layer(value: Value, partial: &Table) -> Result<Value, String> {
     let Some(wanted) = value.as_integer() else { return Ok(value) };
     let deep = |name: &&str| depth(name).is_ok_and(|d| i64::try_from(d).is_ok_and(|d| wanted > d));
@@ -153,7 +153,7 @@ fn depth(name: &str) -> Result<usize, ModelError> {
     Ok(Model::describe(&name.parse()?)?.depth())
 }
 
-/// Sets a field by its dotted key. What is there already stays and is an error: a field with two values has none.
+/// Sets a field by its dotted key. A field that is already set is an error.
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let (mut at, mut rest) = (table, key);
     while let Some((head, tail)) = rest.split_once('.') {
@@ -165,7 +165,7 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     }
     match at.insert(rest.to_owned(), value) {
         None => Ok(()),
-        Some(_) => Err(format!("sets `{key}`, which is given elsewhere in the file too: leave one of them out")),
+        Some(_) => Err(format!("sets `{key}`, which is also set elsewhere in the file: remove one of them")),
     }
 }
 
@@ -181,7 +181,7 @@ fn merge(table: &mut Table, part: &Table, above: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A value in a few words: names without their folders, lists joined by `+`.
+/// A short form of a value: names without folders, lists joined by `+`.
 pub fn show(value: &Value) -> String {
     let joined = |list: Vec<String>| base::text::shortened(&list.join("+"), 60);
     match value {

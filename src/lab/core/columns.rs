@@ -1,4 +1,5 @@
-//! The keys of findings with the sentences that explain them. Derived from the declarations; tables, exports and the guide read them.
+//! The keys of findings with their explanations. Derived from the declarations; tables, exports and the guide read
+//! them.
 
 pub use lab_derive::{Columns, Kinds};
 
@@ -7,9 +8,9 @@ pub use lab_derive::{Columns, Kinds};
 pub struct Column {
     /// As in JSON.
     pub key: &'static str,
-    /// One sentence; empty where the key says it all.
+    /// One sentence; empty if the key is self-explanatory.
     pub doc: &'static str,
-    /// True for a part of the identity: a later finding of one model with the same values replaces an earlier one.
+    /// True for a part of the identity: of one model, a later finding with the same values replaces an earlier one.
     pub id: bool,
 }
 
@@ -17,7 +18,7 @@ pub struct Column {
 pub trait Columns {
     /// The keys in the order in which they are written.
     fn columns() -> Vec<Column>;
-    /// True if both are the same thing, of which the later one counts.
+    /// True if both have the same identity, so that the later one counts.
     fn same(&self, other: &Self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Two runs beside each other: the numbers that both have, with their difference.
+//! Two runs side by side: the numbers that both have, with their difference.
 
 use crate::family::ALPHA;
 use base::numbers::probability;
@@ -11,20 +11,20 @@ use stats::special::normal_quantile;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    /// Name of the number within its group, the same in every run that has it.
+    /// Name of the number within its group, equal in every run that has it.
     pub name: String,
-    /// Its model, and the oracle that judged, as the heading over its row; empty if the name says them.
+    /// Its model and the oracle that judged, as the heading of its rows; empty if the name states them.
     pub group: String,
     pub value: Estimate,
-    /// Examples behind it; those of both parts, where it is made of two samples.
+    /// Number of examples behind it; both numbers if it is computed from two samples.
     pub n: Count,
     /// Level of its interval.
     pub level: f64,
-    /// Factor and unit for display: 100 and ` points` for shares.
+    /// Factor and unit for display: 100 and ` points` for proportions.
     pub unit: (f64, &'static str),
 }
 
-/// A number that two runs have.
+/// A number in both runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Common {
     pub a: Number,
@@ -35,10 +35,11 @@ pub struct Common {
     pub p: Option<f64>,
 }
 
-/// The numbers that two runs have in common, in the order of the first. Where as many models of the one run stand in place of those of the
-/// other, numbers of models at the same place are compared, and their names have both. Nothing says which examples both share, so they are
-/// taken as independent. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner 2008), which keeps their asymmetry.
-/// Half widths alone cover .83 of differences between shares of 5 examples, and .91 at 20.
+/// The numbers that two runs have in common, in the order of the first. If both runs have the same number of models,
+/// models in the same position are compared, and names show both. Which examples the runs share is unknown, so they are
+/// treated as independent. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner 2008),
+/// which keeps their asymmetry. With half widths instead, coverage is .83 for differences between proportions of 5
+/// examples, and .91 at 20.
 pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String])) -> Vec<Common> {
     let swapped = of_a.len() == of_b.len() && of_a != of_b;
     let beside = |a: &Number| {
@@ -62,7 +63,7 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
     a.iter().filter_map(beside).collect()
 }
 
-/// A name with each model of a run replaced by its place. Longer names first: one may be a part of another.
+/// A name with each model of a run replaced by its position. Longer names first: one may contain another.
 fn replaced(name: &str, models: &[String], by: impl Fn(usize) -> String) -> String {
     let mut order: Vec<usize> = (0..models.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(models[*i].len()));
@@ -82,8 +83,9 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
     })
 }
 
-/// The numbers as aligned lines under the places of the two runs, how many differ by more than chance, and how the comparison was made.
-/// Where a line would be longer than `room` cells, the p-values before adjustment are left out, then the counts, then the two values.
+/// The numbers as aligned lines under the run numbers, then how many differ by more than chance, and how they were
+/// compared. If a line would exceed `room` columns, the unadjusted p-values are dropped first, then the counts, then
+/// the two values.
 pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<String> {
     if numbers.is_empty() {
         return vec!["The runs have no number in common.".into()];
@@ -109,18 +111,18 @@ pub fn table(places: (usize, usize), numbers: &[Common], room: usize) -> Vec<Str
         out.push("* differs by more than chance after Holm's adjustment for all numbers of this table.".into());
     }
     out.push(
-        "The runs do not say which examples they share, so they are compared as independent samples (Newcombe 1998)."
+        "Which examples the runs share is not known, so they are compared as independent samples (Newcombe 1998)."
             .into(),
     );
     out
 }
 
-/// Heads of the columns of the two runs; those of two sessions may have the same place.
+/// Column headings for the two runs; runs of two sessions may have the same number.
 fn names_of((a, b): (usize, usize)) -> (String, String) {
     if a == b { ("first".into(), "second".into()) } else { (format!("run {a}"), format!("run {b}")) }
 }
 
-/// The aligned rows of a group, without the columns named.
+/// The aligned rows of a group, without the given columns.
 fn rows(
     out: &mut Vec<String>,
     places: (usize, usize),
@@ -157,18 +159,17 @@ fn rows(
     section(out, &format!("Numbers of both{of}"), &columns, mine.map(row).map(only).collect());
 }
 
-/// P-values after Holm's adjustment, in the order of the numbers. None for a number without a p-value.
+/// P-values after Holm's adjustment, in the order of the numbers. `None` for a number without a p-value.
 fn adjusted(numbers: &[Common]) -> Vec<Option<f64>> {
     let p: Vec<f64> = numbers.iter().filter_map(|c| c.p).collect();
     let mut adjusted = holm(&p).into_iter();
     numbers.iter().map(|c| c.p.and_then(|_| adjusted.next())).collect()
 }
 
-/// How many numbers differ by more than chance.
+/// The number of differences beyond chance, as a sentence.
 fn verdict(numbers: &[Common]) -> String {
     if numbers.iter().all(|c| c.a.value == c.b.value) {
-        return "Both runs have the same numbers; the intervals would be those of two runs that share no example."
-            .into();
+        return "Both runs have the same numbers; intervals would assume that the runs share no examples.".into();
     }
     let p: Vec<f64> = adjusted(numbers).into_iter().flatten().collect();
     let apart = p.iter().filter(|p| **p <= ALPHA).count();
@@ -202,7 +203,7 @@ mod tests {
         assert!(table((1, 2), &both, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
     }
 
-    /// The bug: runs of two models had no number in common.
+    /// Runs of two models used to have no number in common.
     #[test]
     fn models_in_the_same_place_are_compared() {
         let models = |names: [&str; 2]| names.map(String::from).to_vec();
@@ -216,7 +217,7 @@ mod tests {
         assert!(common((&a, &of_a), (&b[..1], &[])).is_empty());
     }
 
-    /// Names of two oracles broke every row at 80 columns; at 120 those of one had.
+    /// With two oracles every row broke at 80 columns, with one oracle at 120.
     #[test]
     fn rows_stand_under_their_model_and_oracle() {
         let of = |name: &str, group: &str| Number { group: group.into(), ..number(name, 0.5, 0.1) };
@@ -226,14 +227,14 @@ mod tests {
         let order =
             ["Numbers of both: m, MLP oracle", "R of a  ", "C of a  ", "Numbers of both: m, linear oracle"].map(at);
         assert!(order.is_sorted(), "{told:?}");
-        // Models at the same place are found by their groups too.
+        // Models in the same position are also matched by their groups.
         let (m, n) = (vec!["m".to_owned()], vec!["n".to_owned()]);
         let other = [of("R of a", "n, MLP oracle")];
         let both = common((&all, &m), (&other, &n));
         assert_eq!(both.iter().map(|c| c.a.group.as_str()).collect::<Vec<_>>(), ["m | n, MLP oracle"]);
     }
 
-    /// The verdict counted adjusted p-values, but the rows had only those before adjustment.
+    /// The verdict counted adjusted p-values, but the rows showed only unadjusted ones.
     #[test]
     fn numbers_that_differ_after_holm_are_marked() {
         let (a, b) =
@@ -245,7 +246,7 @@ mod tests {
             let row = told.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
             row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
         };
-        // Two sides: the smaller p is doubled, the larger one stays.
+        // Two-sided: the smaller p is doubled, the larger one stays.
         assert_eq!([end("x"), end("y")], ["<.001 <.001 *", ".019 .019 *"]);
     }
 

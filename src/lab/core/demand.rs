@@ -1,5 +1,5 @@
 //! Forecast of a run: bytes and seconds, before it begins. A lab counts its work in units of each kind; the host
-//! measures the time of a unit of each kind once, on a slice of real work, and multiplies.
+//! measures the time of one unit of each kind, on a slice of real work, and multiplies.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use base::size::show;
 use base::{Problem, numbers};
 use model::{Model, ModelError};
 
-/// A piece of real work, which says how many units it did.
+/// A piece of real work; returns the number of units done.
 pub type Slice<'a> = &'a mut dyn FnMut() -> Result<f64, Fault>;
 
 /// Units of work by kind.
@@ -32,7 +32,7 @@ impl Work {
         self.units.iter().find(|(k, _)| k == kind).map_or(0.0, |(_, units)| *units)
     }
 
-    /// Seconds of all of it; `slice` does a piece of the kind that it is given. Kinds without units are not measured.
+    /// Total seconds; `slice` does a piece of work of the given kind. Kinds without units are not measured.
     pub fn seconds(
         &self,
         host: &mut dyn Host,
@@ -46,12 +46,13 @@ impl Work {
     }
 }
 
-/// The stages of a run, each with its work by kind. The forecast, the progress and the time left are sums over them.
+/// The stages of a run, each with its work by kind. The forecast, the progress and the time left are computed from
+/// them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stages(Vec<(String, Work)>);
 
 impl Stages {
-    /// The work of a stage; a new stage has none.
+    /// The work of a stage; a new stage is empty.
     pub fn at(&mut self, stage: &str) -> &mut Work {
         let at = self.0.iter().position(|(name, _)| name == stage).unwrap_or_else(|| {
             self.0.push((stage.to_owned(), Work::default()));
@@ -81,18 +82,18 @@ impl Seconds {
         self.0.iter().filter(|(name, _)| name == stage).map(|(_, seconds)| seconds).sum()
     }
 
-    /// Seconds of all stages whose names begin so.
+    /// Seconds of all stages whose names begin with `prefix`.
     pub fn total(&self, prefix: &str) -> f64 {
         self.0.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, seconds)| seconds).sum()
     }
 
-    /// Adds the stages of `other`, each `times` over.
+    /// Adds the stages of `other`, `times` times each.
     pub fn add(&mut self, other: &Self, times: f64) {
         self.0.extend(other.0.iter().map(|(name, seconds)| (name.clone(), seconds * times)));
     }
 }
 
-/// Words of a sentence, for work that is counted before any sentence is made.
+/// Words per sentence, for counting work before any sentence exists.
 pub const WORDS: u128 = 12;
 
 /// Size of a network, from its description alone: nothing is loaded.
@@ -105,16 +106,16 @@ pub struct Size {
 }
 
 impl Size {
-    /// Size of the model of this name.
+    /// Size of the model with this name.
     ///
     /// # Errors
-    /// [`ModelError`] where its description is not at hand.
+    /// [`ModelError`] if its description is not available.
     pub fn of(model: &str) -> Result<Self, ModelError> {
         let arch = Model::describe(&model.parse()?)?;
         Ok(Self { blocks: arch.depth(), width: arch.hidden, parameters: arch.parameter_count() as u128 })
     }
 
-    /// Multiply-adds that take a token through the first `layer` blocks.
+    /// Multiply-adds to take a token through the first `layer` blocks.
     pub fn through(self, layer: usize) -> u128 {
         let blocks = self.blocks.max(1) as u128;
         self.parameters * (layer as u128).min(blocks) / blocks
@@ -125,32 +126,32 @@ impl Size {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     pub model: String,
-    /// Largest resident memory of the process, in bytes.
+    /// Maximum resident memory of the process, in bytes.
     pub bytes: u64,
     /// Parts of the memory, largest first.
     pub parts: Vec<MemoryPart>,
     /// Wall seconds of the run.
     pub seconds: f64,
-    /// Least and most seconds where what decides is not known yet; none once it is.
+    /// Least and most seconds while the deciding quantity is unknown; `None` once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// Basis of the range, if a sample decided it.
+    /// Basis of the range, if it comes from a sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// True if `seconds` rests on the run's own first estimates rather than on slices of work.
+    /// True if `seconds` is based on the run's own first estimates rather than on slices of work.
     pub refined: bool,
-    /// Tokens that one forward pass holds, chosen so that the limit is kept.
+    /// Tokens in one forward pass, chosen to stay below the limit.
     pub tokens_per_batch: usize,
-    /// The limit, where one was set.
+    /// The limit, if one is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// Shares that a forecast may be too low by: a limit is kept with this much to spare.
+/// Fraction by which a forecast may be too low: the margin kept below a limit.
 pub const MARGIN: f64 = 0.15;
 
-/// Refuses a run that the limit has no room for, with the figure that suffices. For labs whose batches are as they are: what they
-/// hold does not shrink.
+/// Refuses a run that exceeds the limit, and states the limit that would suffice. For labs whose batch sizes, and so
+/// memory, are fixed.
 pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
     let Some(most) = forecasts.iter().max_by_key(|f| f.bytes) else { return Ok(()) };
     let needed = (most.bytes as f64 * (1.0 + MARGIN)) as u64;
@@ -192,12 +193,12 @@ fn seconds(s: f64) -> String {
     }
 }
 
-/// Resident bytes of the process; `None` if the system does not say.
+/// Resident bytes of the process; `None` if the system does not report them.
 pub fn resident() -> Option<u64> {
     status("VmRSS:")
 }
 
-/// The most that the process has ever held resident: while a model loads, its file and its parameters are there as well.
+/// Peak resident memory of the process: while a model loads, its file and its parameters are both in memory.
 pub fn peak() -> Option<u64> {
     status("VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! The examples of a run: generated, or read from the file that the spec names; and what of them a model can be asked.
+//! The examples of a run: generated, or read from the spec's file; and those that a model can be asked.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,10 @@ use corpus::readers::Reading;
 use corpus::task::{ExampleSet, TASKS, Task};
 use model::{Long, Model};
 
-/// Lower bound of `task.examples`: with fewer, a part of the split holds too few of the rarer property to train on.
+/// Lower bound of `task.examples`: with fewer, a part of the split has too few examples of the rarer property to train
+/// on.
 pub const FEWEST_EXAMPLES: usize = 400;
-/// Upper bound of `task.examples`; above it a typing slip would fill the memory.
+/// Upper bound of `task.examples`; above it a typing error would exhaust memory.
 pub const MAX_EXAMPLES: usize = 2_000_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ pub struct TaskSpec {
     /// A file whose sentences are the examples in place of generated ones; a relative path is relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Folder of the spec's file; not part of what is asked, so that a spec has one hash wherever it lies.
+    /// Folder of the spec's file; not part of the hash, so that a spec has one hash wherever it is stored.
     #[serde(skip)]
     pub base: PathBuf,
     /// Number of examples before the 40/40/20 split; with `data`, the most that are taken.
@@ -44,7 +45,7 @@ pub struct TaskSpec {
     /// With `data`: labels of the file that should stay as they are, by name; `target` is then a label of the file too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<String>,
-    /// The position at which hidden states are changed and, if `oracle_position` does not say otherwise, read.
+    /// The position at which hidden states are changed and, without `oracle_position`, read.
     #[serde(skip_serializing_if = "is_mask")]
     pub position: Position,
     /// The position at which oracles read, if that is another one.
@@ -78,21 +79,21 @@ impl Default for TaskSpec {
 }
 
 impl TaskSpec {
-    /// True if target and properties to keep are labels of the spec's file, not those of a task of this program.
+    /// True if target and properties to keep are labels in the spec's file, not those of a built-in task.
     pub fn is_own(&self) -> bool {
         let known = || TASKS.iter().any(|t| t.id == self.name && t.property(&self.target).is_some());
         self.data.is_some() && (!self.keep.is_empty() || !known())
     }
 
-    /// True if what should stay is the number of a noun between subject and verb, which only some sentences have.
+    /// True if the property to keep is the number of a noun between subject and verb, which only some sentences have.
     pub fn has_attractors(&self) -> bool {
         self.data.is_none() && self.name == "agreement" && self.target == "subject_number"
     }
 
-    /// The task; that of a file's own labels is known once its rows have been read.
+    /// The task; for a file's own labels it is known only once the rows have been read.
     ///
     /// # Errors
-    /// [`Fault`] for a task or label that does not exist, and for a file that cannot be read.
+    /// [`Fault`] for a task or label that does not exist, or a file that cannot be read.
     pub fn task(&self, pulse: &mut dyn Pulse) -> Result<&'static Task, Fault> {
         match self.data_path().filter(|_| self.is_own()) {
             Some(file) => Ok(own::task(&file, &self.target, &self.keep, pulse)?),
@@ -100,12 +101,12 @@ impl TaskSpec {
         }
     }
 
-    /// Names of the properties that should stay besides the first.
+    /// Names of the properties to keep after the first.
     pub fn further(&self) -> &[String] {
         if self.is_own() { self.keep.get(1..).unwrap_or_default() } else { &self.also }
     }
 
-    /// Checks that the file of examples, if there is one, is there and of a kind that can be read.
+    /// Checks that the file of examples, if any, exists and can be read.
     pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let Some(file) = self.data_path() else { return Ok(()) };
         if file.is_dir() {
@@ -142,7 +143,7 @@ impl TaskSpec {
         if let Some(name) = self.also.iter().find(|p| !further.contains(&p.as_str())) {
             let problem = match task.property(name) {
                 Some(_) => format!(
-                    "names `{name}`, which the run changes or measures anyway: further ones are {}",
+                    "names `{name}`, which the run already changes or measures; other choices are {}",
                     further.join(", ")
                 ),
                 None => is_unknown(name, &further),
@@ -167,29 +168,31 @@ impl TaskSpec {
         Ok(())
     }
 
-    /// Checks what can be said before the file is read.
+    /// Checks what can be checked before the file is read.
     fn check_own(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         if let Some(data) = &self.data {
             refuse.no_file("task.data", data)?;
         }
         if !self.also.is_empty() {
-            return refuse
-                .because("task.also", "cannot be set beside labels of a file: name all of them in `task.keep`".into());
+            return refuse.because(
+                "task.also",
+                "cannot be combined with labels of a file: name all of them in `task.keep`".into(),
+            );
         }
         if self.phi.is_some() {
-            let problem = "cannot be set where `task.data` names a file: its rows decide".to_owned();
+            let problem = "cannot be combined with `task.data`: the rows of the file decide".to_owned();
             return refuse.because("task.phi", problem);
         }
         refuse.twice("task.keep", &self.keep)?;
         refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)
     }
 
-    /// Positions at which states are changed and read.
+    /// Positions where states are changed and read.
     fn positions(&self) -> Positions {
         Positions { changed: self.position, read: self.oracle_position }
     }
 
-    /// The position at which oracles read, if it is not the one at which states are changed.
+    /// The position where oracles read, if it differs from the position of the change.
     pub fn read_elsewhere(&self) -> Option<Position> {
         self.oracle_position.filter(|read| *read != self.position)
     }
@@ -200,7 +203,7 @@ impl TaskSpec {
     }
 }
 
-/// Examples from the spec's file with where they are from, or else generated ones.
+/// Examples from the spec's file with their source, or generated ones.
 pub fn of(
     task: &'static Task,
     spec: &TaskSpec,
@@ -209,7 +212,7 @@ pub fn of(
 ) -> Result<(ExampleSet, Option<Provenance>), Fault> {
     if let (Some(file), Some(named)) = (spec.data_path(), &spec.data) {
         if spec.phi.is_some() {
-            let what = "the correlation cannot be set where a file has the examples".to_owned();
+            let what = "the correlation cannot be set when the examples come from a file".to_owned();
             let hint = "set it to natural".to_owned();
             return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
         }
@@ -232,7 +235,7 @@ pub fn of(
     Ok((ExampleSet::of(task, seed, frequencies, examples), None))
 }
 
-/// The examples as the model sees them; of the user's own, enough must be left.
+/// The examples as the model sees them; of the user's own examples, enough must be usable.
 pub fn stimuli(
     task: &Task,
     model: &Model,
@@ -246,7 +249,7 @@ pub fn stimuli(
     let stimuli = Stimuli::read(model, &set.examples, long, own::FEWEST, pulse)?.distinct();
     own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
         what: format!(
-            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit it, {} look to it like another",
+            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit the model, {} look identical to another one to it",
             stimuli.dropped_forms,
             set.examples.len(),
             model.name(),

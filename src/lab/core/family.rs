@@ -1,9 +1,10 @@
-//! The comparisons that were tested and shown in a session, and what their p-values become where several of them answer one question.
+//! The comparisons tested and shown in a session, and their adjusted p-values.
 //!
-//! A family is one question of one run: the pairs of methods under one oracle, the sweeps of one model, the sizes of one comparison. Within
-//! a family p-values are adjusted by Holm (1979). Across families, those that Simes' test (1986) and the procedure of Benjamini and
-//! Hochberg (1995) select at q, R of m, are tested inside at q R / m (Benjamini and Bogomolov 2014); what is found so is exploratory. The
-//! planned comparisons of a run are a family of their own, tested at α whatever else was looked at.
+//! A family is one question of one run: the pairs of methods under one oracle, the sweeps of one model, the sizes of
+//! one comparison. Within a family p-values are adjusted by Holm (1979). Across families, Simes' test (1986) and the
+//! procedure of Benjamini and Hochberg (1995) select R of m families at q; those are tested inside at q R / m
+//! (Benjamini and Bogomolov 2014), and what they find is exploratory. The planned comparisons of a run form a separate
+//! family, tested at α whatever else was looked at.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::LabId;
 use stats::corrections::{benjamini_hochberg, holm, simes};
 
-/// The level of the tests of a session, and the share of false ones among selected families that is allowed.
+/// The level of a session's tests, and the allowed share of false discoveries among selected families.
 pub const ALPHA: f64 = 0.05;
 
 /// A comparison that was shown.
@@ -23,27 +24,27 @@ pub struct Comparison {
     pub lab: LabId,
     /// Hash of the spec that it comes from.
     pub spec: String,
-    /// The question that it is one answer to: the same words make a family of the comparisons of a run.
+    /// The question that it helps to answer: within a run, comparisons with the same words form a family.
     #[serde(default)]
     pub question: String,
-    /// The comparison in words: the same words for the same comparison.
+    /// The comparison in words: equal words for the same comparison.
     pub what: String,
     /// The test, for example `exact McNemar`.
     pub test: String,
-    /// Examples behind it.
+    /// Number of examples behind it.
     pub n: usize,
-    /// The p-value of this comparison alone; of a sweep that of all its strengths together.
+    /// The p-value of this comparison alone; for a sweep, the one over all its strengths.
     pub p: f64,
-    /// The smallest p-value that the examples could have given.
+    /// The smallest p-value possible with these examples.
     #[serde(default)]
     pub least: f64,
-    /// True if it belongs to a plan that was fixed before the results were seen.
+    /// True if it belongs to a plan fixed before the results were seen.
     #[serde(default)]
     pub planned: bool,
-    /// True if more examples were still to come, so that its p-value is not one of a fixed number of them.
+    /// True if more examples were still to come, so that its p-value is not valid for a fixed n.
     #[serde(default)]
     pub interim: bool,
-    /// The p-value that holds whenever one looks, where there is one.
+    /// The p-value that is valid at any time, if there is one.
     #[serde(default)]
     pub anytime: Option<f64>,
     /// The strengths of a sweep with their own p-values.
@@ -52,31 +53,31 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// A comparison in a run of `spec`, without its numbers.
+    /// A comparison in a run of `spec`, not yet with its numbers.
     pub fn of(lab: LabId, spec: &str, question: String, what: String, test: &str) -> Self {
         let (spec, test) = (spec.to_owned(), test.to_owned());
         let (planned, interim, anytime, curve) = (false, false, None, Vec::new());
         Self { lab, spec, question, what, test, n: 0, p: f64::NAN, least: 0.0, planned, interim, anytime, curve }
     }
 
-    /// True if two of them answer one question.
+    /// True if both answer the same question.
     fn same(&self, other: &Self) -> bool {
         self.lab == other.lab && self.spec == other.spec && self.what == other.what && self.test == other.test
     }
 
-    /// The same number for all that answer one question, and now and then for others.
+    /// A hash that is equal for comparisons of the same question, and rarely for others.
     fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.lab, &self.spec, &self.what, &self.test).hash(&mut hasher);
         hasher.finish()
     }
 
-    /// A p-value that is not a number counts as a test and is never rejected.
+    /// The p-value, with NaN as 1: it counts as a test and is never rejected.
     fn counted_p(&self) -> f64 {
         if self.p.is_nan() { 1.0 } else { self.p }
     }
 
-    /// Takes over the strengths that an earlier finding of the same sweep brought.
+    /// Moves the strengths of an earlier finding of the same sweep into this one.
     fn continue_curve(&mut self, earlier: &mut Self) {
         if self.curve.is_empty() {
             return;
@@ -89,7 +90,8 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength from which on every p-value of the sweep is at most `level`: strengths are tested in turn from the largest down.
+    /// The smallest strength from which on every p-value of the sweep is at most `level`: strengths are tested in
+    /// order, the largest first.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }
@@ -98,41 +100,41 @@ impl Comparison {
 /// A family: one question of one run, or the planned comparisons of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested<'a> {
-    /// The question; of planned comparisons that of the first.
+    /// The question; for planned comparisons, that of the first.
     pub question: &'a str,
     pub planned: bool,
-    /// Comparisons in it, without interim ones.
+    /// Number of comparisons, without interim ones.
     pub size: usize,
     /// p-value of no difference in any of them, by Simes.
     pub simes: f64,
-    /// The level of the tests inside: α for planned ones, q R / m where it is selected, none where it is not.
+    /// The level of the tests inside: α if planned, q R / m if selected, otherwise `None`.
     pub level: Option<f64>,
 }
 
-/// A comparison beside the others of its family.
+/// A comparison within its family.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corrected<'a> {
     pub comparison: &'a Comparison,
-    /// Its family's place in [`Corrections::families`].
+    /// Index of its family in [`Corrections::families`].
     pub family: usize,
     pub standing: Standing,
-    /// Of a sweep whose p-value is below its level: the smallest strength from which on that holds of all.
+    /// For a sweep whose p-value is below its level: the smallest strength from which on all are.
     pub from: Option<f64>,
 }
 
-/// The adjusted p-value, or why there is none.
+/// The adjusted p-value, or the reason why there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
-    /// More examples were to come: no adjusted p-value.
+    /// More examples were still to come.
     Interim,
-    /// With these examples the adjusted p-value cannot reach α, however they fall.
+    /// With these examples the adjusted p-value cannot reach α, however they turn out.
     CannotDecide,
     /// The p-value adjusted by Holm within the family.
     Adjusted(f64),
 }
 
 impl Corrected<'_> {
-    /// The adjusted p-value, where there is one.
+    /// The adjusted p-value, if there is one.
     pub fn adjusted(&self) -> Option<f64> {
         match self.standing {
             Standing::Adjusted(p) => Some(p),
@@ -144,24 +146,24 @@ impl Corrected<'_> {
 /// Comparisons with their families.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Corrections<'a> {
-    /// In the order of their first members.
+    /// Families in the order of their first members.
     pub families: Vec<Tested<'a>>,
-    /// In the order in which they were shown.
+    /// Comparisons in the order in which they were shown.
     pub rows: Vec<Corrected<'a>>,
-    /// Families without a plan, m.
+    /// Number m of exploratory families.
     pub exploratory: usize,
-    /// Those of them that are selected, R.
+    /// Number R of selected ones among them.
     pub selected: usize,
 }
 
 impl Corrections<'_> {
-    /// True if a comparison is found at the level of its family.
+    /// True if a comparison is significant at the level of its family.
     pub fn is_found(&self, row: &Corrected<'_>) -> bool {
         row.adjusted().zip(self.families[row.family].level).is_some_and(|(p, level)| p <= level)
     }
 }
 
-/// Adjusts comparisons within their families and selects among those.
+/// Adjusts comparisons within their families and selects among the families.
 pub fn correct<'a>(members: impl IntoIterator<Item = &'a Comparison>) -> Corrections<'a> {
     let mut found = Corrections::default();
     let mut place: HashMap<(LabId, &str, &str, bool), usize> = HashMap::new();
@@ -212,18 +214,18 @@ fn adjust(all: &mut [Corrected<'_>], members: &[usize], level: Option<f64>) {
     }
 }
 
-/// Every comparison of a session.
+/// All comparisons of a session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Members")]
 pub struct Family {
     members: Vec<Comparison>,
-    /// Places of the members by number: a grid of thousands of cells has hundreds of thousands of members, and each new
-    /// one asks whether it is there.
+    /// Indices of the members by hash: a grid of thousands of cells has hundreds of thousands of members, and each new
+    /// one must be looked up.
     #[serde(skip)]
     places: HashMap<u64, Vec<usize>>,
 }
 
-/// The stored form of a family.
+/// Serialised form of a family.
 #[derive(Deserialize)]
 struct Members {
     members: Vec<Comparison>,
@@ -246,9 +248,9 @@ impl PartialEq for Family {
 }
 
 impl Family {
-    /// Adds a comparison. The same comparison of the same spec, made again on more examples, replaces itself: looking
-    /// twice at one question is one question. A planned comparison stays, and an exploratory one about the same is
-    /// separate.
+    /// Adds a comparison. The same comparison of the same spec, made again on more examples, replaces the earlier one:
+    /// looking twice at one question counts once. A planned comparison stays, and an exploratory one on the same
+    /// question is separate.
     pub fn join(&mut self, mut new: Comparison) {
         let places = self.places.entry(new.number()).or_default();
         let mut same = places.iter().filter(|at| self.members[**at].same(&new));

@@ -16,7 +16,7 @@ use probe::split::SplitError;
 /// Reasons for which a run ended early.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// The user stopped it, or asked for something else.
+    /// The user stopped it, or started something else.
     #[error("cancelled")]
     Cancelled,
     #[error(transparent)]
@@ -42,7 +42,7 @@ impl From<OwnError> for Fault {
     fn from(e: OwnError) -> Self {
         match e {
             OwnError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "task.data", "`probity data list` names what can be read")),
+            e => Fault::Failed(problem(&e, "task.data", "`probity data list` lists what can be read")),
         }
     }
 }
@@ -52,7 +52,7 @@ impl From<ModelError> for Fault {
         match e {
             ModelError::Cancelled(_) => Fault::Cancelled,
             e => {
-                let hint = "`probity models list` names the models that are there";
+                let hint = "`probity models list` lists the available models";
                 Fault::Failed(problem(&e, "model", hint))
             }
         }
@@ -68,7 +68,7 @@ impl From<ProbeError> for Fault {
     }
 }
 
-/// Errors that are shown as they are, with the place and a hint.
+/// Errors that are shown as they are, with a place and a hint.
 macro_rules! told {
     ($($error:ty: $place:literal, $hint:literal;)*) => {
         $(impl From<$error> for Fault {

@@ -12,7 +12,7 @@ use base::Problem;
 pub struct Finding<K> {
     /// The instrument that produced it.
     pub lab: LabId,
-    /// Hash of the spec that asked for it.
+    /// Hash of the spec that requested it.
     pub spec: String,
     pub model: String,
     pub seed: u64,
@@ -22,7 +22,7 @@ pub struct Finding<K> {
     pub r#final: bool,
     /// Seconds since the run began.
     pub t: f64,
-    /// Level of the intervals, where the finding has any.
+    /// Level of the intervals, if the finding has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
     /// The result itself.
@@ -30,7 +30,7 @@ pub struct Finding<K> {
     pub body: Body<K>,
 }
 
-/// The result itself: of a lab, or of any run.
+/// The result: of a lab, or common to all labs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant, reason = "nearly all findings are of the large kind")]
@@ -59,7 +59,7 @@ pub trait KindSet: FindingKind {
     /// # Errors
     /// If the object is not a finding of this lab.
     fn from_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error>;
-    /// True if the lab has findings of that kind.
+    /// True if the lab has findings of this kind.
     fn knows(lab: LabId, kind: &str) -> bool;
 }
 
@@ -69,13 +69,13 @@ pub struct Head<'a> {
     pub spec: &'a str,
     pub model: &'a str,
     pub seed: u64,
-    /// Examples behind it.
+    /// Number of examples behind it.
     pub n: usize,
-    /// False while it is still being refined.
+    /// False while the estimate is still being refined.
     pub r#final: bool,
     /// Seconds since the run began.
     pub t: f64,
-    /// Level of the intervals, where it has any.
+    /// Level of the intervals, if it has any.
     pub level: Option<f64>,
 }
 
@@ -85,7 +85,7 @@ impl<K> Finding<K> {
         Head { spec, model, seed: *seed, n: *n, r#final: *r#final, t: *t, level: *level }
     }
 
-    /// The result of its lab; `None` for a summary or an error.
+    /// The lab's result; `None` for a summary or an error.
     pub fn kind(&self) -> Option<&K> {
         match &self.body {
             Body::Lab(kind) => Some(kind),
@@ -93,7 +93,7 @@ impl<K> Finding<K> {
         }
     }
 
-    /// The same finding with another type for the results of labs.
+    /// The same finding with another type for lab results.
     pub fn map<L>(self, f: impl FnOnce(K) -> L) -> Finding<L> {
         let Self { lab, spec, model, seed, n, r#final, t, level, body } = self;
         let body = match body {
@@ -124,7 +124,7 @@ pub struct SummaryFinding {
     pub seconds: f64,
     pub device: String,
     pub version: String,
-    /// True where the user stopped the run.
+    /// True if the user stopped the run.
     pub cancelled: bool,
 }
 
@@ -138,7 +138,7 @@ impl<K: FindingKind> Body<K> {
     }
 }
 
-/// The results of labs among findings, each with its provenance.
+/// The lab results among findings, each with its provenance.
 pub fn kinds<K>(findings: &[Finding<K>]) -> impl Iterator<Item = (Head<'_>, &K)> {
     findings.iter().filter_map(|f| Some((f.head(), f.kind()?)))
 }
@@ -160,7 +160,7 @@ impl Label {
         Self { spec: spec.hash(), lab, model: model.to_owned(), seed, level }
     }
 
-    /// The same for findings that another spec would give.
+    /// The label for findings under another spec's hash.
     pub fn under(&self, spec_hash: String) -> Self {
         Self { spec: spec_hash, ..self.clone() }
     }
@@ -187,7 +187,7 @@ impl Label {
             seed: self.seed,
             n,
             r#final: is_final,
-            // Milliseconds are all that is meant.
+            // Rounded to milliseconds.
             t: (t * 1000.0).round() / 1000.0,
             level: body.has_interval().then_some(self.level),
             body,
@@ -210,11 +210,11 @@ struct RawHead {
     kind: String,
 }
 
-/// The keys of [`RawHead`] that are not in the body.
+/// The keys of [`RawHead`], which are not in the body.
 const HEAD: [&str; 8] = ["lab", "spec", "model", "seed", "n", "final", "t", "level"];
 
 impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
-    /// The lab is read first and decides which kinds there are.
+    /// The lab is read first, because it determines the possible kinds.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
         let mut object: Map<String, Value> = Map::deserialize(deserializer)?;
@@ -233,7 +233,7 @@ impl<'de, K: KindSet> Deserialize<'de> for Finding<K> {
     }
 }
 
-/// True if the JSON of a finding names a lab or a kind that this program does not have: a newer one wrote it.
+/// True if a finding's JSON names a lab or kind unknown to this program: a newer one wrote it.
 pub fn is_newer<K: KindSet>(finding: &Value) -> bool {
     let text = |key: &str| finding.get(key).and_then(Value::as_str);
     let (Some(lab), Some(kind)) = (text("lab"), text("kind")) else { return false };

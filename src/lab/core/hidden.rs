@@ -1,4 +1,4 @@
-//! Hidden states of stimuli, from the cache where it has them and from the model where it has not.
+//! Hidden states of stimuli, from the cache if possible, otherwise from the model.
 
 use super::fault::Fault;
 use super::host::{Host, NoticeLevel};
@@ -8,8 +8,8 @@ use base::Problem;
 use base::matrix::Matrix;
 use model::{Model, Readout};
 
-/// Hidden states at a position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
-/// the cache lacks runs through the model, and is kept.
+/// Hidden states at a position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what the
+/// cache lacks is computed by the model, and then stored.
 pub fn hidden(
     model: &Model,
     stimuli: &Stimuli,
@@ -26,7 +26,7 @@ pub fn hidden(
         return Ok(out);
     }
     if found.damaged > 0 {
-        let what = format!("{} cached hidden states are damaged and are computed again", found.damaged);
+        let what = format!("{} cached hidden states are damaged and will be recomputed", found.damaged);
         say(host, NoticeLevel::Info, what, cache.as_ref(), "")?;
     }
     let which: Vec<usize> = found.missing.iter().map(|i| rows[*i]).collect();
@@ -34,7 +34,7 @@ pub fn hidden(
     found.missing.iter().enumerate().for_each(|(k, i)| out.row_mut(*i).copy_from_slice(fresh.row(k)));
     let keys: Vec<Key> = found.missing.iter().map(|i| keys[*i]).collect();
     if let Err(e) = cache.keep(&space, &keys, &fresh) {
-        let what = format!("hidden states could not be cached: {e}; the run goes on without");
+        let what = format!("hidden states could not be cached: {e}; the run continues without the cache");
         say(
             host,
             NoticeLevel::Warning,
@@ -46,7 +46,7 @@ pub fn hidden(
     Ok(out)
 }
 
-/// Those of `rows` whose hidden states the cache lacks.
+/// The `rows` whose hidden states are not cached.
 pub fn absent(
     model: &Model,
     stimuli: &Stimuli,

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A lab, by the name that it has in specs and findings.
+/// A lab, identified by its name in specs and findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LabId {
     /// Completeness, selectivity and reliability of interventions (Canby et al.).
     Interventions,
-    /// Prompt probes: the share of the model in their result (Cao et al.).
+    /// Prompt probes: how much of their result is due to the model (Cao et al.).
     Prompts,
-    /// Comparisons: the data that they need (Zhu et al., Card et al.).
+    /// Comparisons: the data they need (Zhu et al., Card et al.).
     Power,
-    /// Saliency: the words that a prediction rests on, and agreement with people (Shen et al.).
+    /// Saliency: the words that a prediction depends on, and agreement with people (Shen et al.).
     Saliency,
 }
 

@@ -1,4 +1,4 @@
-//! A lab's own types of spec, finding, question and results, and an experiment of it.
+//! A lab's types of spec, finding, question and results, and its experiment.
 
 use super::compared::Number;
 use super::family::Comparison;
@@ -10,7 +10,7 @@ use super::table::Table;
 use super::{Answer, Axis, EngineInfo, Forecast, LabId, Size};
 use figure::Figure;
 
-/// A lab in its own types.
+/// A lab, in its own types.
 pub trait Instrument: Send + Sync + 'static {
     type Spec: LabSpec + Clone;
     /// One result of a run.
@@ -24,29 +24,29 @@ pub trait Instrument: Send + Sync + 'static {
     const TITLE: &'static str;
     /// The question that it answers, in one line.
     const QUESTION: &'static str;
-    /// The TOML of the experiment that runs where nothing else is asked for.
+    /// The TOML of the default experiment.
     const DEFAULT: &'static str;
-    /// Experiments that can be picked by name beside [`Self::DEFAULT`].
+    /// Named experiments in addition to [`Self::DEFAULT`].
     const PRESETS: &'static [Preset] = &[];
-    /// The fields that a grid may vary, in the order in which its cells are enumerated.
+    /// The fields that a grid may vary; its cells are enumerated in this order.
     const AXES: &'static [Axis];
-    /// An experiment by a spec that has passed its check; nothing is loaded or computed yet.
+    /// An experiment for a checked spec; nothing is loaded or computed yet.
     fn begin(spec: Self::Spec) -> Box<dyn Experiment<Self::Kind, Self::Question>>;
-    /// The work of a run in multiply-adds, counted from the spec and from the sizes of its models, in their order.
+    /// The work of a run in multiply-adds, counted from the spec and the sizes of its models, in order.
     const COUNTED: fn(&Self::Spec, &[Size]) -> u128;
-    /// The question of a run, made from its spec.
+    /// The question of a run, from its spec.
     const ASKS: fn(&Self::Spec) -> String;
     /// The run's answer to it so far.
     const ANSWER: fn(&Self::Results, &Self::Spec) -> Answer;
-    /// The main numbers of a run, by which two runs are compared.
+    /// The main numbers of a run, used to compare two runs.
     const NUMBERS: fn(&Self::Results) -> Vec<Number>;
-    /// Results of a run, as lines for a reader.
+    /// Results of a run as lines of text.
     const SUMMARY: fn(&Self::Results, &Self::Spec) -> Vec<String>;
-    /// The figures of a run on the engine that is named.
+    /// The figures of a run; the engine is named in their provenance.
     const ALL_FIGURES: fn(&Self::Results, Option<&EngineInfo>) -> Vec<Figure>;
-    /// The figures that can be asked for by name.
+    /// The figures available by name.
     const FIGURES: &'static [FigureEntry];
-    /// The figure that a name asks for, with details as the lab understands them, or a sentence that lists the choices.
+    /// The figure with a given name and details, or a message that lists the choices.
     const PICK: Pick<Self::Results>;
     /// The tables of a run, in the layout of the papers.
     const TABLES: fn(&Self::Results) -> Vec<Table>;
@@ -54,31 +54,31 @@ pub trait Instrument: Send + Sync + 'static {
     const COMPARES: &'static [&'static str] = &[];
     /// The comparison that a finding makes, for corrections over all of a session's.
     const COMPARED: fn(Head<'_>, &Self::Kind) -> Option<Comparison> = |_, _| None;
-    /// Hash of the spec as far as it decides what its comparisons are, where it asks for more than that: two specs that differ in
-    /// nothing else make the same comparisons.
+    /// Hash of the part of the spec that determines its comparisons, if that is not the whole spec: specs that differ
+    /// only elsewhere make the same comparisons.
     const DECIDES: fn(&Self::Spec) -> Option<String> = |_| None;
 }
 
-/// Draws a figure by its name from results on the engine that is named.
+/// Draws a named figure from results; the engine is named in its provenance.
 pub type Pick<R> = fn(&str, &Details<'_>, &R, Option<&EngineInfo>) -> Result<Figure, String>;
 
-/// An experiment of a lab that is shipped under a name.
+/// An experiment shipped under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name, unique over all labs.
+    /// Its name, unique across labs.
     pub name: &'static str,
     /// Title in a few words.
     pub title: &'static str,
     pub toml: &'static str,
 }
 
-/// A figure that a lab draws under a name.
+/// A figure available by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FigureEntry {
     pub name: &'static str,
     /// One sentence on what it shows.
     pub shows: &'static str,
-    /// True if a paper on such a run would show it: a headless run draws these unless all are asked for.
+    /// True if a paper on such a run would show it: a headless run draws only these unless all are requested.
     pub headline: bool,
 }
 
@@ -88,7 +88,7 @@ impl FigureEntry {
         Self { name, shows, headline: true }
     }
 
-    /// A figure for a closer look.
+    /// A further figure, for a closer look.
     pub const fn further(name: &'static str, shows: &'static str) -> Self {
         Self { name, shows, headline: false }
     }
@@ -98,20 +98,20 @@ impl FigureEntry {
 #[derive(Debug, Clone, Default)]
 pub struct Details<'a> {
     pub model: Option<&'a str>,
-    /// Keys and values that the lab knows (`method`, `oracle`, …).
+    /// Keys and values that the lab understands (`method`, `oracle`, …).
     pub more: Vec<(&'a str, &'a str)>,
-    /// A rule at this place of the horizontal axis.
+    /// Position of a rule on the horizontal axis.
     pub marker: Option<f64>,
 }
 
-/// A spec at work: prepared, run and asked by whatever owns the device.
+/// A spec in execution: prepared, run and queried by the owner of the device.
 pub trait Experiment<K, Q>: Send {
-    /// Computes everything that the spec asks for; findings go to the host as they arrive.
+    /// Computes everything in the spec; sends findings to the host as they arrive.
     ///
     /// # Errors
     /// [`Fault`]. What had been computed by then can still be asked about.
     fn run(&mut self, host: &mut dyn Channel<K, Q>) -> Result<(), Fault>;
-    /// Needs of [`Self::run`], one entry a model; measurements made for it are kept for the run.
+    /// Needs of [`Self::run`], one entry per model; its measurements are reused by the run.
     ///
     /// # Errors
     /// [`Fault`], as the run itself would report it.
@@ -119,7 +119,7 @@ pub trait Experiment<K, Q>: Send {
     /// Answers a question from existing results, on a share of the examples.
     ///
     /// # Errors
-    /// [`Fault::Failed`] where it cannot be answered; the experiment goes on.
+    /// [`Fault::Failed`] if it cannot be answered; the experiment continues.
     fn answer(&mut self, question: &Q, share: Share, host: &mut dyn Channel<K, Q>) -> Result<Vec<Finding<K>>, Fault>;
     /// Number of examples behind the findings so far, for the summary.
     fn examined(&self) -> usize;

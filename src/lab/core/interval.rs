@@ -1,4 +1,4 @@
-//! Statement of uncertainty, for labs whose intervals come from a bootstrap.
+//! Settings of uncertainty, for labs whose intervals come from a bootstrap.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,8 @@ impl Default for IntervalSpec {
     }
 }
 
-/// The fewest resamples for intervals of a level: an end is a quantile of the resamples, and with fewer than two beyond it, it is
-/// their extreme.
+/// The minimum number of resamples for a level: an end of the interval is a quantile of the resamples, and with fewer
+/// than two beyond it, it is their extreme.
 pub fn resamples_for(level: f64) -> usize {
     (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil() as usize
 }

@@ -1,4 +1,4 @@
-//! Layers as specs name them.
+//! Layers in specs.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +27,10 @@ impl LayerRef {
     /// The layer's number in a model with `layers` blocks.
     ///
     /// # Errors
-    /// Error message for a layer that does not exist.
+    /// A message for a layer that does not exist.
     pub fn resolve(self, layers: usize) -> Result<usize, String> {
         match self {
-            _ if layers == 0 => Err("the model has no blocks: word vectors have nothing to intervene on".into()),
+            _ if layers == 0 => Err("the model has no blocks: word vectors have no layer to intervene on".into()),
             LayerRef::Last => Ok(layers),
             LayerRef::At(l) if (1..=layers).contains(&l) => Ok(l),
             LayerRef::At(l) => Err(format!("layer {l} does not exist: the model has layers 1 to {layers}")),

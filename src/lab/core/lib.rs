@@ -1,6 +1,6 @@
 //! Parts that all labs share: specs, findings and their provenance, hosts, stores, settings, forecasts, tables.
 //!
-//! A lab is a crate that implements [`Instrument`]; the `labs` crate lists them. Nothing here knows a terminal, a
+//! A lab is a crate that implements [`Instrument`]; the `labs` crate lists them. Nothing here depends on a terminal, a
 //! thread or a lab's own types.
 
 extern crate self as lab;

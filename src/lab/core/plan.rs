@@ -10,29 +10,29 @@ use stats::Purpose;
 pub enum Roles {
     /// The property that is intervened on.
     Target,
-    /// The property that should stay as it is.
+    /// The property to keep.
     Other,
-    /// A further one to keep, by its index among those of the experiment.
+    /// A further property to keep, by its index among those of the experiment.
     Further(usize),
 }
 
-/// Labels of a further property that should stay as it is.
+/// Labels of a further property to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FurtherLabels {
-    /// Its place among the task's further properties.
+    /// Its index among the task's further properties.
     pub property: usize,
     /// Its name in specs and findings.
     pub id: &'static str,
-    /// Its value over all stimuli; none if the example has none.
+    /// Its value for every stimulus; `None` where undefined.
     pub values: Vec<Option<usize>>,
     /// Number of its values.
     pub classes: usize,
 }
 
-/// Labels of all properties over all stimuli, and their numbers of values.
+/// Labels of all properties for all stimuli, and their numbers of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyLabels {
-    /// Values of the target; none if the example has none.
+    /// Values of the target; `None` where undefined.
     pub target: Vec<Option<usize>>,
     /// Values of the other property.
     pub other: Vec<Option<usize>>,
@@ -40,9 +40,9 @@ pub struct PropertyLabels {
     pub target_classes: usize,
     /// Number of values of the other property.
     pub other_classes: usize,
-    /// Further properties that should stay as they are.
+    /// Further properties to keep.
     pub further: Vec<FurtherLabels>,
-    /// The verb form that the grammar asks for: the value of the task's first property.
+    /// The grammatical verb form: the value of the task's first property.
     pub form: Vec<usize>,
     /// Index of the target among the task's properties.
     pub target_property: usize,
@@ -66,8 +66,8 @@ impl PropertyLabels {
         }
     }
 
-    /// The same with further properties of the task that should stay as they are: `also` are their names, and those that the
-    /// task does not have are left out. `which` are the examples of the labels.
+    /// The same with further properties of the task to keep: `also` are their names; names unknown to the task are
+    /// ignored. `which` are the examples of the labels.
     pub fn with(
         mut self,
         task: &Task,
@@ -85,7 +85,7 @@ impl PropertyLabels {
         self
     }
 
-    /// The labels of `rows`, in their order.
+    /// The labels of `rows`, in order.
     pub fn gather(&self, rows: &[usize]) -> Self {
         Self {
             target: rows.iter().map(|r| self.target[*r]).collect(),
@@ -105,12 +105,13 @@ impl PropertyLabels {
         }
     }
 
-    /// Counts over `rows` by target value (rows) and other value (columns, the last one for none).
+    /// Counts over `rows` by target value (rows) and other value (columns, the last one for undefined).
     pub fn table(&self, rows: &[usize]) -> Vec<Vec<usize>> {
         self.table_with(Roles::Other, rows)
     }
 
-    /// Counts over `rows` by target value (rows) and value of the property of `role` (columns, the last one for none).
+    /// Counts over `rows` by target value (rows) and value of the property with `role` (columns, the last one for
+    /// undefined).
     pub fn table_with(&self, role: Roles, rows: &[usize]) -> Vec<Vec<usize>> {
         let (values, classes) = self.of(role);
         let mut table = vec![vec![0; classes + 1]; self.target_classes];
@@ -127,7 +128,7 @@ impl PropertyLabels {
         self.phi_with(Roles::Other, rows)
     }
 
-    /// The same of target and the property of `role`; Cramér's V where one has more than two values.
+    /// The same for the target and the property with `role`; Cramér's V if one has more than two values.
     pub fn phi_with(&self, role: Roles, rows: &[usize]) -> f64 {
         let classes = self.of(role).1;
         let table: Vec<Vec<u64>> =
@@ -142,12 +143,12 @@ impl FurtherLabels {
     }
 }
 
-/// The address of the streams that probes for the property of this role draw from; `classifier` is the kind of probe.
+/// The address of the random streams for probes of the property with this role; `classifier` is the kind of probe.
 pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64) -> Purpose {
     Purpose::new(seed, &property(labels, role), classifier)
 }
 
-/// Properties are identified by their index in the task, whichever of them is the target.
+/// Identifies a property by its index in the task, whichever of them is the target.
 fn property(labels: &PropertyLabels, role: Roles) -> String {
     let index = match role {
         Roles::Target => labels.target_property,
@@ -158,8 +159,9 @@ fn property(labels: &PropertyLabels, role: Roles) -> String {
 }
 
 /// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
-/// it does not correlate with the other one. A further property is held against the target, so that its probe cannot read the
-/// target in its place; the target is held against the other property alone, whatever else should stay. `seed` is that of the data.
+/// it does not correlate with the other one. A further property is decorrelated from the target, so that its probe
+/// cannot read the target instead; the target is decorrelated only from the other property, whatever further ones there
+/// are. `seed` is that of the data.
 pub fn training_part(
     part: &OracleSplit,
     labels: &PropertyLabels,
@@ -177,17 +179,17 @@ pub fn training_part(
 /// Training and validation data of an oracle probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Material {
-    /// Examples that weights are fitted to.
+    /// Number of examples for fitting weights.
     pub train: usize,
-    /// Examples that the recipe is chosen by.
+    /// Number of examples for choosing the probe settings.
     pub validation: usize,
-    /// Kept examples by value of the target (rows) and of the other property (columns, the last for none).
+    /// Kept examples by value of the target (rows) and of the other property (columns, the last one for undefined).
     pub kept: Vec<Vec<usize>>,
-    /// Association of the two properties that is left, "none" counted as a value.
+    /// Remaining association of the two properties, with "none" as a value.
     pub phi: f64,
 }
 
-/// Counts of `train` and `validation` by the target and the property of `role`; of the target itself, by it and the
+/// Counts of `train` and `validation` by the target and the property with `role`; for the target itself, by it and the
 /// other one.
 pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
     let beside = if role == Roles::Target { Roles::Other } else { role };

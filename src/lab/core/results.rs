@@ -11,7 +11,7 @@ pub struct Tagged<T> {
     pub spec: String,
     pub model: String,
     pub seed: u64,
-    /// Examples behind it.
+    /// Number of examples behind it.
     pub n: usize,
     /// False while it is still being refined.
     pub is_final: bool,
@@ -37,12 +37,12 @@ impl<T: Clone> Tagged<T> {
     }
 }
 
-/// Puts a finding in the place of the one that it replaces, or at the end.
+/// Replaces the entry that a finding supersedes, or appends the finding.
 pub fn put<T: Columns + Clone>(list: &mut Vec<Tagged<T>>, finding: Head<'_>, value: &T) {
     replace(list, Tagged::new(finding, value), |a, b| a.model == b.model && a.value.same(&b.value));
 }
 
-/// Puts `new` in the place of the entry that is the same thing, or at the end.
+/// Replaces the entry with the same identity, or appends `new`.
 pub fn replace<T>(list: &mut Vec<T>, new: T, same: impl Fn(&T, &T) -> bool) {
     match list.iter_mut().find(|old| same(old, &new)) {
         Some(old) => *old = new,

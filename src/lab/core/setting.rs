@@ -1,13 +1,13 @@
 //! A field of a spec as data: name, values, reading and setting.
 //!
-//! A lab lists its fields as [`Setting`]s over its own spec; the one setup pane draws them, steps them and takes typed values.
-//! So a parameter of a spec is one row of that list, and no screen has code for it.
+//! A lab lists its fields as [`Setting`]s over its own spec; the generic setup pane draws them, steps through their
+//! values and accepts typed ones. So a parameter of a spec is one row in that list, and no screen has code for it.
 
 pub mod rows;
 
 use base::numbers::{number, short};
 
-/// Knowledge about this machine that a setting needs besides the spec: the meaning of the spec's names.
+/// Facts about this machine that a setting needs in addition to the spec.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     /// The models that can be picked.
@@ -23,13 +23,13 @@ pub struct KnownModel {
 }
 
 impl Known {
-    /// Layers that all of these models have; `None` while none of them is known.
+    /// Layers that all of these models have; `None` while no model is known.
     pub fn layers(&self, models: &[String]) -> Option<usize> {
         let known = self.models.iter().filter(|m| models.contains(&m.name));
         known.map(|m| m.layers).min().filter(|l| *l > 0)
     }
 
-    /// Names of the models that can be picked: those known, then others that the spec names.
+    /// Names of the models that can be picked: the known ones, then others in the spec.
     pub fn names(&self, of_spec: &[String]) -> Vec<String> {
         let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
         let more: Vec<String> = of_spec.iter().filter(|m| !names.contains(m)).cloned().collect();
@@ -41,11 +41,11 @@ impl Known {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Number(f64),
-    /// None: what the kind calls its `unset`.
+    /// No value: shown as the kind's `unset` word.
     Unset,
-    /// One of the names that the kind offers, by index; none if the spec names another.
+    /// One of the kind's names, by index; `None` if the spec has another name.
     Choice(Option<usize>),
-    /// For each name that the kind offers, whether it is selected.
+    /// For each of the kind's names, whether it is selected.
     Marks(Vec<bool>),
     /// A text or a path.
     Text(String),
@@ -61,7 +61,7 @@ impl Value {
         self.number().map(|x| x as usize)
     }
 
-    /// The index of the name that was chosen, if one was.
+    /// The index of the chosen name, if there is one.
     pub fn choice(&self) -> Option<usize> {
         if let Value::Choice(i) = self { *i } else { None }
     }
@@ -109,31 +109,31 @@ impl std::fmt::Display for Range {
     }
 }
 
-/// The end of a range as text: whole numbers in full, so that they can be typed as shown.
+/// The end of a range as text: integers in full, so that they can be typed as shown.
 fn bound(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x:.0}") } else { short(x) }
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// A number on a track.
+    /// A number with a slider.
     Slider {
-        /// Stops of the slider, rising. They are evenly spaced on the track, so they are its scale.
+        /// Stops of the slider, ascending and evenly spaced on the track.
         stops: Vec<f64>,
         /// Range of typed values.
         range: Range,
-        /// The word for no number, if that is allowed; it precedes the first stop.
+        /// The word for no value, if that is allowed; it precedes the first stop.
         unset: Option<&'static str>,
     },
-    /// A number that is typed or counted, without a track.
+    /// A number without a slider, typed or stepped.
     Integer(Range),
     /// One of a few names.
     Choice(Vec<String>),
     /// Any of these names.
     Marks(Vec<String>),
-    /// A text; empty means none, which is shown as this word.
+    /// A text; an empty one is shown as this word.
     Text(&'static str),
-    /// The path of a file; empty means none, which is shown as this word.
+    /// The path of a file; an empty one is shown as this word.
     File(&'static str),
 }
 
@@ -152,16 +152,16 @@ pub enum SettingError {
     Whole,
     #[error("type a number, for example .112, 1/8, 5 % or 1e-3")]
     NoNumber,
-    /// A value of another kind, or a name that is not offered.
+    /// A value of the wrong kind, or a name that is not offered.
     #[error("is not one of the choices")]
     NotOffered,
-    /// The spec does not allow it now.
+    /// Currently not allowed by the spec.
     #[error("{0}")]
     Refused(String),
 }
 
 impl Kind {
-    /// True if a value can be typed into it.
+    /// True if its value can be typed.
     pub fn typable(&self) -> bool {
         !matches!(self, Kind::Choice(_) | Kind::Marks(_))
     }
@@ -174,7 +174,7 @@ impl Kind {
     /// Parses a typed value.
     ///
     /// # Errors
-    /// [`SettingError::NoNumber`] where a number is wanted, [`SettingError::NotOffered`] where nothing can be typed.
+    /// [`SettingError::NoNumber`] if a number is expected, [`SettingError::NotOffered`] if nothing can be typed.
     pub fn parse(&self, text: &str) -> Result<Value, SettingError> {
         let text = text.trim();
         match self {
@@ -188,7 +188,7 @@ impl Kind {
         }
     }
 
-    /// Checks that a value is of this kind and in its range.
+    /// Checks that a value is of this kind and within its range.
     pub fn check(&self, value: &Value) -> Result<(), SettingError> {
         match (self, value) {
             (Kind::Slider { range, .. } | Kind::Integer(range), Value::Number(x)) => range.check(*x),
@@ -200,7 +200,7 @@ impl Kind {
         }
     }
 
-    /// The values that it takes, in words.
+    /// The allowed values, as text.
     fn allowed(&self) -> String {
         match self {
             Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),
@@ -241,7 +241,7 @@ pub struct Setting<S> {
     pub key: String,
     /// The label on screens; short.
     pub label: String,
-    /// One sentence: what it means, with the source of the default where it has one.
+    /// One sentence: its meaning, with the source of the default if there is one.
     pub help: String,
     kind: Ask<S, Kind>,
     get: Ask<S, Value>,
@@ -250,7 +250,7 @@ pub struct Setting<S> {
 }
 
 impl<S> Setting<S> {
-    /// A field that is read with `get` and set with `put`; `put` is given values of the field's kind only.
+    /// A field that is read with `get` and set with `put`; `put` only receives values of the field's kind.
     pub fn new(
         key: impl Into<String>,
         label: impl Into<String>,
@@ -270,7 +270,7 @@ impl<S> Setting<S> {
         }
     }
 
-    /// The same field with another text for its value.
+    /// The same field with a custom text for its value.
     pub fn shown(mut self, show: impl Fn(&S, &Known) -> String + 'static) -> Self {
         self.show = Some(Box::new(show));
         self
@@ -304,14 +304,14 @@ impl<S> std::fmt::Debug for Setting<S> {
     }
 }
 
-/// A setting as a table shows it.
+/// A setting as a row of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
     pub key: String,
     pub label: String,
-    /// The value of the spec that was asked about.
+    /// Its value in the spec.
     pub value: String,
-    /// The values that it takes.
+    /// The allowed values.
     pub allowed: String,
     /// One sentence.
     pub help: String,
@@ -329,7 +329,7 @@ pub fn describe<S>(settings: &[Setting<S>], spec: &S, known: &Known) -> Vec<Desc
     settings.iter().map(described).collect()
 }
 
-/// Stops for a range: every whole number of a short one, else its ends and the default among 1, 2, 5, 10, ….
+/// Stops for a range: every integer of a short one, otherwise its ends and the default among 1, 2, 5, 10, ….
 pub fn stops(range: Range, default: f64) -> Vec<f64> {
     let Range { min, max, whole } = range;
     if whole && max - min <= 64.0 {

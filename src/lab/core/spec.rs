@@ -1,5 +1,5 @@
-//! The spec: everything that says what to compute, in TOML and JSON. Which lab it is for is read first; the lab's own type
-//! reads the rest, so that an error keeps its line.
+//! The spec: everything that determines what to compute, in TOML and JSON. Its lab is read first, and the lab's own
+//! type reads the rest, so that errors keep their line.
 
 use std::fmt::{Display, LowerExp};
 use std::ops::RangeInclusive;
@@ -21,25 +21,25 @@ pub trait SpecFields {
     fn lab(&self) -> LabId;
     /// The spec as TOML, in the form in which it is stored and shown.
     fn to_toml(&self) -> String;
-    /// The first twelve hexadecimal digits of the SHA-256 of the spec's canonical JSON: its name in findings. Fields that
-    /// the spec was written without take no part, so that a recorded spec keeps the hash that it was recorded under.
+    /// The first twelve hexadecimal digits of the SHA-256 of the spec's canonical JSON: its name in findings. Fields
+    /// absent from the written spec are left out, so that a recorded spec keeps its recorded hash.
     fn hash(&self) -> String;
     /// Names of the models, in the order in which they run.
     fn models(&self) -> &[String];
     /// The seed from which the random streams of the run are derived.
     fn seed(&self) -> u64;
     fn level(&self) -> f64;
-    /// Runs these models.
+    /// Sets the models to run.
     fn set_models(&mut self, models: Vec<String>);
-    /// Takes another seed.
+    /// Sets the seed.
     fn set_seed(&mut self, seed: u64);
-    /// Takes another level of the intervals.
+    /// Sets the level of the intervals.
     fn set_level(&mut self, level: f64);
 }
 
 /// Interface of the specs of all labs.
 pub trait LabSpec: SpecFields {
-    /// The experiment's subject in a word, for names of sessions.
+    /// The experiment's subject in one word, for names of sessions.
     fn subject(&self) -> &str;
     /// Sets the folder that relative paths start from; it is not part of the hash.
     fn lies_in(&mut self, folder: PathBuf);
@@ -48,7 +48,7 @@ pub trait LabSpec: SpecFields {
     /// # Errors
     /// [`SpecError::Value`], with `origin` as the place, the key and the allowed values.
     fn check(&self, origin: &str) -> Result<(), SpecError>;
-    /// Checks on disk that models and files exist. Nothing is loaded.
+    /// Checks on disk that models and files exist, without loading anything.
     fn reach(&self, origin: &str) -> Result<(), SpecError>;
 }
 
@@ -82,7 +82,7 @@ pub enum SpecError {
     },
 }
 
-/// Refuses values of a spec, with the place that the spec is from.
+/// Refuses values of a spec, with the spec's origin as the place.
 #[derive(Debug, Clone, Copy)]
 pub struct Refuse<'a> {
     origin: &'a str,
@@ -122,12 +122,12 @@ impl<'a> Refuse<'a> {
     /// Refuses the empty name of a file.
     pub fn no_file(&self, key: &str, name: &str) -> Result<(), SpecError> {
         match name.trim().is_empty() {
-            true => self.because(key, "is empty: name a file, or leave the key out".into()),
+            true => self.because(key, "is empty: name a file, or omit the key".into()),
             false => Ok(()),
         }
     }
 
-    /// Refuses a run of no models, or of one model twice.
+    /// Refuses a run without models.
     pub fn no_models(&self, list: &[String]) -> Result<(), SpecError> {
         if list.is_empty() {
             let problem = "is empty: name at least one model, for example [\"bert-mini\"]";
@@ -136,8 +136,9 @@ impl<'a> Refuse<'a> {
         self.twice("models", list)
     }
 
-    /// Refuses a model that cannot be: a folder must exist, and a word that is nearly a built-in name is taken for a slip
-    /// rather than for a hub id. Refuses one model under two spellings, too: the second would only repeat the first.
+    /// Refuses an impossible model: a folder must exist, and a word that is nearly a built-in name is taken for a
+    /// misspelling rather than for a hub id. Also refuses one model under two spellings: the second would only repeat
+    /// the first.
     pub fn models(&self, list: &[String]) -> Result<(), SpecError> {
         let builtin: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
         let mut seen: Vec<(ModelSource, &str)> = Vec::new();
@@ -160,7 +161,7 @@ impl<'a> Refuse<'a> {
                         continue;
                     };
                     let [first, again] = [*first, name].map(|n| base::text::shortened(n, 80));
-                    format!("`{first}` and `{again}` are the same model: leave one of them out")
+                    format!("`{first}` and `{again}` are the same model: remove one of them")
                 }
             };
             return self.because("models", format!(": {problem}"));
@@ -168,12 +169,12 @@ impl<'a> Refuse<'a> {
         Ok(())
     }
 
-    /// Refuses a list that names something twice: the second would only repeat the first.
+    /// Refuses a list with duplicates: the second entry would only repeat the first.
     pub fn twice<T: PartialEq + Display>(&self, key: &str, list: &[T]) -> Result<(), SpecError> {
         match list.iter().enumerate().find(|(i, item)| list[..*i].contains(item)) {
             Some((_, item)) => {
                 let shown = base::text::shortened(&item.to_string(), 80);
-                self.because(key, format!("names `{shown}` twice: leave one of them out"))
+                self.because(key, format!("names `{shown}` twice: remove one of them"))
             }
             None => Ok(()),
         }
@@ -205,7 +206,7 @@ pub fn read_text(path: &Path) -> Result<String, SpecError> {
     text.map_err(fail)
 }
 
-/// The lab that a spec's text names. `origin` names the text in errors.
+/// The lab of a spec's text. `origin` names the text in errors.
 ///
 /// # Errors
 /// [`SpecError::Parse`] with the line; [`SpecError::Value`] for an unknown lab and for a grid, which is many specs.
@@ -220,8 +221,7 @@ pub fn head(text: &str, origin: &str) -> Result<LabId, SpecError> {
         return Err(SpecError::Value {
             origin: origin.to_owned(),
             key: "grid".into(),
-            problem: "makes many experiments of this file, and one is wanted here: `probity run FILE --out DIR` \
-                      computes a grid"
+            problem: "turns this file into many experiments, but only one is allowed here: `probity run FILE --out DIR` computes a grid"
                 .into(),
         });
     }
@@ -246,7 +246,7 @@ pub fn parse<S: LabSpec + DeserializeOwned>(text: &str, origin: &str) -> Result<
         return Err(SpecError::Value {
             origin: origin.to_owned(),
             key: "lab".into(),
-            problem: format!("is `{lab}`: this spec is for another lab, {}", spec.lab()),
+            problem: format!("is `{lab}`, but the spec must be for the lab {}", spec.lab()),
         });
     }
     spec.check(origin)?;
@@ -264,7 +264,7 @@ pub fn hash_of(spec: &impl Serialize) -> String {
     hex(&Sha256::digest(&json)[..6])
 }
 
-/// The error text for a lab that does not exist.
+/// The error text for an unknown lab.
 pub fn unknown_lab(name: &str) -> String {
     let known = LabId::ALL.map(LabId::name);
     let shown = base::text::shortened(name, 40);
@@ -314,7 +314,7 @@ macro_rules! spec_fields {
         }
 
         impl $Spec {
-            /// The default experiment of the lab, as it is shipped.
+            /// The lab's default experiment, as shipped.
             pub fn shipped() -> Self {
                 $crate::spec::parse($shipped, "the shipped spec")
                     .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))

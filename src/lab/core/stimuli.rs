@@ -1,4 +1,4 @@
-//! Stimuli: a task's examples as token ids of one model, and the hidden states at the position of the verb.
+//! Stimuli: a task's examples as token ids for one model, and the hidden states at the position of the verb.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -20,20 +20,20 @@ use super::store::{Key, key};
 pub enum StimuliError {
     /// A masked model without a mask token.
     #[error(
-        "the tokenizer of `{model}` has no mask token, so nothing can be asked of a masked model; name it in special_tokens_map.json"
+        "the tokenizer of `{model}` has no mask token, which a masked model needs to be asked anything; name it in special_tokens_map.json"
     )]
     NoMask {
         /// Name of the model.
         model: String,
     },
-    /// Too few examples survive.
+    /// Too few examples remain.
     #[error("only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows")]
     TooFew {
         /// Name of the model.
         model: String,
-        /// Examples that are left.
+        /// Number of examples left.
         kept: usize,
-        /// Examples in all.
+        /// Number of examples in total.
         of: usize,
         /// Reason for dropping the others.
         reason: String,
@@ -46,17 +46,17 @@ pub enum StimuliError {
     Cancelled(#[from] Cancelled),
 }
 
-/// Examples that are put into tokens between two looks at whether to stop: a few hundredths of a second.
+/// Examples to tokenize between two checks for cancellation: a few hundredths of a second.
 const AT_ONCE: usize = 256;
 
-/// Tokens of a stimulus that a state is of.
+/// The tokens behind one state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Spot {
     /// One token.
     At(usize),
-    /// All tokens: the state is their mean.
+    /// Several tokens: the state is their mean.
     Mean(usize),
-    /// Each token of the text by itself: `drawn` stands for them where one state is needed, chosen by a digest of the tokens.
+    /// Each token by itself; where one state is needed, `drawn` is used, chosen by a digest of the tokens.
     Each { drawn: usize, all: Range<usize> },
 }
 
@@ -69,7 +69,7 @@ impl Spot {
         }
     }
 
-    /// The key of the state in a cache. That of a mean is that of a pooled sentence.
+    /// The cache key of the state. A mean has the key of a pooled sentence.
     pub(crate) fn key(&self, ids: &[u32]) -> Key {
         match self {
             Spot::At(at) | Spot::Each { drawn: at, .. } => key(ids, *at),
@@ -78,14 +78,14 @@ impl Spot {
     }
 }
 
-/// The positions of a stimulus, by what happens there.
+/// The positions of a stimulus, by their role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
     /// The method changes the state.
     Changed,
     /// Oracles read it.
     Read,
-    /// The model says a form.
+    /// The model predicts a form.
     Said,
 }
 
@@ -96,13 +96,13 @@ pub struct Stimulus {
     pub example: usize,
     /// Token ids: the sentence with its mask, or the prefix for a causal model.
     pub ids: Vec<u32>,
-    /// Position at which the model says a form: of the mask, or the last of the prefix.
+    /// Position at which the model predicts a form: the mask, or the last token of the prefix.
     pub position: usize,
-    /// The tokens at which hidden states are changed.
+    /// The tokens whose hidden states are changed.
     pub changed: Spot,
-    /// The tokens at which oracles read them.
+    /// The tokens that oracles read.
     pub read: Spot,
-    /// Token ids of the two forms; `None` if the data have none.
+    /// Token ids of the two forms; `None` if the data have no forms.
     pub forms: Option<[u32; 2]>,
 }
 
@@ -117,7 +117,7 @@ impl Stimulus {
     }
 }
 
-/// All examples that a model can be asked, and how many it cannot.
+/// All examples that a model can be asked, with counts of the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimuli {
     /// In the order of the examples.
@@ -126,12 +126,12 @@ pub struct Stimuli {
     pub dropped_forms: usize,
     /// Examples left out because the model cannot read them (no mask found, or too long).
     pub dropped_texts: usize,
-    /// Examples left out because the model sees what it saw in an earlier one: text after the mask is hidden from a causal
-    /// model, and no split could keep them apart.
+    /// Examples left out because the model sees the same input as in an earlier one: text after the mask is hidden from
+    /// a causal model, and no split could keep them apart.
     pub dropped_repeats: usize,
-    /// Examples that are longer than the model reads, of which it reads a part or nothing.
+    /// Examples longer than the model reads, of which it reads a part or nothing.
     pub long: usize,
-    /// Tokens (padding included) that one forward pass holds at most.
+    /// Maximum tokens in one forward pass, including padding.
     pub tokens_per_batch: usize,
 }
 
@@ -139,16 +139,16 @@ impl Stimuli {
     /// Tokenizes `examples`. As in the paper (section 4.3), only examples whose two verb forms are single tokens are kept.
     ///
     /// # Errors
-    /// [`StimuliError`] where the model cannot be asked or keeps fewer than half of the examples.
+    /// [`StimuliError`] if the model cannot be asked or fewer than half of the examples remain.
     pub fn new(model: &Model, examples: &[Example], pulse: &mut dyn Pulse) -> Result<Self, StimuliError> {
         Self::read(model, examples, Long::Drop, examples.len().div_ceil(2), pulse)
     }
 
-    /// The same where `fewest` examples are enough, whatever their share: natural sentences have many rare verbs. Longer texts than
-    /// the model reads are treated as `long` says.
+    /// The same, but `fewest` examples are enough, whatever their share: natural sentences have many rare verbs. `long`
+    /// determines the treatment of texts longer than the model reads.
     ///
     /// # Errors
-    /// [`StimuliError`] where the model cannot be asked or keeps fewer.
+    /// [`StimuliError`] if the model cannot be asked or fewer remain.
     pub fn read(
         model: &Model,
         examples: &[Example],
@@ -175,7 +175,7 @@ impl Stimuli {
                 _ if e.has_forms() => return Ok(None),
                 _ => None,
             };
-            // A text that cannot be read is marked by an empty list and counted below.
+            // A text that cannot be read gets an empty list, which is counted below.
             let none =
                 Stimulus { example: i, ids: Vec::new(), position: 0, changed: Spot::At(0), read: Spot::At(0), forms };
             let shown = Shown::new(e, mask.as_ref().map(|(text, id)| (text.as_str(), *id)), causal);
@@ -210,7 +210,7 @@ impl Stimuli {
         Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, long, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
-    /// The first of all stimuli that are the same to the model.
+    /// Keeps the first of all stimuli that the model cannot tell apart.
     pub(crate) fn distinct(mut self) -> Self {
         let before = self.list.len();
         let mut seen = HashSet::with_capacity(before);
@@ -219,8 +219,8 @@ impl Stimuli {
         self
     }
 
-    /// Hidden states at a position after block `layer` (from 1, a decoder's blocks behind the encoder's), for the stimuli `rows`:
-    /// `rows.len()` x D.
+    /// Hidden states at a position after block `layer` (from 1, a decoder's blocks after the encoder's), for the
+    /// stimuli `rows`: `rows.len()` x D.
     pub fn hidden(
         &self,
         model: &Model,
@@ -242,7 +242,7 @@ impl Stimuli {
         Ok(out)
     }
 
-    /// Groups `rows` into batches of like length; each group lists places in `rows`.
+    /// Groups `rows` into batches of similar length; each group lists indices into `rows`.
     pub fn batches(&self, rows: &[usize]) -> Vec<Vec<usize>> {
         let lengths: Vec<usize> = rows.iter().map(|r| self.list[*r].ids.len()).collect();
         chunks(&lengths, self.tokens_per_batch)
@@ -251,13 +251,13 @@ impl Stimuli {
     /// The batch of a group.
     ///
     /// # Errors
-    /// Whatever the model says of the ids.
+    /// The model's error.
     pub fn batch(&self, model: &Model, rows: &[usize], group: &[usize]) -> Result<Batch, ModelError> {
         let ids: Vec<&[u32]> = group.iter().map(|p| self.list[rows[*p]].ids.as_slice()).collect();
         Batch::new(&ids, model.tokenizer()?.pad_id())
     }
 
-    /// The `(row, position)` of tokens of each stimulus in a group, row after row.
+    /// The `(row, position)` of the tokens of each stimulus in a group, row by row.
     pub fn sites(
         &self,
         rows: &[usize],
@@ -269,7 +269,8 @@ impl Stimuli {
     }
 }
 
-/// Writes the mean of each stimulus's vectors to its place: `vectors` are in the order of `sites`, whose rows are those of `group`.
+/// Writes the mean of each stimulus's vectors to its row: `vectors` are in the order of `sites`, whose rows are those
+/// of `group`.
 pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: &mut Matrix) {
     let mut counts = vec![0usize; group.len()];
     sites.iter().for_each(|(k, _)| counts[*k] += 1);
@@ -284,21 +285,21 @@ pub fn average(vectors: &Array, sites: &[(usize, usize)], group: &[usize], out: 
     }
 }
 
-/// True if the text has one mask, at which a model can say a form.
+/// True if the text has exactly one mask, at which a model can predict a form.
 fn has_slot(example: &Example) -> bool {
     example.text.matches(MASK).count() == 1
 }
 
-/// An example as it is tokenised.
+/// How an example is tokenized.
 struct Shown {
     text: String,
-    /// The positions at which states are changed and read.
+    /// The positions where states are changed and read.
     places: [Place; 2],
-    /// The mask token of a masked model, where the text has one.
+    /// The mask token of a masked model, if the text has a mask.
     mask: Option<u32>,
-    /// True if the model says its form behind the text.
+    /// True if the model predicts its form after the text.
     ends: bool,
-    /// True if there are forms to say: a text without any can be read where a cut leaves its mask out.
+    /// True if there are forms to predict: a text without any can be read even if its mask is cut off.
     says: bool,
 }
 
@@ -309,7 +310,7 @@ impl Shown {
         let mut places = [changed, example.read.unwrap_or(changed)];
         let mask = mask.filter(|_| slot);
         if let Some((token, _)) = mask {
-            // Another mask token moves the characters behind it.
+            // A different mask token shifts the characters after it.
             let moved = |at: u32| (at as usize + token.chars().count() - MASK.len()) as u32;
             let before = |text: &str| text.split(MASK).next().map_or(0, |b| b.chars().count());
             for place in &mut places {
@@ -328,7 +329,7 @@ impl Shown {
         Self { text, places, mask: mask.map(|(_, id)| id), ends: causal && slot, says: example.has_forms() }
     }
 
-    /// Position at which the model says a form, if the text has one.
+    /// Position at which the model predicts a form, if the text has one.
     fn slot(&self, encoding: &Encoding) -> Option<usize> {
         match self.mask {
             Some(id) => encoding.ids.iter().position(|x| *x == id),
@@ -356,7 +357,7 @@ impl Shown {
         })
     }
 
-    /// The tokens where a form is said, where states are changed, and where they are read.
+    /// The tokens where a form is predicted, where states are changed, and where they are read.
     fn spots(&self, encoding: &Encoding) -> Option<[Spot; 3]> {
         let [changed, read] = self.places.map(|place| self.spot(encoding, place));
         let (changed, read) = (changed?, read?);
@@ -369,12 +370,12 @@ impl Shown {
         Some([Spot::At(said), changed, read])
     }
 
-    /// The tokens that a part of a long text must have.
+    /// The tokens that an excerpt of a long text must contain.
     fn needed(&self, encoding: &Encoding, long: Long) -> Option<Range<usize>> {
         let slot = (self.says && (self.mask.is_some() || self.ends)).then_some(Place::Mask);
         let mut needed: Option<Range<usize>> = None;
         for place in self.places.into_iter().chain(slot) {
-            // A text that is cut has its last token elsewhere.
+            // In a text that is cut, the last token is a different one.
             if matches!(place, Place::Mean | Place::Every) || (long == Long::Truncate && place == Place::Last) {
                 continue;
             }
@@ -391,7 +392,7 @@ mod tests {
     use corpus::{Frequencies, Task};
     use model::{Device, ModelSource};
 
-    /// A cancel while thousands of sentences were tokenised used to wait until all of them were.
+    /// A cancellation used to wait until thousands of sentences had been tokenized.
     #[test]
     fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
         let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
@@ -402,7 +403,7 @@ mod tests {
             Ok(())
         });
         assert_eq!(heard, [0, 1, 2].map(|k| (k * AT_ONCE, 3 * AT_ONCE)));
-        // The sentences left are numbered as in the set, whatever they were tokenised with.
+        // The remaining sentences keep their index in the set, however they were tokenized.
         let all = all.unwrap().list;
         let single = |s: &Stimulus| set.examples[s.example].prefix.split(' ').count() <= s.ids.len();
         assert!(all.windows(2).all(|w| w[0].example < w[1].example) && all.iter().all(single));
@@ -414,7 +415,7 @@ mod tests {
         assert!(matches!(stop, Err(StimuliError::Cancelled(Cancelled))), "{stop:?}");
     }
 
-    /// Rows that differ only behind the mask are two texts to a masked model and one to a causal one.
+    /// Rows that differ only after the mask are two texts to a masked model and one to a causal one.
     #[test]
     fn what_a_model_cannot_tell_apart_counts_once() {
         let set = Task::named("agreement").unwrap().examples(1, 0, &Frequencies::natural()).unwrap();
@@ -429,7 +430,7 @@ mod tests {
         }
     }
 
-    /// Examples that are longer than the model reads were left out, whatever the position.
+    /// Examples longer than the model reads were always left out, whatever the position.
     #[test]
     fn long_examples_are_read_at_their_position_or_left_out() {
         let set = Task::named("agreement").unwrap().examples(2, 0, &Frequencies::natural()).unwrap();
@@ -450,7 +451,7 @@ mod tests {
             assert_eq!((which(&cut), cut.dropped_texts, cut.long), (truncated, 1, 3), "{name}");
             let window = read(Long::Window);
             assert_eq!((which(&window), window.dropped_texts, window.long), (vec![0, 1, 2, 3], 0, 3), "{name}");
-            // The token that is read is the one that the short sentence is read at.
+            // The long sentence is read at the same token as the short one.
             let alone = Stimuli::new(&model, &set.examples[1..], &mut base::pulse::NoPulse).unwrap();
             let token = |s: &Stimulus| s.ids[s.position];
             assert_eq!(token(&window.list[1]), token(&alone.list[0]), "{name}");

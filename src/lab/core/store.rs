@@ -1,4 +1,4 @@
-//! The store between runs: trained probes and hidden states, found by the content of everything that shaped them.
+//! The cache between runs: trained probes and hidden states, looked up by everything that affected them.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use kernels::simd::Level;
 use model::dtype::Dtype;
 use model::{HookPoint, Model, Readout};
 
-/// Raised when a change of the program changes the bits of hidden states.
+/// Increased when a change of the program changes the bits of hidden states.
 const VERSION: u32 = 1;
 /// Bytes of a key.
 pub const KEY: usize = 16;
@@ -18,8 +18,8 @@ pub const KEY: usize = 16;
 /// Digest of the input: token ids and position.
 pub type Key = [u8; KEY];
 
-/// One model at one point, read one way on one kind of processor; within it a vector's key is the digest of the token ids
-/// and the position.
+/// One model at one point, read in one way on one kind of processor; within it, a vector's key is the digest of the
+/// token ids and the position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
     digest: [u8; 32],
@@ -27,7 +27,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// The space of what `readout` reads at `at`. Positions belong to keys.
+    /// The space of what `readout` reads at `at`. Positions are part of the keys.
     pub fn new(model: &Model, at: HookPoint, readout: &Readout) -> Self {
         let how = match readout {
             Readout::Positions(_) => "position".to_owned(),
@@ -39,13 +39,13 @@ impl Space {
         Self { digest: Sha256::digest(text.as_bytes()).into(), width }
     }
 
-    /// A space of any name.
+    /// A space with any digest.
     #[cfg(any(test, feature = "samples"))]
     pub fn named(digest: [u8; 32], width: usize) -> Self {
         Self { digest, width }
     }
 
-    /// Digest of everything that names the space.
+    /// Digest of everything that identifies the space.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
@@ -56,7 +56,7 @@ impl Space {
     }
 }
 
-/// The instruction sets that decide the order of sums: folders may be shared by machines.
+/// The instruction sets that determine the order of sums: machines may share folders.
 pub fn instructions(dtype: Dtype) -> String {
     let level = Level::best();
     if dtype == Dtype::Bf16 { format!("{level} {}", Unit::best()) } else { level.to_string() }
@@ -75,48 +75,48 @@ pub fn key(ids: &[u32], position: usize) -> Key {
 /// Result of a look-up of hidden states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
-    /// Rows that were not there.
+    /// Rows that were not stored.
     pub missing: Vec<usize>,
-    /// Vectors that were there and damaged.
+    /// Number of stored vectors that were damaged.
     pub damaged: usize,
 }
 
-/// A store between runs; it may be empty.
+/// A cache between runs; it may be empty.
 pub trait Store: Send + Sync {
-    /// The trained thing under a key, which is any text that names everything that shaped it.
+    /// The trained probe or map under a key, a text that names everything that affected it.
     fn trained(&self, key: &str) -> Option<Vec<u8>>;
-    /// Keeps a trained thing.
+    /// Stores a trained probe or map.
     ///
     /// # Errors
     /// The system's error; the caller reports it.
     fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()>;
-    /// State of an unfinished training under a key.
+    /// State of an interrupted training under a key.
     fn unfinished(&self, _key: &str) -> Option<Vec<u8>> {
         None
     }
-    /// Keeps the state of an unfinished training, in place of an earlier one under its key.
+    /// Stores the state of an interrupted training, replacing an earlier one.
     ///
     /// # Errors
-    /// The system's reason; the training starts anew then.
+    /// The system's reason; the training then starts over.
     fn keep_unfinished(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
         Ok(())
     }
-    /// Forgets where a training stood: it is finished.
+    /// Removes the state of a training that has finished.
     fn finish(&self, _key: &str) {}
     /// Location of the store, for messages.
     fn place(&self) -> Option<PathBuf>;
-    /// Fills rows of `to` whose keys are known; returns those that were not.
+    /// Fills the rows of `to` whose keys are stored; returns the others.
     fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched;
-    /// Indices of missing keys; entries are not checked.
+    /// Indices of missing keys; stored entries are not verified.
     fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize>;
-    /// Keeps vectors: row i of `rows` under `keys[i]`.
+    /// Stores row i of `rows` under `keys[i]`.
     ///
     /// # Errors
     /// The system's error, the first time only; the caller reports it.
     fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()>;
 }
 
-/// Keeps nothing.
+/// Stores nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoStore;
 
@@ -146,7 +146,7 @@ impl Store for NoStore {
     }
 }
 
-/// Reads from a store and adds nothing to it.
+/// Reads from a cache but never writes to it.
 #[derive(Debug, Clone)]
 pub struct ReadOnly<S>(pub S);
 

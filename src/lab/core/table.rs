@@ -1,4 +1,5 @@
-//! Tables as papers print them, without a renderer: numbers under groups of columns, written as Markdown, LaTeX or CSV.
+//! Tables as in papers, independent of any renderer: numbers under groups of columns, written as Markdown, LaTeX or
+//! CSV.
 
 use std::fmt::Write as _;
 
@@ -9,16 +10,16 @@ use stats::Estimate;
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A table of GitHub's Markdown: one number a cell.
+    /// GitHub's Markdown: one number per cell.
     Markdown,
-    /// A `tabular` with the rules of booktabs: one number a cell.
+    /// A `tabular` with booktabs rules: one number per cell.
     Latex,
-    /// Comma-separated, one number a line, with its interval and n.
+    /// Comma-separated, one number per line, with its interval and n.
     Csv,
 }
 
 impl Form {
-    /// The form that a file name asks for by its extension.
+    /// The format for a file extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
             "md" => Some(Form::Markdown),
@@ -32,38 +33,38 @@ impl Form {
 /// A number of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Names of the row, such as a model and a method: as many as the table has stub columns.
+    /// Names of the row, such as model and method: one per stub column.
     pub row: Vec<String>,
     /// The group of columns, such as a dimension.
     pub group: String,
     /// The column in the group: the measure.
     pub column: String,
-    /// The number with its interval; none if it is undefined.
+    /// The number with its interval; `None` if undefined.
     pub value: Option<Estimate>,
     /// Number of inputs or pairs.
     pub n: usize,
 }
 
-/// A table: groups, columns and rows are in the order of their first entry.
+/// A table; groups, columns and rows are in the order of their first entries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Short name, by which it is asked for.
+    /// Short name for requests.
     pub name: String,
     /// Text of its caption.
     pub caption: String,
-    /// Heads of the stub columns.
+    /// Headings of the stub columns.
     pub stub: Vec<String>,
     /// Decimals of the numbers.
     pub decimals: usize,
-    /// Factor of the numbers: 100 for per cent.
+    /// Factor of the numbers: 100 for percent.
     pub scale: f64,
-    /// Columns of whole numbers, which are printed as they are.
+    /// Columns of integers, printed without scaling.
     pub whole: &'static [&'static str],
     /// The numbers.
     pub entries: Vec<Entry>,
 }
 
-/// Without repetitions, in the order of first appearance.
+/// Distinct items in order of first appearance.
 fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut kept = Vec::new();
     for one in all {
@@ -75,7 +76,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 impl Table {
-    /// The table in this form, ending with a line end.
+    /// The table in this format, ending with a line break.
     pub fn write(&self, form: Form) -> String {
         match form {
             Form::Markdown => self.markdown(),
@@ -91,7 +92,7 @@ impl Table {
         groups.into_iter().map(|g| (g, columns(g))).collect()
     }
 
-    /// Rows: their stub, then a number for every column of every group.
+    /// Rows: their stub, then an entry for every column of every group.
     fn rows(&self) -> Vec<(&[String], Vec<Option<&Entry>>)> {
         let groups = self.groups();
         let heads = distinct(self.entries.iter().map(|e| e.row.as_slice()));
@@ -104,7 +105,7 @@ impl Table {
         heads.into_iter().map(|row| (row, cells(row))).collect()
     }
 
-    /// A number as it is printed; a dash where there is none.
+    /// A number as printed; a dash if there is none.
     fn number(&self, entry: Option<&Entry>) -> String {
         let there = entry.and_then(|e| Some((e, e.value.filter(|v| v.mean.is_finite())?)));
         match there {
@@ -139,7 +140,7 @@ impl Table {
         }
         let heads = self.stub.iter().cloned().chain(groups.iter().flat_map(|(_, c)| c.iter().map(|c| (*c).to_owned())));
         let rows = self.rows().into_iter().map(|(stub, cells)| {
-            // A minus sign and not a hyphen.
+            // A minus sign instead of a hyphen.
             let number = |entry| self.number(entry).replace('-', "−");
             stub.iter().cloned().chain(cells.into_iter().map(number)).collect::<Vec<_>>()
         });
@@ -166,7 +167,7 @@ impl Table {
     }
 }
 
-/// A table of GitHub's Markdown, with the columns after the first `left` ones aligned to the right.
+/// A table in GitHub's Markdown, with the columns after the first `left` aligned right.
 pub fn markdown(head: &[String], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let cells = |cells: &[String]| line(&cells.iter().map(|cell| marked(&printable_label(cell))).collect::<Vec<_>>());
@@ -174,12 +175,12 @@ pub fn markdown(head: &[String], left: usize, rows: impl IntoIterator<Item = Vec
     rows.into_iter().fold(cells(head) + &line(&rule), |text, row| text + &cells(&row))
 }
 
-/// Text with what Markdown would read as its own escaped.
+/// Text with Markdown's special characters escaped.
 pub fn marked(text: &str) -> String {
     text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;")
 }
 
-/// A `tabular` with the rules of booktabs: the alignment of its `columns`, lines `above` the head, head and rows.
+/// A `tabular` with booktabs rules: the alignment of its `columns`, lines `above` the heading, heading and rows.
 pub fn latex(columns: &str, above: &str, head: &[String], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| cells.iter().map(|cell| tex(cell)).collect::<Vec<_>>().join(" & ") + " \\\\\n";
     let body: String = rows.into_iter().map(|row| line(&row)).collect();
@@ -189,7 +190,7 @@ pub fn latex(columns: &str, above: &str, head: &[String], rows: impl IntoIterato
     )
 }
 
-/// Text in one line with what LaTeX would read as its own escaped.
+/// Text on one line with LaTeX's special characters escaped.
 pub fn tex(text: &str) -> String {
     escaped(&printable_label(text))
 }

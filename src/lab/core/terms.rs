@@ -1,4 +1,5 @@
-//! The terms of the field that screens, forms and the guide use: symbol, meaning, unit. One table, from which every explanation comes.
+//! The field's terms that screens, forms and the guide use: symbol, meaning, unit. Every explanation comes from this
+//! table.
 
 use super::LabId::{Interventions, Power, Prompts, Saliency};
 
@@ -44,25 +45,25 @@ pub const TERMS: &[Term] = &[
         &[Interventions],
         "How hard a method edits: the radius ε of its ball, or the rank of what it removes.",
     ),
-    term("oracle", "", &[Interventions], "A probe that judges edits; it was trained on data that no method saw."),
+    term("oracle", "", &[Interventions], "A probe that judges edits, trained on data that no method saw."),
     term(
         "control",
         "",
         &[Interventions],
-        "An edit that knows nothing of the property: none at all, or a random one. A method should beat it.",
+        "An edit made without knowledge of the property: none at all, or a random one. A method should beat it.",
     ),
     term(
         "S of a constant answer",
         "",
         &[Interventions],
-        "Selectivity that an oracle would show if it said the same of every example.",
+        "Selectivity of an oracle that gives the same answer for every example.",
     ),
     term("C before", "", &[Interventions], "Completeness with no edit at all."),
     term(
         "range over equally good probes",
         "",
         &[Interventions],
-        "From the least to the largest score under other probe settings that validate as well as the plotted ones.",
+        "From the lowest to the highest score under other probe settings that validate as well as the plotted ones.",
     ),
     term(
         "front",
@@ -74,19 +75,19 @@ pub const TERMS: &[Term] = &[
         "attractor",
         "",
         &[Interventions],
-        "A noun between subject and verb, of its own number; only some examples have one.",
+        "A noun between subject and verb, with its own grammatical number; only some examples have one.",
     ),
     term(
         "band",
         "±R",
         &[Interventions],
-        "Interval of a score: the inner one over examples, the outer one over trainings too; ±R is its half.",
+        "Interval of a score: the inner one covers the choice of examples, the outer one also the luck of training; ±R is half its width.",
     ),
     term(
         "not robust",
         "",
         &[Interventions],
-        "Said of an order of methods that equally good probe settings, or the other oracle, turn round.",
+        "Said of an order of methods that equally good probe settings, or the other oracle, reverse.",
     ),
     term(
         "calibration error",
@@ -98,7 +99,7 @@ pub const TERMS: &[Term] = &[
         "majority",
         "",
         &[Interventions],
-        "Accuracy of always answering the most frequent value; a probe must beat it to say anything.",
+        "Accuracy of always answering the most frequent value; a probe must beat it to be informative.",
     ),
     term(
         "dominated",
@@ -118,18 +119,18 @@ pub const TERMS: &[Term] = &[
         &[Interventions],
         "Edits toward another value of the property, for example from singular to plural.",
     ),
-    term("nullifying method", "", &[Interventions], "Removes the property, so that no value can be read."),
+    term("nullifying method", "", &[Interventions], "Edits that remove the property, so that no value can be read."),
     term(
         "distance",
         "×",
         &[Interventions],
-        "How far edited states lie from real ones, as a multiple of the distance of unedited ones.",
+        "How far edited states are from real ones, as a multiple of the distance of unedited ones.",
     ),
     term(
         "trainings",
         "",
         &[Interventions, Power],
-        "All probes trained anew with another seed; how far they differ is the luck of training.",
+        "All probes retrained with another seed; how far they differ shows the luck of training.",
     ),
     term(
         "outer and inner band",
@@ -146,45 +147,45 @@ pub const TERMS: &[Term] = &[
         &[Prompts],
         "The gap with the best and the worst prompt chosen on other facts, so that luck in the choice does not count.",
     ),
-    term("gap by chance", "chance", &[Prompts], "The gap that equally good prompts would show on so few facts."),
+    term(
+        "gap by chance",
+        "chance",
+        &[Prompts],
+        "The gap that equally good prompts would show by chance on this many facts.",
+    ),
     term("stability", "stable", &[Prompts], "Share of subjects with the same answer under every name."),
     term("adjusted score", "adj", &[Prompts], "P@1 averaged over prompts and names, which removes the luck of either."),
     term(
         "rank consistency",
         "",
         &[Prompts],
-        "How often the models keep their most frequent places when relations are drawn anew.",
+        "How often the models keep their most frequent ranks when relations are redrawn.",
     ),
     term(
         "ledger",
         "",
         &[Prompts],
-        "What a gap of two models under one draw is made of: models, prompt, name, sample, and the rest.",
+        "The sources of a gap between two models under one draw: models, prompt, name, sample, and the rest.",
     ),
-    term(
-        "power",
-        "",
-        &[Power],
-        "How often a comparison would show a difference that is really there; .80 is the custom.",
-    ),
-    term("level", "α", &[Power], "How often a test may find a difference where there is none; .05 is the custom."),
+    term("power", "", &[Power], "How often a comparison would detect a real difference; .80 is customary."),
+    term("level", "α", &[Power], "How often a test may find a difference where there is none; .05 is customary."),
     term(
         "smallest visible difference",
         "MDE",
         &[Power],
-        "The smallest difference that the items at hand would show with the wanted power.",
+        "The smallest difference that the available items would detect with the target power.",
     ),
     term(
         "McNemar's test",
         "",
         &[Power],
-        "Tests two sides on the same items, by the items that only one of them gets right.",
+        "Tests two sides on the same items, using the items that only one of them gets right.",
     ),
     term(
         "mid-p",
         "p",
         &[Power],
-        "McNemar's p-value with half of the probability of the observed table: less strict than the exact one.",
+        "McNemar's p-value with half the probability of the observed table: less strict than the exact one.",
     ),
     term("equivalence", "", &[Power], "The sides differ by less than a margin that was fixed beforehand."),
     term(

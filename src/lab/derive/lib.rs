@@ -1,8 +1,9 @@
-//! Derives the description of findings from their declarations, so that a kind of finding and its keys are written once.
+//! Derives descriptions of findings from their declarations, so that each kind and its keys are declared once.
 //!
-//! `#[derive(Columns)]` on a struct describes its keys by the doc comments of its fields. `#[derive(Kinds)]` on the enum of a lab's
-//! findings describes each kind by the doc comment of its variant and the columns of its struct; `#[interval]` marks kinds that have
-//! intervals, and `#[id]` the fields by which a later finding replaces an earlier one. Both read names, doc comments and serde's `flatten`, `skip` and `rename`, which needs no parser of types.
+//! `#[derive(Columns)]` on a struct describes its keys by the doc comments of its fields. `#[derive(Kinds)]` on the
+//! enum of a lab's findings describes each kind by the doc comment of its variant and the columns of its struct;
+//! `#[interval]` marks kinds that have intervals, and `#[id]` the fields by which a later finding replaces an earlier
+//! one. Both read names, doc comments and serde's `flatten`, `skip` and `rename`, so no type parser is needed.
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -10,7 +11,7 @@ use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 #[derive(Default)]
 struct Member {
     name: String,
-    /// Its doc comment in one line.
+    /// Its doc comment on one line.
     doc: String,
     /// The tokens of its type.
     ty: String,
@@ -22,7 +23,7 @@ struct Member {
 }
 
 impl Member {
-    /// Takes what an attribute says.
+    /// Reads one attribute.
     fn attribute(&mut self, group: &Group) {
         let text = group.stream().to_string();
         if text == "interval" {
@@ -160,7 +161,7 @@ pub fn columns(tokens: TokenStream) -> TokenStream {
     ))
 }
 
-/// Describes the kinds of a lab's findings, and which of them have intervals.
+/// Describes the kinds of a lab's findings, and which have intervals.
 #[proc_macro_derive(Kinds, attributes(interval))]
 pub fn kinds(tokens: TokenStream) -> TokenStream {
     let (name, members) = item(tokens);

@@ -1,4 +1,4 @@
-//! The answer of the lab in sentences: the most reliable method, how it compares, and what to doubt.
+//! The answer of the lab in sentences: the most reliable method, how it compares, and reasons for doubt.
 
 use std::cmp::Ordering;
 
@@ -20,11 +20,12 @@ use lab::family::ALPHA;
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
-/// Trainings from which a comparison need not say what it would have shown.
+/// Number of trainings from which a comparison omits the smallest gap it could have shown.
 const ENOUGH: usize = 10;
-/// Test examples with the property to keep below which an oracle is hardly shown to read it after an edit.
+/// Below this many test examples with the property to keep, it is hard to show that an oracle still reads it after an
+/// edit.
 pub(crate) const FEW_TO_KEEP: usize = 100;
-/// Methods that are named behind the best one.
+/// Number of methods named after the best one.
 const NEXT: usize = 4;
 
 /// The question of a run.
@@ -35,14 +36,14 @@ pub(crate) fn question(spec: &Spec) -> String {
     };
     let target = words(&spec.task.target);
     let models = asked_of(&spec.models);
-    format!("Can the {target} be changed in {models}, {layer}, and everything else left alone?")
+    format!("Can the {target} be changed in {models}, {layer}, with everything else left alone?")
 }
 
 pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// An oracle as sentences name it.
+/// An oracle's name in sentences.
 pub fn oracle_name(oracle: OracleKind) -> &'static str {
     match oracle {
         OracleKind::Mlp => "MLP oracle",
@@ -56,8 +57,8 @@ fn strength(parameter: &str, value: f64) -> String {
     format!("{name} {}", short(value))
 }
 
-/// The answer of a run so far: of its models, as its first oracle judges. What is best comes before what is next, so that none of several
-/// models goes without the former.
+/// The answer of a run so far, for each of its models, as judged by its first oracle. The best methods come before the
+/// next ones, so that every model has at least its best.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
     let mut says: [Vec<String>; 3] = Default::default();
@@ -77,12 +78,12 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, doubts(results, spec, oracle))
 }
 
-/// ` on bert-mini`; empty where there is only one model.
+/// ` on bert-mini`; empty if there is only one model.
 pub(crate) fn on_model(spec: &Spec, model: &str) -> String {
     if spec.models.len() > 1 { format!(" on {}", base::text::last_part(model)) } else { String::new() }
 }
 
-/// The model's own behaviour after a method at its best strength. None if it was not measured.
+/// The model's own behaviour after a method at its best strength; `None` if it was not measured.
 pub fn behaviour_at<'a>(results: &'a Results, best: &Tagged<OptimumFinding>) -> Option<&'a Tagged<BehaviourFinding>> {
     let key = best.value.method_key();
     let same = |b: &&Tagged<BehaviourFinding>| {
@@ -110,7 +111,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     ))
 }
 
-/// The optima of a model under an oracle, the most reliable first; controls are left out.
+/// The optima of a model under an oracle, the most reliable first, without controls.
 pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
     let mut all = of_oracle(results, model, oracle);
     all.retain(|o| !is_control(o));
@@ -133,7 +134,7 @@ fn of_oracle<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&
     all
 }
 
-/// ` of the 3 methods scored so far`, while some of the run have no score and no reason for none.
+/// ` of the 3 methods scored so far`, while some methods have neither a score nor a reason for having none.
 fn among(results: &Results, spec: &Spec, model: &str, oracle: OracleKind, scored: usize) -> String {
     let has = |key: &MethodKey| {
         let none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
@@ -170,7 +171,7 @@ fn best_sentence(best: &Tagged<OptimumFinding>, distance: Distance, of: &str) ->
     )
 }
 
-/// Effect of a method on the property. C is defined differently for the two kinds.
+/// Effect of a method on the property, named because C is defined differently for the two kinds.
 pub(crate) fn does(o: &Tagged<OptimumFinding>) -> &'static str {
     match find(&o.value.method).map(|method| method.goal()) {
         Some(Goal::Nullifying) => "removes it",
@@ -178,7 +179,7 @@ pub(crate) fn does(o: &Tagged<OptimumFinding>) -> &'static str {
     }
 }
 
-/// The methods behind the best one, and whether it is ahead of the second by more than chance.
+/// The methods after the best one, and whether the best is ahead of the second by more than chance.
 fn next_sentence(
     results: &Results,
     model: &str,
@@ -215,8 +216,8 @@ pub(crate) fn compared<'a>(
     versus.map(|v| &v.value)
 }
 
-/// How far the second method is behind the best, with the interval. Verbs follow the p-value that is adjusted for all pairs. Where it
-/// shows nothing, the smallest gap that the trainings would have shown.
+/// How far the second method is behind the best, with the interval. The wording follows the p-value adjusted for all
+/// pairs. Without significance, the smallest gap that the trainings could have shown.
 fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
@@ -237,7 +238,7 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     ))
 }
 
-/// Reason for which no method has a best strength, if so; the number of examples before all else where that is the cause.
+/// Reason why no method has a best strength, if that is so; starts with the number of examples if they are the cause.
 fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
     let so_far = if none.is_final { "" } else { " so far" };
@@ -281,7 +282,7 @@ mod tests {
     use crate::sample;
     use crate::verdict::NoOptimumFinding;
 
-    /// The bug: the examples of S were given as those of C.
+    /// The examples of S used to be given as those of C.
     #[test]
     fn numbers_to_compare_count_the_examples_of_each_score() {
         let mut results = sample::results();
@@ -314,7 +315,7 @@ mod tests {
         assert!(means.windows(2).all(|w| w[0] >= w[1]), "{means:?}");
     }
 
-    /// Only a balanced accuracy was said, and not that it came from a handful of sentences.
+    /// Only a balanced accuracy was reported, without saying that it came from a handful of sentences.
     #[test]
     fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
         let mut results = sample::results();
@@ -339,7 +340,7 @@ mod tests {
         assert!(said(&results).contains("only 31 of 200 test sentences have an attractor"), "{}", said(&results));
     }
 
-    /// "Best so far" contradicted the figure, whose best method had no score on held-out examples yet.
+    /// "Best so far" contradicted the figure, whose best method had no held-out score yet.
     #[test]
     fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
         let (mut results, mut spec) = (sample::results(), Spec::shipped());

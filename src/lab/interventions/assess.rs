@@ -1,7 +1,7 @@
-//! Assessment of a sweep: both bands at every strength, what is left of the other property, and the optimum.
+//! Assessment of a sweep: both bands at every strength, readability of the other property, and the optimum.
 //!
-//! One [`assess`] is one method under one oracle with all its replicates. It never looks at hidden states or probes, only at
-//! per-example scores, so it can be called again whenever a replicate arrives.
+//! One [`assess`] is one method under one oracle with all its replicates. It uses only per-example scores, not hidden
+//! states or probes, so it can be repeated whenever a replicate arrives.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,23 +17,24 @@ use stats::special::normal_quantile;
 /// Accuracy of the oracle on the other property after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Readable {
-    /// Share read right, by value of the property; mean over replicates. Not a number for a value that no example has.
+    /// Recall for each value of the property, averaged over replicates. NaN for a value that no example has.
     pub recalls: Vec<f64>,
-    /// Their mean. The interval is symmetric; each share enters it by Wilson's centre, so it never has width 0.
+    /// Mean of the recalls. The interval is symmetric; each recall enters it by Wilson's centre, so its width is never
+    /// 0.
     pub balanced: Estimate,
-    /// True if the lower end is above chance. If not, the oracle reads nothing any more: its selectivity is that of a
-    /// constant answer, and the strength cannot be an optimum.
+    /// True if the lower end is above chance. Otherwise the oracle no longer reads anything: its selectivity is that of
+    /// a constant answer, and the strength cannot be an optimum.
     pub eligible: bool,
 }
 
 /// Scores of one of several properties to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptStrength {
-    /// Selectivity over the examples that have it.
+    /// Selectivity over the examples with this property.
     pub selectivity: Option<Bands>,
-    /// Readability of it after the intervention.
+    /// Readability after the intervention.
     pub readable: Option<Readable>,
-    /// Examples that have it.
+    /// Number of examples with this property.
     pub n: usize,
 }
 
@@ -44,22 +45,23 @@ pub struct Strength {
     pub value: f64,
     /// Completeness over all examples.
     pub completeness: Bands,
-    /// Selectivity over the examples that have the other property; none if none has. Of several properties, the mean
-    /// over them.
+    /// Selectivity over the examples with the other property; `None` if there are none. With several properties, the
+    /// mean over them.
     pub selectivity: Option<Bands>,
-    /// Harmonic mean of the two means.
+    /// Harmonic mean of completeness and selectivity.
     pub reliability: Option<Bands>,
-    /// Completeness over the examples that have the other property.
+    /// Completeness over the examples with the other property.
     pub(crate) completeness_where_selective: Option<Bands>,
-    /// Mean over the values of the other property of the mean selectivity within; of several properties, the mean over them.
+    /// Mean over the values of the other property of the mean selectivity for each; with several properties, the mean
+    /// over them.
     pub(crate) selectivity_by_class: Option<Bands>,
     /// Readability of the other property after the intervention.
     pub readable: Option<Readable>,
-    /// The same by property where there are several: the other one, then the further ones.
+    /// The same by property if there are several: the other one, then the further ones.
     pub kept: Vec<KeptStrength>,
-    /// Examples behind completeness.
+    /// Number of examples behind completeness.
     pub n_c: usize,
-    /// Examples behind selectivity.
+    /// Number of examples behind selectivity.
     pub n_s: usize,
 }
 
@@ -76,13 +78,13 @@ impl Strength {
 /// Assessment of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
-    /// In the order of the strengths.
+    /// In order of strength.
     pub strengths: Vec<Strength>,
-    /// Chosen on one half, reported on the other; or why there is none.
+    /// Chosen on one half, reported on the other; or the reason why there is none.
     pub optimum: Result<Optimum, NoOptimum>,
-    /// The paper's way: chosen and reported on all examples. None without selectivity.
+    /// As in the paper: chosen and reported on all examples. `None` without selectivity.
     pub paper: Option<Paper>,
-    /// The optimum's reliability in every resample, to compare methods with.
+    /// The optimum's reliability in every resample, for comparing methods.
     pub draws: Draws,
 }
 
@@ -90,7 +92,7 @@ pub struct Assessment {
 /// methods can be compared; intervals are at `level`. `None` for a sweep without replicates, strengths or examples.
 ///
 /// # Panics
-/// If scores, resamples or halves are of other examples.
+/// If scores, resamples or halves do not fit the examples.
 pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: f64) -> Option<Assessment> {
     if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
         return None;
@@ -110,10 +112,10 @@ pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: 
     Some(Assessment { strengths, optimum, paper, draws })
 }
 
-/// The bands alone, at a part of the cost: what a sweep says while its replicates are still arriving.
+/// Only the bands, at a fraction of the cost: for a sweep whose replicates are still arriving.
 ///
 /// # Panics
-/// If scores or resamples are of other examples.
+/// If scores or resamples do not fit the examples.
 pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec<Strength>> {
     if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
         return None;
@@ -125,7 +127,7 @@ pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec
     strengths(&table, sweep.values, &totals, &drawn, level)
 }
 
-/// Every strength from the sums over all examples and the statistics of each resample.
+/// Every strength, from the sums over all examples and the statistics of each resample.
 fn strengths(table: &Table, values: &[f64], totals: &[f64], drawn: &[Vec<f64>], level: f64) -> Option<Vec<Strength>> {
     let point = table.statistics(totals);
     let bands = |statistic: Statistic, m: usize| -> Option<Bands> {
@@ -158,7 +160,7 @@ fn strength(
     let alike = table.complete_alike(m);
     let of_c = floor(&completeness, alike, table.examples);
     let selectivity = bands(Statistic::Selectivity, m);
-    // A mean over properties is known no better than on the one that fewest examples have.
+    // A mean over properties is as uncertain as the property with the fewest examples.
     let (properties, fewest) = (table.stays.len(), table.stays.iter().map(|s| s.defined).min()?);
     let of_s = selectivity.as_ref().and_then(|s| floor(s, table.selective_alike(m, 0..properties), fewest));
     let both = selectivity.map(|s| between(completeness.narrow.mean, of_c, s.narrow.mean, of_s));
@@ -186,7 +188,7 @@ fn strength(
     })
 }
 
-/// Reach of the harmonic mean when one of the two means goes to the end of its exact bound and the other stays.
+/// Range of the harmonic mean when one of the two means moves to the end of its exact bound while the other stays.
 fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Option<Estimate> {
     let (ec, es) = (of_c.unwrap_or(Estimate::exact(c)), of_s.unwrap_or(Estimate::exact(s)));
     (of_c.is_some() || of_s.is_some()).then(|| Estimate {
@@ -196,7 +198,7 @@ fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Op
     })
 }
 
-/// Readability of the property at `j` in the set with these sums, at the strength of index `m`.
+/// Readability of the property at index `j`, at the strength of index `m`, from the sums of a set of examples.
 fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -> Option<Readable> {
     let present = table.present(totals, j);
     let right = &totals[table.of(table.rights(m), j)];
@@ -211,8 +213,8 @@ fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -
     Some(Readable { recalls, balanced, eligible })
 }
 
-/// Balanced accuracy of (right, all) counts by class and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k`
-/// with r_j by Wilson's centre. Not a number if a class has no example: nothing can be said of it.
+/// Balanced accuracy of (right, all) counts by class and the half-width of its interval: `z sqrt(sum_j r_j (1 -
+/// r_j)/n_j)/k` with r_j by Wilson's centre. NaN if a class has no example.
 pub(super) fn balanced(counts: impl Iterator<Item = (f64, f64)>, z: f64) -> (f64, f64) {
     let (mut sum, mut variance, mut classes) = (0.0, 0.0, 0.0);
     for (right, n) in counts {

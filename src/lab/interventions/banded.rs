@@ -1,4 +1,4 @@
-//! A score with its bands, as findings carry it: what other examples and other trainings would have said.
+//! A score with its bands, as in findings: the variation from other examples and from other trainings.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::replicates::{Bands, Form};
 
-/// A mean over replicates. `lo` and `hi` are the wide band, sampling with training; with one replicate, which says nothing of
-/// training, they are the narrow one.
+/// A mean over replicates. `lo` and `hi` are the wide band, which covers sampling and training; with one replicate,
+/// which shows no variation from training, they are the narrow one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Banded {
     /// Mean over replicates.
@@ -23,7 +23,7 @@ pub struct Banded {
     /// The narrow band: sampling of examples only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<[f64; 2]>,
-    /// Least and largest value of a single replicate: what one run of the experiment could have said.
+    /// Least and largest value of a single replicate: the range that single runs would have reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// Standard deviation of single replicates on these examples; none with one replicate.
@@ -35,7 +35,7 @@ pub struct Banded {
 }
 
 impl Banded {
-    /// Nothing is known: the whole range, not a guess.
+    /// Unknown: the whole range rather than a guess.
     pub const UNKNOWN: Self =
         Self { mean: f64::NAN, lo: 0.0, hi: 1.0, sampling: None, range: None, sd: None, form: None };
 
@@ -44,12 +44,12 @@ impl Banded {
         self.estimate().half_width()
     }
 
-    /// The mean with the shown band, which ends where the range of a score does.
+    /// The mean with the shown band, clipped to the range of a score.
     pub fn estimate(&self) -> Estimate {
         Estimate { mean: self.mean, lo: self.lo.max(0.0), hi: self.hi.min(1.0) }
     }
 
-    /// The shown band in words: `±.012`, or its ends where these are not equally far from the mean.
+    /// The shown band as text: `±.012`, or its ends if they are not equally far from the mean.
     pub fn band(&self) -> String {
         let e = self.estimate();
         let (half, off) = (e.half_width(), ((e.lo + e.hi) / 2.0 - e.mean).abs());
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#);
     }
 
-    /// `.93 ±.469` was said of a score of 0 to 1.
+    /// A score of 0 to 1 was shown as `.93 ±.469`.
     #[test]
     fn a_band_of_two_trainings_stays_within_the_range_of_a_score() {
         let wide = Banded::from(Estimate { mean: 0.93, lo: 0.461, hi: 1.399 });

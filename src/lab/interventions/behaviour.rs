@@ -1,5 +1,5 @@
-//! Behaviour of the language model itself after an intervention: its preferred form, its confidence in the right one,
-//! and the rank of that among the verb forms.
+//! Behaviour of the language model itself after an intervention: its preferred form, its confidence in the correct one,
+//! and the rank of that one among the verb forms.
 
 use lab::Columns;
 use std::collections::BTreeMap;
@@ -51,19 +51,20 @@ pub struct Told {
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Examples whose correct form is preferred to the other one before and not after, by the first training.
+    /// Examples whose correct form is preferred to the other one before but not after, by the first training.
     pub lost: u64,
-    /// Examples whose correct form is preferred to the other one after and not before.
+    /// Examples whose correct form is preferred to the other one after but not before.
     pub won: u64,
     /// McNemar's exact p-value of `lost` and `won`.
     pub p: f64,
-    /// p-value of no change at any strength of the sweep: max-T over all of them. None before the sweep is complete, and in older recordings.
+    /// p-value of no change at any strength of the sweep: max-T over all of them. None before the sweep is complete,
+    /// and in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_p: Option<f64>,
 }
 
 impl BehaviourFinding {
-    /// The method after which the model behaves so.
+    /// The method and its options.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

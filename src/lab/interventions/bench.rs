@@ -1,11 +1,11 @@
-//! The bench: test examples with their hidden states, ready to be changed, judged and passed on through the model.
+//! The bench: test examples with their hidden states, ready to be changed, judged and run on through the model.
 
 use std::borrow::Cow;
 
 use super::continuation::{Continuation, Rest};
 use super::distance::{Distances, Meter};
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
-use super::oracle::{Oracle, Sight};
+use super::oracle::{Oracle, OracleOutput};
 use super::score::{
     Distance, ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness,
     nullifying_completeness_to, predicted_targets, right, selectivity,
@@ -20,7 +20,7 @@ use thiserror::Error;
 /// Reasons for which an evaluation failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
-    /// On the way through the model.
+    /// In the model's pass.
     #[error(transparent)]
     Stimuli(#[from] StimuliError),
     /// In the method.
@@ -48,22 +48,22 @@ pub(crate) struct Chunk {
     pub(crate) oracle_h: Matrix,
     /// True value of the target, per example.
     pub target: Vec<usize>,
-    /// True value of the other property, where there is one.
+    /// True value of the other property, where defined.
     pub other: Vec<Option<usize>>,
-    /// True values of the further properties that should stay, by property and example.
+    /// True values of the further properties to keep, by property and example.
     pub further: Vec<Vec<Option<usize>>>,
-    /// Hidden states of the examples' true counterfactuals at the layer of the intervention (n x D), once some method has asked
-    /// for them.
+    /// Hidden states of the examples' true counterfactuals at the layer of the intervention (n x D), once a method has
+    /// requested them.
     pub twins: Option<Matrix>,
-    /// The form that the grammar asks for, per example.
+    /// The grammatically correct form of each example.
     pub correct: Vec<usize>,
-    /// Distance between distributions in completeness and selectivity.
+    /// Distance between distributions used for completeness and selectivity.
     pub distance: Distance,
-    /// The tokens besides, if every token of a text is changed.
+    /// The other tokens, if every token of a text is changed.
     rest: Option<Rest>,
     continuation: Continuation,
-    /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; none without a language
-    /// model head.
+    /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; `None`
+    /// without a language model head.
     forms: Option<Vec<([f32; 2], [u32; 2])>>,
 }
 
@@ -74,11 +74,11 @@ pub struct Scores {
     pub examples: ExampleScores,
     /// Completeness toward the class prior, for nullifying methods.
     pub prior: Vec<f64>,
-    /// 1 where the oracle still reads the other property right, where the example has it.
+    /// 1 where the oracle still reads the other property correctly, for examples that have it.
     pub right: Vec<Option<f64>>,
-    /// Completeness toward another value of what the oracle predicted before, for counterfactual methods.
+    /// Completeness toward a value other than the oracle's earlier prediction, for counterfactual methods.
     pub predicted: Vec<f64>,
-    /// Answers of the oracle of the other property by true value (rows).
+    /// Answers of the oracle of the other property, by true value (rows).
     pub(crate) confusion: Vec<Vec<f64>>,
     /// Scores of the further properties to keep.
     pub further: Vec<Kept>,
@@ -86,36 +86,36 @@ pub struct Scores {
 
 /// Behaviour of the model itself with changed hidden states, per example.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Conduct {
+pub struct ModelBehaviour {
     /// 1 where the preferred form changes.
     pub flipped: Vec<f64>,
     /// Probability of the correct form, relative to both forms, before.
     pub correct_before: Vec<f64>,
-    /// The same after.
+    /// The same, after.
     pub correct_after: Vec<f64>,
     /// 1 over the rank of the correct form among the verb forms of all sentences, before.
     pub rank_before: Vec<f64>,
-    /// The same after.
+    /// The same, after.
     pub rank_after: Vec<f64>,
     /// Number of verb forms.
     pub forms: usize,
 }
 
-/// Scores per oracle, and the model's behaviour if it was asked for.
+/// Scores per oracle, and the model's behaviour if requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// One entry per oracle, in the order of the oracles.
     pub scores: Vec<Scores>,
     /// The model's behaviour.
-    pub conduct: Option<Conduct>,
-    /// Distances of the changed states from real ones; empty if not asked for.
+    pub behaviour: Option<ModelBehaviour>,
+    /// Distances of the changed states from real ones; empty if not requested.
     pub distances: Distances,
 }
 
 impl Outcome {
     /// No examples yet, for `oracles` oracles.
     pub fn empty(oracles: usize) -> Self {
-        Self { scores: vec![Scores::default(); oracles], conduct: None, distances: Distances::default() }
+        Self { scores: vec![Scores::default(); oracles], behaviour: None, distances: Distances::default() }
     }
 
     /// Number of examples.
@@ -128,11 +128,11 @@ impl Outcome {
     }
 }
 
-/// A method at work on a chunk: one prepared intervention per goal value.
+/// A method applied to a chunk: one prepared intervention per target value.
 pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
-    /// Wanted values of the target and the intervention toward them. Properties with k > 2 values have k - 1 of them.
+    /// Target values wanted, and the intervention toward each. A property with k > 2 values has k - 1 of them.
     shifts: Vec<(Vec<usize>, Box<dyn Prepared + 'a>)>,
 }
 
@@ -150,7 +150,7 @@ impl Chunk {
         Self::with(h, model, stimuli, labels, rows, site, pulse)
     }
 
-    /// The same with hidden states `h` (n x D) at the layer of the intervention that were read before.
+    /// The same with hidden states `h` (n x D) at the layer of the intervention, read earlier.
     pub(crate) fn with(
         h: Matrix,
         model: &Model,
@@ -187,11 +187,11 @@ impl Chunk {
     }
 
     /// Outputs of each oracle before any intervention.
-    pub(crate) fn sights(&self, oracles: &[Oracle]) -> Vec<Sight> {
+    pub(crate) fn outputs(&self, oracles: &[Oracle]) -> Vec<OracleOutput> {
         oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
     }
 
-    /// Readies a fitted method for the chunk's examples, toward every value of the target that an example does not have
+    /// Prepares a fitted method for the chunk's examples, toward every target value that an example does not have
     /// (Canby et al., section 3: completeness is averaged over the counterfactual values).
     pub(crate) fn apply<'a>(
         &'a self,
@@ -219,7 +219,7 @@ impl Chunk {
         Ok(Applied { chunk: self, goal: method.goal(), shifts })
     }
 
-    /// The changed states that stand for the texts (n x D), of those of all changed tokens.
+    /// Of all changed states, those that represent the texts (n x D).
     fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
         match &self.rest {
             Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),
@@ -227,7 +227,7 @@ impl Chunk {
         }
     }
 
-    /// The hidden states that the oracle reads when `h` (of all changed tokens) replaces the chunk's own.
+    /// The hidden states that the oracle reads when `h` (of all changed tokens) replaces the chunk's states.
     pub(crate) fn later(
         &self,
         model: &Model,
@@ -241,8 +241,8 @@ impl Chunk {
         Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
     }
 
-    /// The hidden states (n x D) that oracles read at each of the layers `later`, all after that of the intervention, when `h` (of
-    /// all changed tokens) replaces the chunk's own.
+    /// The hidden states (n x D) that oracles read at each of the layers `later`, all after the intervention's, when
+    /// `h` (of all changed tokens) replaces the chunk's states.
     pub(crate) fn at_layers(
         &self,
         model: &Model,
@@ -256,30 +256,30 @@ impl Chunk {
         Ok(self.continuation.run(model, h, later, pulse)?.later)
     }
 
-    /// Probabilities, over the whole vocabulary, of the two forms of the first example with the hidden states `h` in place.
+    /// Probabilities, over the whole vocabulary, of the two forms of the first example with the hidden states `h`.
     pub(crate) fn words(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
         self.continuation.probabilities(model, h)
     }
 }
 
-/// Judges of an evaluation: everything it needs besides the method.
+/// Judges of an evaluation: everything it needs except the method.
 #[derive(Clone, Copy)]
-pub(crate) struct Court<'a> {
+pub(crate) struct Judges<'a> {
     pub model: &'a Model,
     pub oracles: &'a [Oracle],
     /// Outputs of each oracle before, in the same order.
-    pub before: &'a [Sight],
+    pub before: &'a [OracleOutput],
     /// Share of each target value in the data, for the prior variant of nullifying completeness.
     pub prior: &'a [f64],
     /// Layers that interventions write and oracles read.
     pub site: Site,
     /// True to evaluate the model's own behaviour too.
-    pub conduct: bool,
-    /// Distance meter for the changed states, if distances are wanted too.
+    pub behaviour: bool,
+    /// Distance meter for the changed states, if distances are wanted.
     pub meter: Option<&'a Meter>,
 }
 
-/// Oracles that read some layer, and what they saw there before.
+/// Oracles that read at one layer, and their outputs there before the intervention.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// The layer, from 1: that of the intervention or a later one.
@@ -287,11 +287,11 @@ pub struct Reader<'a> {
     /// The oracles, trained on unchanged states of that layer.
     pub oracles: &'a [Oracle],
     /// Outputs of each oracle before, in the same order.
-    pub before: &'a [Sight],
+    pub before: &'a [OracleOutput],
 }
 
 impl Applied<'_> {
-    /// Changed hidden states of the first goal value, of all changed tokens.
+    /// Changed hidden states for the first target value, of all changed tokens.
     pub(crate) fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         self.shifts[0].1.at(value, pulse)
     }
@@ -299,42 +299,47 @@ impl Applied<'_> {
     /// Scores one strength.
     ///
     /// # Errors
-    /// From the method, or from the model where the pass must go on.
-    pub(crate) fn judge(&mut self, value: f64, court: Court<'_>, pulse: &mut dyn Pulse) -> Result<Outcome, BenchError> {
-        let mut scores = vec![Scores::default(); court.oracles.len()];
-        let (mut conduct, mut distances) = (None, Distances::default());
+    /// From the method, or from the model where the pass continues.
+    pub(crate) fn judge(
+        &mut self,
+        value: f64,
+        judges: Judges<'_>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Outcome, BenchError> {
+        let mut scores = vec![Scores::default(); judges.oracles.len()];
+        let (mut behaviour, mut distances) = (None, Distances::default());
         let shifts = self.shifts.len();
         for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {
             let h = prepared.at(value, pulse)?;
-            if let Some(meter) = court.meter {
+            if let Some(meter) = judges.meter {
                 let part = meter.measure(&self.chunk.own(&h), &self.chunk.h, self.chunk.twins.as_ref());
                 distances.add(&part, 1.0 / shifts as f64);
             }
-            let later = (court.site.oracle_layer != court.site.layer).then_some(court.site.oracle_layer);
-            let continued = if later.is_some() || (court.conduct && j == 0) {
-                Some(self.chunk.continuation.run(court.model, &h, later.as_slice(), pulse)?)
+            let later = (judges.site.oracle_layer != judges.site.layer).then_some(judges.site.oracle_layer);
+            let continued = if later.is_some() || (judges.behaviour && j == 0) {
+                Some(self.chunk.continuation.run(judges.model, &h, later.as_slice(), pulse)?)
             } else {
                 None
             };
-            if court.conduct && j == 0 {
+            if judges.behaviour && j == 0 {
                 let after = continued.as_ref().and_then(|c| paired(c.forms.clone(), c.ranks.clone()));
                 let both = self.chunk.forms.as_deref().zip(after.as_deref());
-                conduct = both.map(|(before, after)| self.chunk.conduct(before, after));
+                behaviour = both.map(|(before, after)| self.chunk.behaviour(before, after));
             }
             let seen = continued.and_then(|c| c.later.into_iter().next());
             let seen = seen.map_or_else(|| self.chunk.own(&h), Cow::Owned);
-            for (k, (oracle, before)) in court.oracles.iter().zip(court.before).enumerate() {
+            for (k, (oracle, before)) in judges.oracles.iter().zip(judges.before).enumerate() {
                 let after = oracle.see(&seen);
-                let part = self.chunk.scores(self.goal, (wanted, j + 1), before, &after, court.prior);
+                let part = self.chunk.scores(self.goal, (wanted, j + 1), before, &after, judges.prior);
                 scores[k].add(part, shifts);
             }
         }
-        Ok(Outcome { scores, conduct, distances })
+        Ok(Outcome { scores, behaviour, distances })
     }
 
-    /// Scores one strength at several layers, by reader and oracle. `layer` is that of the intervention, whose readers see the
-    /// changed states themselves; for the others the model goes on from there, once for all of them. `prior` is the share of
-    /// each target value.
+    /// Scores one strength at several layers, by reader and oracle. `layer` is that of the intervention, whose readers
+    /// see the changed states themselves; for the others the model continues from there, once for all of them. `prior`
+    /// is the share of each target value.
     ///
     /// # Errors
     /// From the method, or from the model.
@@ -366,7 +371,7 @@ impl Applied<'_> {
 }
 
 impl Scores {
-    /// Adds one goal value's scores with the weight `1 / shifts`.
+    /// Adds the scores toward one target value with weight `1 / shifts`.
     fn add(&mut self, part: Scores, shifts: usize) {
         let w = 1.0 / shifts as f64;
         let (sum, more) = (&mut self.examples, part.examples);
@@ -414,8 +419,8 @@ impl Chunk {
         &self,
         goal: Goal,
         (wanted, shift): (&[usize], usize),
-        before: &Sight,
-        after: &Sight,
+        before: &OracleOutput,
+        after: &OracleOutput,
         prior: &[f64],
     ) -> Scores {
         let (completeness, prior, predicted) = match goal {
@@ -450,18 +455,18 @@ impl Chunk {
         }
     }
 
-    fn conduct(&self, before: &[([f32; 2], [u32; 2])], after: &[([f32; 2], [u32; 2])]) -> Conduct {
+    fn behaviour(&self, before: &[([f32; 2], [u32; 2])], after: &[([f32; 2], [u32; 2])]) -> ModelBehaviour {
         // Probability of the first form relative to both: the logistic function of the difference of logits.
         let first = |l: &[f32; 2]| 1.0 / (1.0 + f64::from(l[1] - l[0]).exp());
-        let mut conduct = Conduct { forms: self.continuation.form_count(), ..Conduct::default() };
+        let mut behaviour = ModelBehaviour { forms: self.continuation.form_count(), ..ModelBehaviour::default() };
         for (((before, rank_before), (after, rank_after)), y) in before.iter().zip(after).zip(&self.correct) {
-            conduct.rank_before.push(1.0 / f64::from(rank_before[*y]));
-            conduct.rank_after.push(1.0 / f64::from(rank_after[*y]));
+            behaviour.rank_before.push(1.0 / f64::from(rank_before[*y]));
+            behaviour.rank_after.push(1.0 / f64::from(rank_after[*y]));
             let correct = |p: f64| if *y == 0 { p } else { 1.0 - p };
-            conduct.flipped.push(f64::from(u8::from((before[0] > before[1]) != (after[0] > after[1]))));
-            conduct.correct_before.push(correct(first(before)));
-            conduct.correct_after.push(correct(first(after)));
+            behaviour.flipped.push(f64::from(u8::from((before[0] > before[1]) != (after[0] > after[1]))));
+            behaviour.correct_before.push(correct(first(before)));
+            behaviour.correct_after.push(correct(first(after)));
         }
-        conduct
+        behaviour
     }
 }

@@ -1,5 +1,5 @@
 //! Continuation of the model from a changed hidden state: the rest of the forward pass, resumed at the layer of the
-//! intervention. In a decoder a pass cannot be resumed; it runs anew, with the hidden state replaced.
+//! intervention. In a decoder a pass cannot be resumed; it runs again, with the hidden state replaced.
 
 use base::Pulse;
 use base::matrix::Matrix;
@@ -7,40 +7,41 @@ use lab::stimuli::{Spot, Stimuli, StimuliError, Where, average};
 use model::array::Array;
 use model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 
-/// Sentences that have run up to a layer and can go on from there any number of times.
+/// Sentences that have run up to a layer and can be continued from there any number of times.
 #[derive(Debug, Clone)]
 pub(crate) struct Continuation {
     layer: usize,
     at: HookPoint,
     parts: Vec<Part>,
-    /// The verb forms of all sentences of the task: the rows of the vocabulary that are scored.
+    /// The verb forms of all sentences of the task: the vocabulary rows to score.
     vocab: Vec<u32>,
     /// Columns of the two forms, per row.
     columns: Vec<[usize; 2]>,
-    /// The states before, where the changed state is a mean: its change is added to every token.
+    /// The states before, if the changed state is a mean: its change is then added to every token.
     means: Option<Matrix>,
 }
 
-/// Tokens of some stimuli that are changed besides those that stand for them, if every token is.
+/// The changed tokens of some stimuli in addition to the representative ones, if every token is changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Rest {
-    /// Hidden states of all changed tokens: first those that stand for their texts, then the others.
+    /// Hidden states of all changed tokens: first the representative ones of each text, then the others.
     pub h: Matrix,
-    /// The place of the text of each, and its token.
+    /// For each other token, the index of its text and its position.
     tokens: Vec<(usize, usize)>,
-    /// The row of the text of each among the stimuli.
+    /// The text's row among the stimuli, for each.
     pub rows: Vec<usize>,
-    /// The value of the other property of each.
+    /// The value of the other property, for each.
     pub other: Vec<Option<usize>>,
 }
 
 impl Rest {
-    /// Values of the texts, repeated for each token of a text.
+    /// Values of the texts, repeated for each of a text's tokens.
     pub(crate) fn spread<T: Copy>(&self, each: &[T]) -> Vec<T> {
         self.tokens.iter().map(|(place, _)| each[*place]).collect()
     }
 
-    /// Reads the other tokens of the stimuli `rows`, of whose own ones `h` are the states; none if one token a text is changed.
+    /// Reads the other tokens of the stimuli `rows`; `h` are the states of the representative ones. `None` if one token
+    /// per text is changed.
     pub(crate) fn read(
         model: &Model,
         stimuli: &Stimuli,
@@ -64,7 +65,7 @@ impl Rest {
                 all.filter(move |t| *t != drawn).map(move |t| (k, t))
             };
             let sites: Vec<(usize, usize)> = group.iter().enumerate().flat_map(others).collect();
-            // A group of texts of one token has no others.
+            // A group of one-token texts has no others.
             if sites.is_empty() {
                 continue;
             }
@@ -87,32 +88,32 @@ impl Rest {
 #[derive(Debug, Clone)]
 struct Part {
     batch: Batch,
-    /// Places of the batch's rows among the rows of the continuation.
+    /// Indices of the batch's rows among the rows of the continuation.
     places: Vec<usize>,
-    /// Where forms are said, one a row.
+    /// Where forms are predicted, one per row.
     said: Vec<(usize, usize)>,
-    /// The tokens that oracles read, row after row.
+    /// The tokens that oracles read, row by row.
     read: Vec<(usize, usize)>,
-    /// The tokens that are written, each with the row of the changed states that it takes its state from.
+    /// The tokens to write, each with the row of the changed states to take its state from.
     written: Vec<(usize, (usize, usize))>,
-    /// Output of block `layer`, `[B,T,D]`; not needed where only the head is left or the pass runs anew.
+    /// Output of block `layer`, `[B,T,D]`; `None` where only the head remains or the pass runs again.
     hidden: Option<Array>,
 }
 
-/// The end of the pass for changed hidden states.
+/// Result of continuing from changed hidden states.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Continued {
-    /// Logits of the two forms, per row; none if the model has no language model head.
+    /// Logits of the two forms, per row; `None` without a language model head.
     pub forms: Option<Vec<[f32; 2]>>,
-    /// Their ranks among the verb forms of all sentences, from 1; of equals each counts as the first. None where `forms` is none.
+    /// Their ranks among the verb forms of all sentences, from 1; ties share the best rank. `None` if `forms` is.
     pub ranks: Option<Vec<[u32; 2]>>,
-    /// Hidden states at the verb's position (rows x D) at each of the later layers that were asked for, in their order.
+    /// Hidden states at the verb's position (rows x D) at each requested later layer, in order.
     pub later: Vec<Matrix>,
 }
 
 impl Continuation {
-    /// Runs the stimuli `rows` up to block `layer` (from 1), where states will be put at a position in place of `before` (rows x D),
-    /// which only means need, and at the tokens of `rest`.
+    /// Runs the stimuli `rows` up to block `layer` (from 1), where states will replace `before` (rows x D; needed only
+    /// for means) at a position and at the tokens of `rest`.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -138,7 +139,7 @@ impl Continuation {
             done += group.len();
             let first = |group: &[usize]| (0..group.len()).map(|k| (k, 0)).collect::<Vec<_>>();
             parts.push(if head_only {
-                // Only the head is left, and it reads each position by itself: one token a row is all it needs.
+                // Only the head remains, and it reads each position by itself, so one token per row is enough.
                 let pad = model.tokenizer()?.pad_id();
                 let batch = Batch::new(&vec![[pad]; group.len()], pad)?;
                 let written = group.iter().copied().zip(first(&group)).collect();
@@ -161,7 +162,7 @@ impl Continuation {
         Ok(Self { layer, at, parts, vocab, columns, means })
     }
 
-    /// Verb forms that ranks are among.
+    /// Number of verb forms to rank among.
     pub(crate) fn form_count(&self) -> usize {
         self.vocab.len()
     }
@@ -171,8 +172,9 @@ impl Continuation {
         self.columns.len()
     }
 
-    /// Goes on from hidden states `h` (rows x D, then those of further tokens) in place of the model's own. The hidden states that
-    /// oracles read after each of the blocks `later` (from 1) are brought back too; one pass serves all of them.
+    /// Continues from hidden states `h` (rows x D, then those of further tokens) in place of the model's own. Also
+    /// returns the hidden states that oracles read after each of the blocks `later` (from 1); one pass serves all of
+    /// them.
     pub(crate) fn run(
         &self,
         model: &Model,
@@ -180,8 +182,8 @@ impl Continuation {
         later: &[usize],
         pulse: &mut dyn Pulse,
     ) -> Result<Continued, StimuliError> {
-        // Without a head there is nothing to predict with; hidden states can be changed and read all the same.
-        // Nor is there where the data give no forms.
+        // Without a head there is no prediction, and without forms nothing to predict; hidden states can still be
+        // changed and read.
         let asks = model.has_head() && !self.vocab.is_empty();
         let mut forms = asks.then(|| vec![[0.0; 2]; self.len()]);
         let mut ranks = asks.then(|| vec![[0; 2]; self.len()]);
@@ -216,8 +218,8 @@ impl Continuation {
         Ok(Continued { forms, ranks, later: later_hidden })
     }
 
-    /// Probabilities over the whole vocabulary of the two forms of the first row, going on from `h` (rows x D, then those of further
-    /// tokens).
+    /// Probabilities over the whole vocabulary of the two forms of the first row, continuing from `h` (rows x D, then
+    /// those of further tokens).
     pub(crate) fn probabilities(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
         let Some((part, k)) = self.parts.iter().find_map(|p| Some((p, p.places.iter().position(|x| *x == 0)?))) else {
             return Ok([f64::NAN; 2]);
@@ -230,7 +232,7 @@ impl Continuation {
         Ok(self.columns[0].map(|c| f64::from(logits[self.vocab[c] as usize] - max).exp() / sum))
     }
 
-    /// Row `i` of the changed states; where these are means, their change, which is added to the token's own state.
+    /// Row `i` of the changed states; for means, their change added to the token's own state.
     fn put(&self, h: &Matrix, i: usize) -> Vec<f32> {
         match &self.means {
             Some(means) => h.row(i).iter().zip(means.row(i)).map(|(after, before)| after - before).collect(),
@@ -240,7 +242,7 @@ impl Continuation {
 
     fn resume(&self, part: &Part, h: &Matrix) -> Plan {
         let d = h.cols();
-        // Tokens that nothing is said of keep the model's own state.
+        // Tokens without a given state keep the model's own.
         let written = || part.written.iter().filter(|(i, _)| *i < h.rows());
         if self.at.in_decoder() {
             let sites: Vec<(usize, usize)> = written().map(|(_, site)| *site).collect();
@@ -262,7 +264,7 @@ impl Continuation {
     }
 }
 
-/// The tokens of a group that are written, each with its row among the changed states.
+/// The tokens of a group to write, each with its row among the changed states.
 fn written(group: &[usize], spot: impl Fn(usize) -> Spot, rest: Option<&Rest>) -> Vec<(usize, (usize, usize))> {
     if let Some(rest) = rest {
         let row = |place: usize| group.iter().position(|p| *p == place);
@@ -285,8 +287,8 @@ mod tests {
     use model::builtin::BUILTINS;
     use model::{Device, ModelSource};
 
-    /// Values of a BERT in NumPy: after block 1 the words that carry the property, every token or their mean are moved by `step`, and
-    /// the states are read after block 2.
+    /// Values of a BERT in NumPy: after block 1 the words with the property, every token or their mean are moved by
+    /// `step`, and the states are read after block 2.
     #[test]
     fn states_changed_at_one_position_are_read_at_another() {
         use corpus::agreement::Position::{Every, Marked, Mask, Mean};
@@ -323,8 +325,8 @@ mod tests {
         }
     }
 
-    /// Going on from the model's own hidden states is the model itself, after every block and for every family: behind a
-    /// BART's encoder comes its decoder, not its head.
+    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family: a
+    /// BART's encoder is followed by its decoder, not its head.
     #[test]
     fn going_on_from_unchanged_states_is_the_model_itself() {
         let examples = Task::named("agreement").unwrap().examples(24, 5, &Frequencies::natural()).unwrap();
@@ -357,7 +359,7 @@ mod tests {
                 let apart = own.iter().flatten().zip(found.iter().flatten()).map(|(a, b)| (a - b).abs());
                 let worst = apart.fold(0.0, f32::max);
                 assert!(worst < 2e-4, "{} after block {layer}: {worst}", builtin.name);
-                // A state that is put in place unchanged arrives as it was, apart from the rounding of other batches.
+                // A state that is written unchanged arrives unchanged, up to the rounding of different batches.
                 let behind: Vec<usize> = (layer + 1..=model.depth()).collect();
                 let arrived = c.run(&model, &h, &behind, &mut NoPulse).unwrap().later;
                 for (later, arrived) in behind.iter().zip(&arrived) {

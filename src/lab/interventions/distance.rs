@@ -1,15 +1,15 @@
 //! Distance of changed hidden states from real ones.
 //!
-//! A state that no sentence produces says little about the model, however completely it reads as the wanted value. Four
-//! distances are measured for the same examples, each with its value before the change:
+//! A state that no sentence produces says little about the model, even if an oracle reads the wanted value from it.
+//! Four distances are measured for the same examples, each with its value before the change:
 //!
 //! - to the nearest real state (Euclidean),
-//! - the Mahalanobis distance from the real states' mean, `sqrt((h - m)' S⁻¹ (h - m))`, with the covariance S shrunk as LEACE
-//!   shrinks it; that of a real state is about the root of the dimension,
+//! - the Mahalanobis distance from the real states' mean, `sqrt((h - m)' S⁻¹ (h - m))`, with S shrunk as in LEACE; for
+//!   a real state it is about the root of the dimension,
 //! - the ratio of the norms after and before,
-//! - to the state of the example's true counterfactual, where there is one.
+//! - to the state of the example's true counterfactual, if it has one.
 //!
-//! Real states are those that interventions are fitted on, never those that are changed.
+//! The real states are those on which interventions are fitted, never those that are changed.
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,10 @@ use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::paired::mean_within;
 
-/// Real states that changed ones are held against, at most: evenly spaced among those that there are.
+/// Maximum number of real states to compare with: evenly spaced among all.
 pub(crate) const REAL_STATES: usize = 2_048;
 
-/// Real states, ready to be held against.
+/// Real states, prepared for comparison.
 #[derive(Debug, Clone)]
 pub struct Meter {
     /// R x D.
@@ -45,17 +45,17 @@ pub struct Distances {
     pub nearest: Vec<f64>,
     /// From the mean of the real states, in their metric.
     pub mahalanobis: Vec<f64>,
-    /// Norm after by norm before. Not a number where the norm before is 0.
+    /// Norm after divided by norm before. NaN if the norm before is 0.
     pub norm_ratio: Vec<f64>,
-    /// To the state of the true counterfactual; empty where there is none.
+    /// To the state of the true counterfactual; empty if there is none.
     pub counterfactual: Vec<f64>,
 }
 
 impl Meter {
-    /// Readies at most [`REAL_STATES`] of some real states (n x D).
+    /// Prepares at most [`REAL_STATES`] of the real `states` (n x D).
     ///
     /// # Errors
-    /// [`SvdError`] if the covariance cannot be decomposed, which finite states do not cause.
+    /// [`SvdError`] if the covariance cannot be decomposed, which does not happen for finite states.
     pub fn new(states: &Matrix) -> Result<Self, SvdError> {
         let n = states.rows();
         let count = n.min(REAL_STATES);
@@ -75,7 +75,7 @@ impl Meter {
         Ok(Self { real, halves, mean, whiten: whiten.cast() })
     }
 
-    /// Real states that are held against.
+    /// Number of real states used.
     pub fn count(&self) -> usize {
         self.real.rows()
     }
@@ -113,7 +113,7 @@ fn apart(a: &[f32], b: &[f32]) -> f64 {
 }
 
 impl Distances {
-    /// Examples that were measured.
+    /// Number of measured examples.
     pub(crate) fn len(&self) -> usize {
         self.nearest.len()
     }
@@ -123,7 +123,7 @@ impl Distances {
         self.nearest.is_empty()
     }
 
-    /// Adds those of the same examples changed toward another value, with weight `w`.
+    /// Adds, with weight `w`, the distances of the same examples changed toward another value.
     pub(crate) fn add(&mut self, part: &Self, w: f64) {
         let each = |sum: &mut Vec<f64>, part: &[f64]| {
             sum.resize(part.len(), 0.0);
@@ -136,7 +136,7 @@ impl Distances {
     }
 }
 
-/// Distances of one method's states at one strength from real ones. `n` of the finding is the examples that were
+/// Distances of one method's states at one strength from real ones. `n` of the finding is the number of examples
 /// measured; intervals are by Student's t over them. One training of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
@@ -161,10 +161,10 @@ pub struct DistanceFinding {
     pub mahalanobis: Estimate,
     /// Mean ratio of the norms after and before.
     pub norm_ratio: Estimate,
-    /// Mean Euclidean distance to the state of the true counterfactual, where there is one.
+    /// Mean Euclidean distance to the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Estimate>,
-    /// The same distances of the same examples, unchanged.
+    /// The same distances for the same examples, unchanged.
     pub before: Unchanged,
     /// Number of real states.
     pub real_states: usize,
@@ -179,7 +179,7 @@ pub struct Unchanged {
     /// From the mean of the real states, in their metric.
     #[serde(deserialize_with = "number_or_null")]
     pub mahalanobis: f64,
-    /// To the state of the true counterfactual, where there is one.
+    /// To the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<f64>,
 }
@@ -193,8 +193,8 @@ impl Unchanged {
     }
 }
 
-/// Measured distances and what they are compared with: the means with their intervals, the unchanged means, the number
-/// of real states.
+/// Measured distances and their references: the means with their intervals, the unchanged means, the number of real
+/// states.
 #[derive(Debug, Clone, Copy)]
 pub struct Held {
     /// Level of the intervals.
@@ -229,8 +229,8 @@ impl DistanceFinding {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
-    /// The distances in units of the unchanged states' own, with their names (the counterpart is the true counterfactual); where those
-    /// are 0, as they are.
+    /// The distances relative to those of the unchanged states, with their names (the counterpart is the true
+    /// counterfactual); absolute if those are 0.
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
             let unit = if unit > 0.0 { unit } else { 1.0 };
@@ -259,9 +259,9 @@ mod tests {
         (a - b).abs() < 1e-5
     }
 
-    /// By hand: the covariance of (±3, 0), (0, ±3) is 6 I, which no shrinkage changes, and the mean 0. (3, 4) is sqrt(10) from
-    /// the nearest of them, (0, 3), and sqrt(25/6) from the mean in their metric, 5 times as long as (1, 0), and 5 from the
-    /// twin (0, 0).
+    /// By hand: the covariance of (±3, 0), (0, ±3) is 6 I, which no shrinkage changes, and the mean 0. (3, 4) is
+    /// sqrt(10) from the nearest of them, (0, 3); sqrt(25/6) from the mean in their metric; 5 times as long as (1, 0);
+    /// and 5 from the twin (0, 0).
     #[test]
     fn distances_by_hand() {
         let meter = Meter::new(&matrix(&[&[3.0, 0.0], &[-3.0, 0.0], &[0.0, 3.0], &[0.0, -3.0]])).unwrap();
@@ -277,7 +277,7 @@ mod tests {
         assert!(meter.measure(&h, &h, None).counterfactual.is_empty());
     }
 
-    /// With a covariance that is shrunk (a = .756): computed apart from this program, in exact fractions, by inverting it.
+    /// With a shrunk covariance (a = .756): computed separately, in exact fractions, by inverting it.
     #[test]
     fn mahalanobis_under_a_shrunk_covariance() {
         let x = |i: usize, j: usize| -> f32 {
@@ -292,7 +292,8 @@ mod tests {
         }
     }
 
-    /// States far away in single precision: the distance is that of the rows, not of rounded products.
+    /// States far from the origin in single precision: the distance is computed from the rows, not from rounded
+    /// products.
     #[test]
     fn a_long_state_loses_no_digits_to_cancellation() {
         let real = matrix(&[&[1000.0, 0.0], &[1000.0, 0.5], &[-1000.0, 0.0]]);

@@ -1,4 +1,4 @@
-//! Reasons to doubt the answer, the gravest first: one sentence each, with what to do about it.
+//! Reasons to doubt the answer, the most serious first: one sentence each, with what to do about it.
 
 use super::Results;
 use super::answer::{behaviour_at, compared, control, does, on_model, oracle_name, ranked, words};
@@ -15,11 +15,11 @@ use lab::family::ALPHA;
 
 /// Calibration error above which an oracle counts as poorly calibrated.
 pub(crate) const MISCALIBRATED: f64 = 0.1;
-/// Share of the accuracy above the most frequent answer that an oracle must reach not to be weak.
+/// Share of the gap between majority and perfect accuracy that an oracle must close not to count as weak.
 const LEARNED: f64 = 0.5;
-/// Share of the accuracy above chance that fresh probes may recover before that is a doubt.
+/// Share of the accuracy above chance that fresh probes may recover before it becomes a doubt.
 const LEFT: f64 = 0.1;
-/// Smallest distance from its interval at which R under other probe settings is a doubt.
+/// How far R under other probe settings must lie outside its interval to be a doubt.
 const MOVED: f64 = 0.02;
 /// Largest change of the model's predictions and probabilities that counts as none.
 const UNMOVED: f64 = 0.01;
@@ -58,17 +58,19 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
     ranked_doubts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The headline compares a method that removes the property with one that sets it.
+/// The answer compares a method that removes the property with one that sets it.
 fn two_kinds(best: Best<'_>, order: &[Best<'_>], on: &str) -> Option<String> {
     let second = order.get(1)?;
     let (one, other) = (does(best), does(second));
     let (a, b) = (best.value.method_key().title(), second.value.method_key().title());
     (one != other).then(|| {
-        format!("{a} {one}, {b} {other}{on}: completeness has two definitions, so compare methods of one kind")
+        format!(
+            "{a} {one}, {b} {other}{on}: completeness has two definitions, so compare only methods of the same kind"
+        )
     })
 }
 
-/// Methods that are not shown to score above the most reliable control: the best one, and the others.
+/// Methods not shown to score above the most reliable control: the best one, and the others.
 fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -> (Option<String>, Option<String>) {
     let Some(control) = order.first().and_then(|best| control(results, model, best.value.oracle)) else {
         return (None, None);
@@ -85,7 +87,7 @@ fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -
     }
     let verb = if names.len() == 1 { "is" } else { "are" };
     let text = format!(
-        "{} {verb} not shown to beat {} at R {}{on}: an edit that knows nothing of the property may score as well",
+        "{} {verb} not shown to beat {} at R {}{on}: an edit made without knowledge of the property may score as well",
         listed(&names, "methods"),
         key.title(),
         score(least)
@@ -93,14 +95,14 @@ fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -
     if order.first().is_some_and(|best| !beats(&best)) { (Some(text), None) } else { (None, Some(text)) }
 }
 
-/// A selectivity that an oracle has which answers the same for every sentence.
+/// The best selectivity is below that of an oracle with a constant answer.
 fn below_constant(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let curve = results.curve(&best.model, &key, v.oracle)?;
     let floor = curve.points.iter().find(|p| p.value.value == v.value)?.value.beside.s_floor?;
     (v.selectivity.mean < floor).then(|| {
         format!(
-            "S {} of {}{on} is below the {} of an oracle that always says the same: look at smaller strengths",
+            "S {} of {}{on} is below the {} of an oracle that always gives the same answer: look at smaller strengths",
             score(v.selectivity.mean),
             key.title(),
             score(floor)
@@ -108,7 +110,7 @@ fn below_constant(results: &Results, best: Best<'_>, on: &str) -> Option<String>
     })
 }
 
-/// True if an intervention leaves the model's own behaviour as it was.
+/// True if an intervention leaves the model's own behaviour unchanged.
 pub(crate) fn is_unmoved(v: &BehaviourFinding) -> bool {
     v.flip_rate.mean < UNMOVED && (v.correct_after.mean - v.correct_before.mean).abs() < UNMOVED
 }
@@ -116,14 +118,14 @@ pub(crate) fn is_unmoved(v: &BehaviourFinding) -> bool {
 fn unmoved(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     let behaviour = behaviour_at(results, best).filter(|b| is_unmoved(&b.value))?;
     Some(format!(
-        "the model's own prediction{on} changes in {} of sentences: {} moves what the oracle reads and not what the model says",
+        "the model's own prediction{on} changes in {} of sentences: {} changes what the oracle reads but not what the model says",
         percent(behaviour.value.flip_rate.mean),
         best.value.method_key().title()
     ))
 }
 
-/// Methods that other probe settings, and the other oracle, put ahead of the best one, which no other doubt outweighs; where the settings
-/// only move its R, the range.
+/// Methods that other probe settings or the other oracle put ahead of the best one; if the settings only move its R,
+/// the range.
 fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] {
     let (v, key) = (&best.value, best.value.method_key());
     let mine = results.versus.iter().filter(|x| x.model == best.model && x.value.oracle == v.oracle);
@@ -154,8 +156,8 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
     [settings, oracle, moves]
 }
 
-/// The range of R of the best method at its strength under other probe settings that validate equally well, where these take it out of its
-/// interval by more than `MOVED`.
+/// The range of R of the best method at its strength under other probe settings that validate equally well, if it
+/// leaves the interval by more than `MOVED`.
 fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let same = |r: &&Tagged<RivalFinding>| {
@@ -168,8 +170,8 @@ fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     outside.then(|| if same { score(least) } else { format!("{} to {}", score(least), score(most)) })
 }
 
-/// Oracles that are no better than the most frequent answer, that learned little beyond it, and that are poorly calibrated: the worst of
-/// each.
+/// Oracles no better than the most frequent answer, oracles that learned little beyond it, and poorly calibrated ones:
+/// the worst of each.
 fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String>; 3] {
     let judges = || {
         let of = |p: &&Tagged<ProbeFinding>| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle);
@@ -192,7 +194,7 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     let weak = judges().filter(|p| !no_better(p) && learned(p) < LEARNED).min_by(least);
     let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED);
-    // The other oracle is a way out only where it is better.
+    // The other oracle is a way out only if it is better.
     let other = |p: &Tagged<ProbeFinding>| {
         let beside = |q: &&Tagged<ProbeFinding>| {
             (q.value.role, q.value.oracle) == (ProbeRole::Oracle, Some(oracle.other()))
@@ -201,7 +203,11 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
         let error = results.probes.iter().find(beside).map(|q| q.value.calibration_error);
         match error {
             Some(error) if error > p.value.calibration_error.max(MISCALIBRATED) => {
-                format!("the {} is off by {}: trust no small difference", oracle_name(oracle.other()), score(error))
+                format!(
+                    "the {} is off by {}: do not trust small differences",
+                    oracle_name(oracle.other()),
+                    score(error)
+                )
             }
             _ => format!("check the {}", oracle_name(oracle.other())),
         }
@@ -233,7 +239,7 @@ fn left_over(results: &Results, best: Best<'_>, target: &str, on: &str) -> Optio
     })
 }
 
-/// Bands of two trainings cover less than they say where training matters.
+/// Bands of two trainings are too narrow where training matters.
 fn two_trainings(best: Best<'_>) -> Option<String> {
     let trainings = best.value.how.replicates;
     few(trainings, 3, "trainings", ".88 to .90 with 2").filter(|_| trainings == 2)
@@ -309,7 +315,7 @@ mod tests {
             "{:?}",
             of(&results)
         );
-        // It sent the reader to an oracle that was worse.
+        // It used to recommend an oracle that was worse.
         let mut worse = results.clone();
         let mut beside = results.probes.last().expect("a probe").clone();
         (beside.value.oracle, beside.value.calibration_error) = (Some(OracleKind::Linear), 0.3);
@@ -323,7 +329,7 @@ mod tests {
         assert_eq!(place(&of(&results), "not shown to read anything"), Some(0), "{:?}", of(&results));
     }
 
-    /// The headline put INLP before AlterRep, whose completeness is defined otherwise, without a word.
+    /// The answer put INLP before AlterRep, whose completeness is defined differently, without saying so.
     #[test]
     fn methods_of_two_kinds_in_the_headline_are_the_first_doubt() {
         let mut results = sample::results();
@@ -366,7 +372,7 @@ mod tests {
         assert!(place(&of(&results), "an oracle that always says the same").is_some(), "{:?}", of(&results));
     }
 
-    /// Nothing in the answer said what the model itself does.
+    /// The answer did not mention the model's own behaviour.
     #[test]
     fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
         let mut results = sample::results();
@@ -395,7 +401,8 @@ mod tests {
         assert!(place(&of(&results), "changes in 0.0 % of sentences").is_some(), "{:?}", of(&results));
     }
 
-    /// `R is .79 to .80` beside `R .68` read as a mistake; the range over equally good probe settings stood in the figure alone before.
+    /// `R is .79 to .80` beside `R .68` read as a mistake; before, only the figure showed the range over equally good
+    /// probe settings.
     #[test]
     fn other_settings_that_take_the_best_out_of_its_interval_are_a_doubt_beside_those_of_the_answer() {
         let mut results = sample::results();
@@ -423,7 +430,7 @@ mod tests {
         let all = of(&results);
         let (settings, oracle) =
             (place(&all, "settings that validate as well put PGD"), place(&all, "linear oracle puts FGSM"));
-        // At 80 columns the doubt about two definitions stood first, and this one nowhere.
+        // At 80 columns the doubt about two definitions came first, and this one did not appear.
         assert_eq!((settings, oracle), (Some(0), Some(1)), "{all:?}");
         results.versus = vec![versus(&results, "pgd", 0.001, &["recipe 1", "linear oracle"])];
         assert!(place(&of(&results), "so does the linear oracle").is_some(), "{:?}", of(&results));

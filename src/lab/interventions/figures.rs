@@ -1,6 +1,7 @@
 //! Figures of the interventions lab: curves against strength, and completeness against selectivity of all methods (`plane`).
 //!
-//! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
+//! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour per
+//! method.
 
 mod behaviour;
 mod distance;
@@ -30,14 +31,14 @@ use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
-/// The scores, each in a panel on paper.
+/// The scores, each in a separate panel on paper.
 const SCORES: [&str; 3] = ["completeness C", "selectivity S", "reliability R"];
-/// Name of a method in print; its identifier where the registry does not have it (a newer program's session).
+/// Name of a method in print; its identifier if the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
     find(method).map_or(method, |m| m.title()).to_owned()
 }
 
-/// The look of a method: its hue and its marker, from the table beside the registry of methods. Black is for what belongs to no method.
+/// A method's hue and marker, from the table next to the registry. Black means no method.
 pub fn look(method: &str) -> Role {
     let i = looks::number(method);
     Role::points(i + usize::from(i >= BLACK), looks::marker(method))
@@ -48,10 +49,10 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
-/// Trainings that are drawn one by one: an interval over so few would span the axis.
+/// Up to this many trainings are drawn one by one: an interval over so few would span the axis.
 const PAIR: usize = 2;
 
-/// Says in the legend what the intervals cover: examples, and trainings where there are several.
+/// A legend entry that states what the intervals cover: examples, and trainings if there are several.
 fn covered(level: f64, trainings: usize) -> Layer {
     let examples = Intervals::covering(level, "examples");
     Layer::Intervals(match trainings {
@@ -65,8 +66,8 @@ fn covered(level: f64, trainings: usize) -> Layer {
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
-/// sweep the same hyperparameter; others are left out. `marker` is a rule at that strength. `None` if there is no
-/// point.
+/// sweep the same hyperparameter; others are left out. `marker` draws a rule at a strength. `None` if there are no
+/// points.
 pub fn curves(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -89,7 +90,7 @@ pub fn curves(
     for curve in &drawn {
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
         let line = |quantity: &str, accent, dash, value: Quantity| {
-            // Several methods have a colour each; with a single one, the scores have.
+            // Several methods have one colour each; for a single one, each score has a colour.
             let look = if drawn.len() > 1 { look(&curve.key.method.name) } else { score_look(accent) };
             let look = if leader == Some(&curve.key) { look.strong() } else { look };
             let role = look.dash(dash).accent(accent);
@@ -98,7 +99,7 @@ pub fn curves(
         };
         let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into(), f.beside.replicates);
         let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into(), f.beside.replicates);
-        // R uses both samples: its n is that of C and that of S.
+        // R uses both samples: its n combines those of C and S.
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into(), f.beside.replicates);
         layers.push(line(SCORES[0], 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
@@ -113,7 +114,7 @@ pub fn curves(
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "probe settings that validate as well as the plotted one, which is not among them; one training each, {} test examples; each judge has its own C before any edit, so that the range need not hold the line",
+                "probe settings that validate as well as the plotted one, which is not among them; one training each, {} test examples; each judge has its own C before any edit, so the range need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -142,14 +143,14 @@ pub fn curves(
     })
 }
 
-/// The one of several curves whose reliability is the highest.
+/// The curve with the highest reliability.
 fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
     let best = |c: &Curve| c.points.iter().map(|p| p.value.reliability.mean).fold(f64::NEG_INFINITY, f64::max);
     let leader = drawn.iter().max_by(|a, b| best(a).total_cmp(&best(b)));
     leader.filter(|_| drawn.len() > 1).map(|c| &c.key)
 }
 
-/// A figure of the paper: its methods, as far as the run has them, in one figure. `None` if the run has none of them.
+/// A figure of the paper with those of its methods that the run has. `None` if it has none of them.
 pub(crate) fn drawing(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -163,8 +164,8 @@ pub(crate) fn drawing(
     Some(Figure { name: format!("{}-{}", of.name, in_print(model)), title, ..figure })
 }
 
-/// Every figure that a board has data for: curves of each model, method and oracle, those of the paper that show several methods in
-/// one, and the plane of each model and oracle.
+/// Every figure that a board has data for: curves of each model, method and oracle, the paper's figures of several
+/// methods, and the plane of each model and oracle.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let each = results.curves.iter().map(|c| &c.key);
     let alone = |k: &CurveKey| curves(results, engine, &k.model, std::slice::from_ref(&k.method), k.oracle, None);
@@ -203,7 +204,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     out
 }
 
-/// True for a control whose scores are the same at all strengths, such as the identity: a figure of it would show nothing.
+/// True for a control whose scores are the same at all strengths, such as the identity: its figure would show nothing.
 fn is_idle(results: &Results, model: &str, method: &MethodKey) -> bool {
     let is_control = find(&method.name).is_some_and(|m| m.is_control());
     let mine = || results.curves.iter().filter(|c| c.key.model == model && c.key.method == *method);
@@ -215,12 +216,12 @@ fn is_idle(results: &Results, model: &str, method: &MethodKey) -> bool {
 type Quantity = fn(&ReliabilityFinding) -> Datum;
 
 fn datum(x: f64, b: Banded, n: Count, trainings: usize) -> Datum {
-    // With one replicate both bands are one.
+    // With one replicate both bands are the same.
     let inner = b.form.and(b.sampling).map(|[lo, hi]| (lo, hi));
     Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n, pair: pair(b, trainings), ..Datum::default() }
 }
 
-/// The values of two trainings, which are their least and their largest one.
+/// The values of two trainings, which are the smallest and the largest.
 fn pair(b: Banded, trainings: usize) -> Option<(f64, f64)> {
     b.range.filter(|_| trainings == PAIR).map(|[lo, hi]| (lo, hi))
 }
@@ -242,7 +243,7 @@ fn parameter(name: &str) -> (String, String) {
     }
 }
 
-/// The median over a model's features of their standard deviation, which gives an absolute strength its meaning.
+/// The median over a model's features of their standard deviation, for judging absolute strengths.
 pub fn deviation(results: &Results, model: &str) -> Option<f64> {
     let data = results.data.iter().find(|d| d.model == model)?;
     Some(data.value.scale.1).filter(|sd| sd.is_finite() && *sd > 0.0)
@@ -267,7 +268,7 @@ fn provenance<'a>(
     provenance_of(results, engine, model, points.map(|p| (p, &p.value)))
 }
 
-/// The same of points that are parts of other findings.
+/// The same for points that are parts of other findings.
 fn provenance_of<'a, T: 'a>(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -276,14 +277,14 @@ fn provenance_of<'a, T: 'a>(
 ) -> Provenance {
     let mut origin = Origin::default();
     let n_c = counted(points.clone().map(|(_, p)| p.n_c), "test examples (C)");
-    let n_s = counted(points.clone().map(|(_, p)| p.n_s), "with the property that should stay (S)");
+    let n_s = counted(points.clone().map(|(_, p)| p.n_s), "with the property to keep (S)");
     origin.add("n", [n_c, n_s].into_iter().flatten().collect::<Vec<_>>().join(", "));
     if let Some((first, _)) = points.clone().next() {
         let all_final = points.clone().all(|(p, _)| p.is_final);
         origin.results(first, all_final, &format!(", {}", rests_on(points.clone().map(|(_, p)| p))));
         let is_cut = |b: Banded| b.lo < b.hi && (b.lo == 0.0 || b.hi == 1.0);
         if points.clone().any(|(_, p)| [p.completeness, p.selectivity, p.reliability].into_iter().any(is_cut)) {
-            origin.add("intervals", "cut at 0 and 1, between which all scores lie");
+            origin.add("intervals", "clipped to 0 and 1, the range of all scores");
         }
     }
     match results.data.iter().find(|d| d.model == model) {
@@ -305,7 +306,7 @@ fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) ->
     covers(points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0))
 }
 
-/// The same of points of this least and largest number of trainings.
+/// The same for points with this smallest and largest number of trainings.
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
@@ -321,7 +322,7 @@ mod tests {
     use crate::sample;
     use figure::{Format, Options, Scale, render};
 
-    const N: &str = "2,400 test examples (C), 410 with the property that should stay (S)";
+    const N: &str = "2,400 test examples (C), 410 with the property to keep (S)";
 
     #[test]
     fn curves_follow_the_paper() {
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
     }
 
-    /// Of several properties that should stay each has its curve, beside the mean, which is named so; of one there is one curve.
+    /// With several properties to keep, each has a curve next to the labelled mean; with one there is one curve.
     #[test]
     fn selectivity_has_a_curve_for_each_of_several_properties() {
         let results = sample::several(sample::results());
@@ -392,7 +393,7 @@ mod tests {
         each.filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None }).collect()
     }
 
-    /// C, S and R of a method had one colour, and so had their bands; the legend named one of three kinds.
+    /// C, S and R of a method, and their bands, had one colour; the legend named one of three kinds.
     #[test]
     fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_intervals_are() {
         let results = sample::results();
@@ -406,7 +407,7 @@ mod tests {
         assert!(lines(&both)[..3].iter().all(|l| l.role.hue == look("fgsm").hue), "several methods have a colour each");
     }
 
-    /// R was printed with the n of C alone.
+    /// R was printed with only the n of C.
     #[test]
     fn reliability_is_printed_with_the_n_of_c_and_of_s() {
         let results = sample::results();
@@ -422,7 +423,7 @@ mod tests {
         assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
     }
 
-    /// The paper's first figure has all attacks in one; of its third the run has one of two methods.
+    /// The paper's first figure combines all attacks; of its third, the run has one of two methods.
     #[test]
     fn figures_of_the_paper_show_several_methods_in_one() {
         let results = sample::results();
@@ -439,7 +440,7 @@ mod tests {
         assert!(of("figure-4").is_none(), "no linear oracle ran");
     }
 
-    /// `random` once had no look and was given RLACE's.
+    /// `random` had no look, and was given RLACE's.
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));

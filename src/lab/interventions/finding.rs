@@ -1,4 +1,4 @@
-//! Findings of the lab: one struct a kind.
+//! Findings of the lab: one struct per kind.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use stats::estimate::{Estimate, number_or_null};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
-    /// The data behind the run and how it was split.
+    /// The data behind the run and their split.
     Data(DataFinding),
     /// A trained probe and its audit.
     #[interval]
@@ -64,7 +64,7 @@ pub enum Kind {
     Map(MapFinding),
     /// Why a row of the map is empty.
     NoMap(NoMapFinding),
-    /// What the model's own head and a linear oracle read from a layer.
+    /// The information that the model's own head and a linear oracle read from a layer.
     #[interval]
     Lens(LensFinding),
 }
@@ -87,7 +87,7 @@ pub struct DataFinding {
     pub layers: usize,
     /// Width of the hidden states.
     pub dim: usize,
-    /// Test examples by value of the target (rows) and of the other property (columns; the last column has none).
+    /// Test examples by value of the target (rows) and of the other property (columns; the last one for undefined).
     pub counts: Vec<Vec<usize>>,
     /// Names of the target's values.
     pub target_values: Vec<String>,
@@ -106,15 +106,15 @@ pub struct DataFinding {
     /// Further properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
-    /// Distance that C and S are made of: `js` for Jensen-Shannon; none for total variation.
+    /// Distance behind C and S: `js` for Jensen-Shannon; none for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// Examples that are longer than the model reads: left out, cut or read in a window, as the spec says.
+    /// Examples longer than the model reads: left out, cut or read in a window, as set in the spec.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }
 
-/// A trained probe. `n` of the finding is the number of test examples that its accuracy is measured on.
+/// A trained probe. `n` of the finding is the number of test examples behind its accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ProbeFinding {
     /// `oracle` or `interventional`.
@@ -123,7 +123,7 @@ pub struct ProbeFinding {
     /// The property it predicts.
     #[id]
     pub property: String,
-    /// The classifier that was chosen, for example `MLP 2x256, lr 0.001`.
+    /// The chosen classifier, for example `MLP 2x256, lr 0.001`.
     pub classifier: String,
     /// The oracle (`mlp`, `linear`); the interventional probe has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,17 +142,17 @@ pub struct ProbeFinding {
     pub calibration_error: f64,
     /// True if the probe came from the cache.
     pub cached: bool,
-    /// Description of the grid it was chosen from, for example `small: 12 of the paper's 36 points`.
+    /// Description of the grid from which it was chosen, for example `small: 12 of the paper's 36 points`.
     pub grid: String,
-    /// The choice of its settings, and the differences of its trainings.
+    /// The choice of its settings, and the variation between its trainings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceFinding>,
 }
 
-/// Choice of a recipe, and the differences of the trainings by it.
+/// Choice of a recipe, and the variation between trainings with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceFinding {
-    /// Replicates that the audit is the mean of.
+    /// Number of replicates that the audit averages.
     pub replicates: usize,
     /// Least and largest accuracy of a single replicate.
     pub accuracy_range: [f64; 2],
@@ -205,7 +205,7 @@ pub struct ReliabilityFinding {
     pub value: f64,
     /// Completeness: mean over all test examples.
     pub completeness: Banded,
-    /// Mean over the test examples that have the other property; of several properties, the mean over them.
+    /// Mean over the test examples that have the other property; with several properties, the mean over them.
     pub selectivity: Banded,
     /// Reliability: harmonic mean of `completeness` and `selectivity`; 0 if both are 0.
     pub reliability: Banded,
@@ -216,7 +216,7 @@ pub struct ReliabilityFinding {
     /// Mean over examples of the examples' harmonic means, for comparison.
     #[serde(deserialize_with = "number_or_null")]
     pub mean_harmonic: f64,
-    /// For nullifying methods: completeness toward the class prior in place of the uniform distribution.
+    /// For nullifying methods: completeness toward the class prior instead of the uniform distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness_prior: Option<f64>,
     /// Basis of the point, and its further scores.
@@ -233,7 +233,7 @@ pub struct Beside {
     /// True while the probes have provisional settings.
     #[serde(default, skip_serializing_if = "is_false")]
     pub provisional: bool,
-    /// Selectivity of an oracle that answers the majority value of the other property for every example.
+    /// Selectivity of an oracle that gives the majority value of the other property for every example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s_floor: Option<f64>,
     /// Selectivity averaged over the values of the other property.
@@ -242,7 +242,7 @@ pub struct Beside {
     /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
-    /// Completeness toward another value than the predicted one, rather than the true one.
+    /// Completeness toward a value other than the predicted one, rather than other than the true one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_predicted: Option<f64>,
     /// Completeness before any intervention.
@@ -259,7 +259,7 @@ pub struct Beside {
     /// otherwise this strength cannot be an optimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<bool>,
-    /// Selectivity by property, if several should stay.
+    /// Selectivity by property, if there are several to keep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectivities: Vec<OnFinding>,
 }
@@ -298,18 +298,18 @@ pub struct OptimumFinding {
     pub parameter: String,
     /// The best strength.
     pub value: f64,
-    /// Completeness on examples that had no part in the choice.
+    /// Completeness on examples that played no part in the choice.
     pub completeness: Banded,
-    /// Selectivity on examples that had no part in the choice.
+    /// Selectivity on examples that played no part in the choice.
     pub selectivity: Banded,
-    /// Reliability on examples that had no part in the choice; its bands cover the choice.
+    /// Reliability on examples that played no part in the choice; its bands cover the choice.
     pub reliability: Banded,
-    /// Choice of the optimum; absent from the oldest recordings.
+    /// How the optimum was chosen; absent from the oldest recordings.
     #[serde(flatten)]
     pub how: How,
 }
 
-/// Choice of an optimum, and the paper's way.
+/// The choice of an optimum, and the optimum as in the paper.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
     /// Number of trainings behind it; 0 if unknown.
@@ -324,18 +324,18 @@ pub struct How {
     /// Strengths chosen on halves of the examples, each with its share of the choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<(f64, f64)>,
-    /// The end of the grid that it is at.
+    /// The end of the grid at which it lies, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
-    /// The paper's way: chosen and measured on the same examples.
+    /// As in the paper: chosen and measured on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
-    /// Selectivity by property at the value, if several should stay.
+    /// Selectivity by property at this strength, if there are several to keep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectivities: Vec<OnFinding>,
 }
 
-/// The optimum in the paper's way.
+/// The optimum as in the paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperFinding {
     /// The strength.
@@ -346,7 +346,7 @@ pub struct PaperFinding {
     pub selectivity: Banded,
     /// Reliability at that strength; the bands do not cover the choice.
     pub reliability: Banded,
-    /// The end of the grid that it is at.
+    /// The end of the grid at which it lies, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
 }
@@ -380,7 +380,7 @@ pub struct ExampleFinding {
     pub value: f64,
     /// Output of the oracles: for each property its name and the probability of each value.
     pub oracle: Vec<(String, Vec<Shift>)>,
-    /// Properties that the example does not have, although the oracles read something.
+    /// Properties undefined for the example, although the oracles read a value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
     /// The model's own probabilities of the two forms (full softmax over its vocabulary).
@@ -390,7 +390,7 @@ pub struct ExampleFinding {
 }
 
 impl ReliabilityFinding {
-    /// The curve that the point belongs to.
+    /// The key of the curve that contains the point.
     pub fn key(&self, model: &str) -> CurveKey {
         CurveKey {
             model: model.to_owned(),
@@ -402,7 +402,7 @@ impl ReliabilityFinding {
 }
 
 impl OptimumFinding {
-    /// The method that it is the optimum of.
+    /// The method whose optimum it is.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

@@ -1,15 +1,15 @@
-//! The Pareto front: the settings of all methods that trade completeness for selectivity, and those that only lose.
+//! The Pareto front: the settings of all methods that trade completeness for selectivity, and the settings that they
+//! dominate.
 //!
-//! Scores are estimates, and the outermost of many noisy points make a front that is not there. So one setting
-//! dominates another only where the intervals say so: it is better by more than [`MARGIN`] on one axis (its lower end
-//! against the other's upper end) and not worse by more than [`MARGIN`] on the other, likewise. Differences within the
-//! intervals dominate nothing. The intervals are each setting's own, so a difference has to be larger than a paired
-//! test would ask for; that is also a guard against the many pairs that are looked at.
+//! Scores are estimates, and the outermost of many noisy points form a spurious front. So one setting dominates another
+//! only if the intervals show it: it is better by more than [`MARGIN`] on one axis (its lower end against the other's
+//! upper end) and, judged likewise, not worse by more than [`MARGIN`] on the other. Each setting has its own interval,
+//! so a difference must be larger than for a paired test, which also guards against the many pairs compared.
 //!
-//! Of the settings that are not dominated, those whose two means no other beats are the front; the others cannot be
-//! distinguished from it. Two settings cannot dominate each other, nor several in a circle: around it, each axis would
-//! have to lose more than it wins. A strength at which the oracle no longer reads the other property has the
-//! selectivity of a constant answer: it is neither on the front nor dominates.
+//! Of the settings that are not dominated, those whose pair of means no other beats form the front; the others cannot
+//! be distinguished from it. Dominance has no cycles: around one, each axis would have to lose more than it wins. A
+//! strength at which the oracle no longer reads the other property has the selectivity of a constant answer: it is not
+//! on the front and dominates nothing.
 //!
 //! The knee is the setting of the front that is furthest above the straight line between the front's ends (Das 1999).
 
@@ -23,14 +23,14 @@ use super::key::MethodKey;
 use super::oracle::OracleKind;
 use stats::Estimate;
 
-/// Differences of completeness or selectivity up to this are no reason to prefer a setting.
+/// Differences of completeness or selectivity up to this size do not make a setting better.
 pub const MARGIN: f64 = 0.01;
 
-/// The rule in a line, for figures and tables.
+/// The rule on one line, for figures and tables.
 pub const RULE: &str = "dominated: by the ends of both intervals, another setting is better by more than .01 on one axis and not worse by more \
                         than .01 on the other";
 
-/// Caveat for figures and the screen if both kinds of method are in the front.
+/// Caveat for figures and the screen if the front contains both kinds of method.
 pub const MIXED: &str =
     "of counterfactual methods toward another value, of nullifying ones toward no value: two definitions on one axis";
 
@@ -39,45 +39,45 @@ pub const MIXED: &str =
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     Front,
-    /// Another setting has better means, but within the intervals.
+    /// Another setting has better means, but only within the intervals.
     Open,
-    /// Worse than some other setting by the rule above.
+    /// Dominated by another setting.
     Dominated,
-    /// Not rated: the oracle reads nothing of the other property there, or no example has it.
+    /// Not rated: the oracle no longer reads the other property there, or no example has it.
     Unread,
 }
 
 /// The front of some settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Front {
-    /// Position of each setting, in their order.
+    /// Standing of each setting, in order.
     pub(crate) standings: Vec<Standing>,
-    /// Places of the settings on the front, by rising completeness.
+    /// Indices of the settings on the front, by increasing completeness.
     pub order: Vec<usize>,
-    /// The knee, or why there is none.
+    /// The knee, or the reason why there is none.
     pub knee: Result<Knee, NoKnee>,
 }
 
-/// The setting from which going on in either direction costs most.
+/// The setting from which moving in either direction costs most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knee {
-    /// Its place among the settings.
+    /// Its index among the settings.
     pub at: usize,
-    /// Distance above the line between the front's ends, in units of the scores. The ends of the interval are those of
-    /// completeness and selectivity taken together; the line is taken as it is.
+    /// Distance above the line between the front's ends, in units of the scores. Its interval combines those of
+    /// completeness and selectivity; the line is treated as exact.
     pub distance: Estimate,
-    /// Further settings of the front whose distance is equal up to the intervals, which overlap.
+    /// Further settings of the front whose distances are equal within their overlapping intervals.
     pub ties: usize,
 }
 
 /// Reasons for which a front has no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
-    /// Two ends and nothing between.
+    /// Two ends with nothing between them.
     #[error("the front has fewer than three different settings")]
     Few,
     /// A straight front, within the intervals.
-    #[error("no setting stands above the line between the front's ends by more than its interval")]
+    #[error("no setting is above the line between the front's ends by more than its interval")]
     Straight,
 }
 
@@ -90,7 +90,7 @@ fn rated(p: &ReliabilityFinding) -> Option<Scores> {
     (known && p.beside.eligible != Some(false)).then_some((c, s))
 }
 
-/// True if `a` beats `b` by the rule above.
+/// True if `a` dominates `b`.
 fn dominates(a: &Scores, b: &Scores) -> bool {
     let better = |a: &Estimate, b: &Estimate| a.lo > b.hi + MARGIN;
     let not_worse = |a: &Estimate, b: &Estimate| a.lo >= b.hi - MARGIN;
@@ -104,7 +104,7 @@ fn above(a: &Scores, b: &Scores) -> bool {
 }
 
 impl Front {
-    /// The front of settings that were judged by one oracle in one model.
+    /// The front of settings judged by one oracle in one model.
     pub fn of(settings: &[&ReliabilityFinding]) -> Self {
         let scores: Vec<Option<Scores>> = settings.iter().map(|p| rated(p)).collect();
         let beaten = |i: usize, by: &dyn Fn(&Scores, &Scores) -> bool, among: &dyn Fn(usize) -> bool| {
@@ -131,18 +131,18 @@ impl Front {
         Self { standings, order, knee }
     }
 
-    /// Number of settings in this position.
+    /// Number of settings with this standing.
     pub fn count(&self, standing: Standing) -> usize {
         self.standings.iter().filter(|s| **s == standing).count()
     }
 }
 
-/// The knee of the settings of a front by rising completeness.
+/// The knee of the settings of a front, given by increasing completeness.
 fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
     let (Some((_, first)), Some((_, last))) = (front.first(), front.last()) else { return Err(NoKnee::Few) };
     let (wide, deep) = (last.0.mean - first.0.mean, first.1.mean - last.1.mean);
     let long = wide.hypot(deep);
-    // Settings that are the same (strength 0 of several methods) are one place.
+    // Equal settings (strength 0 of several methods) count as one point.
     let between =
         front.iter().filter(|(_, p)| [first, last].iter().all(|end| (p.0.mean, p.1.mean) != (end.0.mean, end.1.mean)));
     if long == 0.0 || between.clone().next().is_none() {
@@ -178,7 +178,7 @@ pub struct FrontFinding {
     pub oracle_layer: usize,
     /// Number of settings (method, options and strength).
     pub settings: usize,
-    /// The difference by which a setting must be better to dominate, and may be worse.
+    /// How much better a setting must be to dominate, and how much worse it may be.
     pub margin: f64,
     /// Settings that another one dominates.
     pub dominated: usize,
@@ -186,12 +186,12 @@ pub struct FrontFinding {
     pub open: usize,
     /// Settings that are not rated, because the oracle no longer reads the other property.
     pub unread: usize,
-    /// The front by rising completeness.
+    /// The front by increasing completeness.
     pub front: Vec<FrontSetting>,
     /// Its knee, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
-    /// Reasons for the lack of a knee.
+    /// The reason why there is no knee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_knee: Option<String>,
 }
@@ -243,7 +243,7 @@ impl FrontSetting {
 }
 
 impl FrontFinding {
-    /// The finding of these settings; none without settings.
+    /// The finding for these settings; `None` without settings.
     pub fn of(settings: &[&ReliabilityFinding]) -> Option<Self> {
         let first = settings.first()?;
         let front = Front::of(settings);
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// A setting with these scores, each with the same half-width.
+    /// A setting with these scores and equal half-widths.
     fn setting(value: f64, c: f64, s: f64, half: f64) -> ReliabilityFinding {
         let around = |m: f64| Estimate { mean: m, lo: m - half, hi: m + half }.into();
         let some = sample::results().curves[0].points[0].value.clone();
@@ -288,8 +288,8 @@ mod tests {
 
     use Standing::{Dominated, Front as On, Open, Unread};
 
-    /// By hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1; (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2),
-    /// and (.8, .8) beats the latter on both axes.
+    /// By hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1; (.8, .8) is .6/sqrt(2) above it, (.5, .6)
+    /// .1/sqrt(2), and (.8, .8) is better than the latter on both axes.
     #[test]
     fn a_known_front_its_knee_and_what_is_dominated() {
         let list = [
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(found.knee.unwrap().setting.value, 3.0);
     }
 
-    /// The same means with wider intervals: what they cover is no reason to call a setting dominated, nor another the knee.
+    /// The same means with wider intervals: then nothing is dominated, and there is no knee.
     #[test]
     fn what_differs_within_its_interval_is_not_dominated_and_makes_no_knee() {
         let list = |half: f64| {
@@ -331,8 +331,8 @@ mod tests {
         assert_eq!(front(0.04).knee, Err(NoKnee::Straight));
     }
 
-    /// Completeness saturates: of two settings at 1 the one that keeps far less is dominated, though the means of completeness
-    /// differ by a thousandth in its favour; and a thousandth alone is no reason to prefer either.
+    /// Completeness saturates: of two settings near 1, the one that keeps far less is dominated even if its mean
+    /// completeness is higher by a thousandth; and a thousandth alone is no reason to prefer either.
     #[test]
     fn a_thousandth_of_completeness_does_not_outweigh_selectivity() {
         let list = [setting(1.0, 0.998, 0.8, 0.001), setting(2.0, 0.999, 0.4, 0.001)];
@@ -362,7 +362,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// For any settings: the front is not empty if one is rated, and no setting on it is beaten by another.
+        /// For any settings: the front is not empty if one is rated, and no other setting beats one on it.
         #[test]
         fn the_front_is_never_empty(rows in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0, 0.0f64..0.1), 1..30)) {
             let list: Vec<ReliabilityFinding> = rows.iter().map(|(c, s, h)| setting(1.0, *c, *s, *h)).collect();

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::banded::Banded;
 use stats::estimate::Estimate;
 
-/// A further property that should stay.
+/// A further property to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FurtherData {
     /// Its name.
     pub property: String,
     /// Names of its values.
     pub values: Vec<String>,
-    /// Counts by target value (rows) and its value (columns; the last column has none), test split.
+    /// Counts by target value (rows) and by its value (columns; the last one for undefined), test split.
     pub counts: Vec<Vec<usize>>,
     /// Examples of its oracles after decorrelation from the target.
     pub n_oracle: usize,
@@ -20,7 +20,7 @@ pub struct FurtherData {
     pub phi: (f64, f64),
 }
 
-/// Selectivity on one of several properties that should stay.
+/// Selectivity on one of several properties to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OnFinding {
     /// Name of the property.
@@ -29,7 +29,7 @@ pub struct OnFinding {
     pub selectivity: Banded,
     /// Number of examples that have it.
     pub n: usize,
-    /// Selectivity of an oracle that answers its majority value for every example.
+    /// Selectivity of an oracle that gives its majority value for every example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s_floor: Option<f64>,
     /// Balanced accuracy of its oracle after the intervention.

@@ -1,4 +1,4 @@
-//! Key of a result: model, place in the model, method with its options, oracle.
+//! Key of a result: model, layers, method with its options, oracle.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::oracle::OracleKind;
 use super::registry::find;
 use base::numbers::short;
 
-/// A method with its hyperparameters. Two settings of one method are two things.
+/// A method with its hyperparameters. Different settings of one method have different keys.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MethodKey {
     /// Method in the registry.
@@ -19,8 +19,8 @@ pub struct MethodKey {
 }
 
 impl MethodKey {
-    /// The method with these options; those that say what is the default anyway are left out, so that equal settings have
-    /// equal keys however they were written.
+    /// The method with these options; options equal to the default are left out, so that equal settings have equal keys
+    /// however they were written.
     pub fn new(name: &str, options: &BTreeMap<String, f64>) -> Self {
         let settings = find(name).map_or(&[][..], |m| m.settings());
         let is_default = |key: &str, value: f64| settings.iter().any(|s| s.name == key && s.default == value);
@@ -33,13 +33,13 @@ impl MethodKey {
         Self { name: name.to_owned(), options: BTreeMap::new() }
     }
 
-    /// The method with its options as a part of a file's name: `pgd`, `pgd-steps10`.
+    /// The method with its options in a file name: `pgd`, `pgd-steps10`.
     pub fn file_name(&self) -> String {
         let options: String = self.options.iter().map(|(k, v)| format!("-{k}{v}")).collect();
         format!("{}{options}", self.name)
     }
 
-    /// The title of the method with its options, as legends and tables say it: `PGD, steps 10`.
+    /// The title of the method with its options in legends and tables: `PGD, steps 10`.
     pub fn title(&self) -> String {
         let title = find(&self.name).map_or(self.name.as_str(), |m| m.title());
         let options: String = self.options.iter().map(|(k, v)| format!(", {k} {}", short(*v))).collect();

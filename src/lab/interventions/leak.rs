@@ -1,8 +1,8 @@
-//! Remainder of a property after it was removed: fresh probes on the changed hidden states.
+//! What remains of a property after its removal: fresh probes on the changed hidden states.
 //!
-//! An oracle was trained on unchanged states. That it no longer reads a property shows that the property is no longer where
-//! the oracle looks, not that it is gone. Fresh probes, a linear and a multilayer one, trained on changed states of the oracle
-//! part and tested on changed states of the test part, say what another reader could still find.
+//! An oracle was trained on unchanged states. If it no longer reads a property, the property is no longer where the
+//! oracle looks, but may not be gone. Fresh probes, a linear and a multilayer one, trained on changed states of the
+//! oracle part and tested on changed states of the test part, show what another reader could still find.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,8 @@ pub struct Left {
     pub before: Estimate,
     /// Accuracy on changed test states of a probe trained on changed states.
     pub after: Estimate,
-    /// Share of the accuracy above chance that remains; its interval is that of `after`, with `before` taken as it is. None
-    /// where nothing was above chance before. Below 0 where the fresh probe does worse than the majority answer.
+    /// Share of the accuracy above chance that remains; its interval comes from that of `after`, with `before` as
+    /// exact. `None` if nothing was above chance before. Negative if the fresh probe is worse than the majority answer.
     pub share: Option<Estimate>,
 }
 
@@ -34,17 +34,17 @@ pub struct Leak {
     pub chance: f64,
     /// Logistic regression (C = 1).
     pub linear: Left,
-    /// A perceptron of the given recipe.
+    /// A perceptron with the given recipe.
     pub mlp: Left,
-    /// Test examples.
+    /// Number of test examples.
     pub n: usize,
 }
 
-/// Training data and the test examples that have the property, both with the states of the same condition.
+/// Training data and the test examples with the property, both with states of the same condition.
 pub type Condition<'a, R> = (&'a TrainingData<R>, &'a Labelled);
 
-/// Trains fresh probes under both conditions. The perceptrons draw from the streams of `purpose`, whose classifier should
-/// name the method, so that no other probe shares them. Intervals at `level`.
+/// Trains fresh probes under both conditions. The perceptrons use the random streams of `purpose`, whose classifier
+/// should name the method, so that no other probe shares them. Intervals at `level`.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled or if a perceptron diverged.
@@ -89,8 +89,8 @@ mod tests {
     use probe::{Matrix, Split};
     use stats::rng::{stream, unit};
 
-    /// A property written twice: linearly in the first coordinate and as a product in the next two. Taking the first out
-    /// blinds the linear probe and leaves the perceptron what it needs; taking all out leaves chance.
+    /// A property encoded twice: linearly in the first coordinate and as a product in the next two. Removing the first
+    /// blinds the linear probe but not the perceptron; removing all leaves chance.
     #[test]
     fn what_one_probe_cannot_see_another_can() {
         let n = 3_000;

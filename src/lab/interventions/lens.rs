@@ -1,7 +1,7 @@
-//! The logit lens: what the model itself would say if the hidden states of a layer were its last ones.
+//! The logit lens: the model's prediction if the hidden states of a layer were its last ones.
 //!
-//! The final norm and the head are applied to the states of each layer at the position of the question (nostalgebraist 2020). Beside it is
-//! a linear oracle of the same states, which may read what the head does not use.
+//! The final norm and the head are applied to the states of each layer at the position of the question (nostalgebraist
+//! 2020). A linear oracle of the same states, which may read what the head does not use, is shown next to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ impl LensSpec {
     /// The layers of a model with `depth` blocks, ascending, each once.
     ///
     /// # Errors
-    /// A sentence that says which layer does not exist.
+    /// A message that names the layer that does not exist.
     pub(crate) fn resolve(&self, depth: usize) -> Result<Vec<usize>, String> {
         let named = || self.layers.iter().map(|l| l.resolve(depth)).collect::<Result<Vec<_>, _>>();
         let mut layers = if self.layers.is_empty() { (1..=depth).collect() } else { named()? };
@@ -35,7 +35,7 @@ impl LensSpec {
     pub(crate) fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         refuse.twice("lens.layers", &self.layers)?;
         if self.layers.contains(&LayerRef::At(0)) {
-            return refuse.because("lens.layers", "holds 0: layers are counted from 1".into());
+            return refuse.because("lens.layers", "contains 0: layers are numbered from 1".into());
         }
         Ok(())
     }
@@ -49,7 +49,8 @@ pub struct LensFinding {
     pub layer: usize,
     /// Number of layers of the model.
     pub layers: usize,
-    /// Share of the test examples whose right form gets the higher logit from the model's own head, with its Wilson interval.
+    /// Share of the test examples whose correct form gets the higher logit from the model's own head, with its Wilson
+    /// interval.
     pub head: Estimate,
     /// Test accuracy on the target of logistic regression (C = 1) on the oracles' training examples, with its Wilson interval.
     pub oracle: Estimate,
@@ -64,7 +65,7 @@ mod tests {
     use crate::spec::AGREEMENT_TOML;
     use lab::SpecFields as _;
 
-    /// A field called `model` took the place of the model's name, and recordings could not be read.
+    /// A field called `model` replaced the model's name, and recordings could not be read.
     #[test]
     fn a_finding_of_the_lens_is_read_back_from_its_line() {
         let share = Estimate { mean: 0.7, lo: 0.6, hi: 0.8 };

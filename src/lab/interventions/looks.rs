@@ -1,10 +1,10 @@
-//! Looks of the methods in figures: one table, beside the registry.
+//! Looks of the methods in figures: one table, next to the registry.
 
 use figure::Marker;
 use figure::role::MARKERS;
 
-/// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
-/// drawn with it and wherever the registry lists it. New ones are added at the end.
+/// Methods in the order that determines colours and markers: a method looks the same in every figure, whichever others
+/// are drawn with it and wherever the registry lists it. New ones are appended.
 const LOOKS: [&str; 20] = [
     "alterrep",
     "fgsm",
@@ -37,8 +37,8 @@ pub fn marker(method: &str) -> Marker {
     }
 }
 
-/// The number of a method's look. A method that is not in the table (from a newer program's session) gets one by its name, so
-/// that it is at least the same everywhere, and never one of the table's.
+/// The number of a method's look. A method that is not in the table (from a newer program's session) gets one derived
+/// from its name, so that it is the same everywhere and differs from all in the table.
 pub fn number(method: &str) -> usize {
     let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
     LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash)
@@ -49,7 +49,7 @@ mod tests {
     use super::super::{Method, registry};
     use super::*;
 
-    /// The table once said `random_subspace` where the registry says `random`.
+    /// The table said `random_subspace` where the registry says `random`.
     #[test]
     fn every_registered_method_has_a_look() {
         for method in registry() {
@@ -57,7 +57,7 @@ mod tests {
         }
     }
 
-    /// INLP and the identity control were both crosses.
+    /// INLP and the identity control both had crosses.
     #[test]
     fn controls_have_markers_that_no_method_has() {
         let (controls, methods): (Vec<&dyn Method>, Vec<_>) = registry().iter().copied().partition(|m| m.is_control());

@@ -1,8 +1,8 @@
 //! The map of layers: an intervention at one layer, judged by oracles of that layer and of later ones.
 //!
-//! The changed states go on through the model's own blocks, and the oracles of a later layer, which were trained on unchanged
-//! states of that layer, judge what arrives there. On the diagonal, where both layers are one, nothing lies between: the scores are
-//! those of the lab at that layer alone, bit for bit.
+//! The changed states continue through the model's blocks, and the oracles of a later layer, which were trained on
+//! unchanged states of that layer, judge what arrives there. On the diagonal both layers are the same, and the scores
+//! are bit-identical to those of a run at that layer alone.
 
 use lab::Columns;
 use std::collections::BTreeMap;
@@ -20,21 +20,21 @@ use lab::results::Tagged;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
-    /// The optimum at the layer of the intervention, as the first oracle of the spec sees it there.
+    /// The optimum at the layer of the intervention, judged by the spec's first oracle there.
     Optimum,
-    /// The spec names it.
+    /// Set in the spec.
     Spec,
-    /// The method has no other.
+    /// The method's only strength.
     Only,
 }
 
 impl Chosen {
-    /// In words, for tables and screens.
+    /// As text, for tables and screens.
     pub fn title(self) -> &'static str {
         match self {
             Chosen::Optimum => "best of its layer",
             Chosen::Spec => "given",
-            Chosen::Only => "the only one",
+            Chosen::Only => "only strength",
         }
     }
 }
@@ -42,14 +42,14 @@ impl Chosen {
 /// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MapFinding {
-    /// The scores, with all that a single layer has.
+    /// The scores, with everything that a single layer has.
     #[serde(flatten)]
     pub point: ReliabilityFinding,
     /// Origin of the strength: `optimum`, `spec` or `only`.
     pub strength: Chosen,
 }
 
-/// A row of the map that has no strength, and therefore no cells.
+/// A row of the map without a strength, and therefore without cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoMapFinding {
     /// Method in the registry.
@@ -64,7 +64,7 @@ pub struct NoMapFinding {
     pub layer: usize,
     /// Layers at which it would have been judged.
     pub oracle_layers: Vec<usize>,
-    /// Why the row has no strength.
+    /// Reason why the row has no strength.
     pub reason: String,
 }
 
@@ -88,14 +88,14 @@ pub enum Score {
     /// Harmonic mean of the other two.
     #[default]
     Reliability,
-    /// Extent of the target's change.
+    /// How completely the target was changed.
     Completeness,
-    /// Extent to which the other property was left alone.
+    /// How far the other property was left alone.
     Selectivity,
 }
 
 impl Score {
-    /// All of them, in the order in which they are drawn in turn.
+    /// All scores, in the order in which the screen cycles through them.
     pub const ALL: [Self; 3] = [Self::Reliability, Self::Completeness, Self::Selectivity];
 
     /// Its name in figures and tables.
@@ -117,7 +117,7 @@ impl Score {
     }
 }
 
-/// The map of one model, method and oracle, as far as it has been drawn.
+/// The map of one model, method and oracle, with the cells so far.
 #[derive(Debug, Clone)]
 pub struct Map<'a> {
     /// The layers, ascending: rows are those of the intervention, columns those of the oracle.
@@ -127,7 +127,7 @@ pub struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// The map of some results; `None` if they have none of it.
+    /// The map in some results; `None` if they have no part of it.
     pub fn of(results: &'a Results, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<Self> {
         let cells: Vec<&Tagged<MapFinding>> = results
             .map
@@ -145,7 +145,7 @@ impl<'a> Map<'a> {
         (!layers.is_empty()).then_some(Self { layers, cells, unmapped })
     }
 
-    /// Keys of possible maps: models, methods and oracles, in the order in which they were found.
+    /// Keys of possible maps: models, methods and oracles, in order of appearance.
     pub fn keys(results: &Results) -> Vec<(String, MethodKey, OracleKind)> {
         let mut keys = Vec::new();
         for cell in &results.map {
@@ -164,7 +164,7 @@ impl<'a> Map<'a> {
         self.cells.iter().find(here).copied()
     }
 
-    /// All cells, in the order in which they were found.
+    /// All cells, in order of appearance.
     pub fn cells(&self) -> &[&'a Tagged<MapFinding>] {
         &self.cells
     }
@@ -174,7 +174,7 @@ impl<'a> Map<'a> {
         self.cells.iter().find(|c| c.value.point.layer == layer).map(|c| c.value.point.value)
     }
 
-    /// Why the row of a layer is empty, if it has no strength.
+    /// The reason why the row of a layer is empty, if it has no strength.
     pub fn reason(&self, layer: usize) -> Option<&'a str> {
         self.unmapped.iter().find(|r| r.value.layer == layer).map(|r| r.value.reason.as_str())
     }

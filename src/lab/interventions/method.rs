@@ -9,7 +9,7 @@ use probe::subspace::SvdError;
 use probe::{Intervention, Matrix, Probe, TrainingData};
 use serde::{Deserialize, Serialize};
 
-/// Goal of an intervention for the property.
+/// Goal of an intervention for the target property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// Another value: completeness by equation 1 of Canby et al.
@@ -18,50 +18,50 @@ pub enum Goal {
     Nullifying,
 }
 
-/// Needs of a method besides embeddings and labels.
+/// Needs of a method in addition to embeddings and labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
     /// The perceptron trained on the intervention part.
     pub mlp: bool,
     /// A property with exactly two values.
     pub binary: bool,
-    /// Random numbers: fits from other seeds differ. A method that needs neither these nor the perceptron has one fit for all
-    /// replicates.
+    /// Random numbers: fits with different seeds differ. A method that needs neither these nor the perceptron has one
+    /// fit for all replicates.
     pub random: bool,
     /// The state of each example's true counterfactual, see [`Known::twins`].
     pub twins: bool,
-    /// A file of the user's, see [`FitData::given`].
+    /// The user's file, see [`FitData::given`].
     pub file: bool,
 }
 
-/// Data that methods are fitted on. The types keep oracle and test data out.
+/// Data for fitting methods. The types keep oracle and test data out.
 #[derive(Debug, Clone, Copy)]
 pub struct FitData<'a> {
     /// Training and validation embeddings with labels.
     pub data: &'a TrainingData<Intervention>,
     /// The interventional perceptron, for methods that need it.
     pub mlp: Option<&'a Probe<Intervention>>,
-    /// The value of the other property of each training example, where it has one; empty where nothing is known of it.
+    /// The value of the other property for each training example, where defined; empty if unknown for all.
     pub other: &'a [Option<usize>],
-    /// Content of the user's file, for methods that were made elsewhere.
+    /// Content of the user's file, for externally made interventions.
     pub given: Option<&'a Content>,
-    /// Seed of whatever the method draws.
+    /// Seed for the method's random draws.
     pub seed: u64,
 }
 
 impl<'a> FitData<'a> {
-    /// Examples alone: no perceptron, nothing known of the other property, seed 0.
+    /// Only examples: no perceptron, nothing known about the other property, seed 0.
     pub fn new(data: &'a TrainingData<Intervention>) -> Self {
         Self { data, mlp: None, other: &[], given: None, seed: 0 }
     }
 }
 
-/// Knowledge about the examples whose embeddings are to be changed, for methods that replace them.
+/// Facts about the examples whose embeddings are to be changed, for methods that replace them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// The value of the other property of each example, where it has one; empty where nothing is known of it.
+    /// The value of the other property for each example, where defined; empty if unknown for all.
     pub other: &'a [Option<usize>],
-    /// The row of each example among all stimuli; empty where that is not known.
+    /// The row of each example among all stimuli; empty if unknown.
     pub rows: &'a [usize],
     /// The embedding of each example's true counterfactual, n x D.
     pub twins: Option<&'a Matrix>,
@@ -70,20 +70,20 @@ pub struct Known<'a> {
 /// Errors of interventions.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InterventionError {
-    /// The pulse said stop.
+    /// The pulse stopped it.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// No perceptron was given.
-    #[error("{method} attacks the interventional perceptron, and none was trained")]
+    #[error("{method} attacks the interventional perceptron, but none was trained")]
     NoProbe { method: &'static str },
     /// A property with more values than the method can handle.
     #[error("{method} is defined for properties with two values, this one has {classes}")]
     NotBinary {
         method: &'static str,
-        /// Values of the property.
+        /// Number of the property's values.
         classes: usize,
     },
-    /// A parameter value out of bounds.
+    /// A parameter value out of range.
     #[error("{parameter} = {value} is outside {min} to {max}")]
     Value {
         /// Name of the parameter.
@@ -94,14 +94,14 @@ pub enum InterventionError {
         /// Largest value.
         max: f64,
     },
-    /// Embeddings of another size than those fitted on, or targets that do not go with them.
+    /// Embeddings of a different size from those fitted on, or targets that do not match them.
     #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
     Shape {
         rows: usize,
         /// Their size.
         found: usize,
         targets: usize,
-        /// Size fitted on.
+        /// Size of the embeddings fitted on.
         wanted: usize,
     },
     /// A target that is not a class.
@@ -112,7 +112,7 @@ pub enum InterventionError {
         /// Number of classes.
         classes: usize,
     },
-    /// No training example to take the place of another.
+    /// No training example that could replace another.
     #[error(
         "no training example has the wanted value {target} and the same value of the other property; set same_other to 0"
     )]
@@ -123,10 +123,10 @@ pub enum InterventionError {
     /// Examples whose true counterfactual is not known.
     #[error("the true counterfactual of these examples is not known")]
     NoTwins,
-    /// A file of the user's that does not fit.
-    #[error("the file of own interventions cannot be used: {0}")]
+    /// A user's file that does not fit.
+    #[error("the file of your own interventions cannot be used: {0}")]
     Given(String),
-    /// Directions that are not numbers.
+    /// Directions with NaN or infinity.
     #[error(transparent)]
     Svd(#[from] SvdError),
     /// A cached fit that cannot be read.
@@ -134,14 +134,13 @@ pub enum InterventionError {
     Bytes(#[from] BytesError),
 }
 
-/// An intervention method. Everything the program knows about it: the picker, the help, the command line and the sweep read
-/// it from here.
+/// An intervention method. The picker, the help, the command line and the sweep read everything about it from here.
 pub trait Method: Send + Sync {
     /// The name in specs and findings.
     fn id(&self) -> &'static str;
     /// The name on screens.
     fn title(&self) -> &'static str;
-    /// One line: what it does, and the paper it is from.
+    /// One line: what it does, and its paper.
     fn doc(&self) -> &'static str;
     /// Counterfactual or nullifying.
     fn goal(&self) -> Goal;
@@ -155,53 +154,53 @@ pub trait Method: Send + Sync {
     fn is_control(&self) -> bool {
         false
     }
-    /// Learns from the intervention part of the data whatever does not depend on the swept value.
+    /// Learns from the intervention part of the data everything that does not depend on the swept value.
     ///
     /// # Errors
-    /// [`InterventionError`] if the data does not hold what [`Self::needs`] says, or if cancelled.
+    /// [`InterventionError`] if the data lack what [`Self::needs`] requires, or if cancelled.
     fn fit(
         &self,
         data: &FitData<'_>,
         options: &Options,
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Fitted>, InterventionError>;
-    /// Reads what [`Fitted::to_bytes`] wrote. `options` must be those of the fit.
+    /// Reads the output of [`Fitted::to_bytes`]. `options` must be those of the fit.
     fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError>;
     /// A name shared by methods whose fits are the same computation (AlterRep uses INLP's classifiers), so that a cache
-    /// keeps one fit for both. Two methods of one family read each other's bytes.
+    /// keeps one fit for both. Methods of one family can read each other's bytes.
     fn family(&self) -> &'static str {
         self.id()
     }
-    /// For a fit that takes as long on few examples as on many: the options of a short one, and how many times as long one with
-    /// `options` is expected to take. Forecasts measure the short one.
+    /// For a fit whose time does not depend on the number of examples: the options of a short fit, and how many times
+    /// as long one with `options` is expected to take. Forecasts measure the short one.
     fn short(&self, _options: &Options) -> Option<(Options, f64)> {
         None
     }
-    /// The options that change the fit: part of its cache key. Others only change what is done with it.
+    /// The options that change the fit, and so are part of its cache key. Others only affect its application.
     fn fit_options(&self) -> &'static [&'static str];
 }
 
-/// States that were found for erased features of a kernel, on examples that trained nothing.
+/// States found for erased features of a kernel, on examples not used in training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preimages {
-    /// Share of the variance of the erased features that the states reproduce; below 0 where their mean would be nearer.
+    /// Share of the variance of the erased features that the states reproduce; negative if their mean would be closer.
     pub reproduced: f64,
-    /// Accuracy of a fresh linear classifier of the features of unchanged states.
+    /// Accuracy of a fresh linear classifier on the features of unchanged states.
     pub before: f64,
-    /// The same of the erased features.
+    /// The same on the erased features.
     pub erased: f64,
-    /// The same of the features of the states that were found.
+    /// The same on the features of the states found.
     pub found: f64,
 }
 
 /// A fitted method.
 pub trait Fitted: Send + Sync {
-    /// Readies the method for the rows of `h` (n x D), with the wanted value of the property for each row (read by
-    /// counterfactual methods only, but always one per row) and what is known of the examples, at which most methods do not
-    /// look. Work that the swept values share is done here.
+    /// Prepares the method for the rows of `h` (n x D), with the wanted value of the property for each row (used only
+    /// by counterfactual methods, but always one per row) and facts about the examples, which most methods ignore. Work
+    /// shared by the swept values is done here.
     ///
     /// # Errors
-    /// [`InterventionError`] for shapes and targets that do not fit, where something that the method needs is not known, or
+    /// [`InterventionError`] for shapes and targets that do not fit, if something that the method needs is unknown, or
     /// if cancelled.
     fn on_known<'a>(
         &'a self,
@@ -210,7 +209,7 @@ pub trait Fitted: Send + Sync {
         known: &Known<'a>,
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError>;
-    /// The same where nothing is known of the examples.
+    /// The same with nothing known about the examples.
     fn on<'a>(
         &'a self,
         h: &'a Matrix,
@@ -219,21 +218,21 @@ pub trait Fitted: Send + Sync {
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         self.on_known(h, targets, &Known::default(), pulse)
     }
-    /// For a method that looks for the states behind erased features: how well it finds them.
+    /// For a method that searches for the states behind erased features: how well it finds them.
     fn preimages(&self) -> Option<Preimages> {
         None
     }
-    /// For a cache.
+    /// Serialised for a cache.
     fn to_bytes(&self) -> Vec<u8>;
 }
 
-/// A fitted method with embeddings at hand.
+/// A fitted method prepared for some embeddings.
 pub trait Prepared: Send {
-    /// The changed embeddings (n x D) at one value of the parameter, in any order of values. Embeddings are never clamped
-    /// to a range: they are not images.
+    /// The changed embeddings (n x D) at one value of the parameter; values may come in any order. Embeddings are never
+    /// clamped to a range: they are not images.
     ///
     /// # Errors
-    /// [`InterventionError`] for a value out of bounds, or if cancelled.
+    /// [`InterventionError`] for a value out of range, or if cancelled.
     fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError>;
 }
 

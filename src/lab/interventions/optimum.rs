@@ -1,15 +1,15 @@
 //! The optimum of a sweep without optimism.
 //!
-//! The largest of 29 noisy numbers is larger than the best of the 29 true ones: a strength that is chosen and reported
-//! on the same examples looks better than it is. Here it is chosen on one half of the examples and reported on the
-//! other, both ways, and averaged over random halvings; the choice is made again in every resample, so the interval
-//! covers it. The paper's way, chosen and reported on all examples, is given with it.
+//! The largest of 29 noisy numbers tends to exceed the largest of the 29 true ones: a strength chosen and reported on
+//! the same examples looks better than it is. Here it is chosen on one half of the examples and reported on the other,
+//! both ways, and averaged over random halvings; the choice is repeated in every resample, so the interval covers it.
+//! The paper's optimum, chosen and reported on all examples, is reported as well.
 //!
 //! One strength is chosen in each half, by the mean over trainings. C and S are means over halves and trainings, and R is their harmonic
 //! mean: the three belong together.
 //!
-//! A strength can only be chosen where the choosing half shows that the oracle still reads the other property better than
-//! chance: an oracle that answers one value for everything has a selectivity of about the majority share.
+//! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than
+//! chance: an oracle that gives one answer for everything has a selectivity of about the majority share.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,9 @@ use stats::special::normal_quantile;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The least strength.
+    /// The smallest strength.
     First,
-    /// The largest: further out it might be better still.
+    /// The largest strength: a larger one might be better still.
     Last,
 }
 
@@ -46,30 +46,30 @@ impl End {
 /// The best strength, chosen on one half and reported on the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Optimum {
-    /// Place among the strengths: the best of the eligible ones on all examples.
+    /// Index among the strengths: the best of the eligible ones on all examples.
     pub index: usize,
     pub value: f64,
-    /// Reliability on examples that had no part in the choice, with bands that cover the choice.
+    /// Reliability on examples that played no part in the choice, with bands that cover the choice.
     pub reliability: Bands,
-    /// Completeness and selectivity on the same examples, of which the reliability is the harmonic mean.
+    /// Completeness and selectivity on the same examples; the reliability is their harmonic mean.
     pub held_out: [Bands; 2],
     /// Share of each strength among all choices over the halves.
     pub chosen: Vec<f64>,
-    /// Share of halves in which no strength was eligible.
+    /// Share of halves without an eligible strength.
     pub none: f64,
-    /// The end of the grid that it is at, if it is.
+    /// The end of the grid at which it lies, if any.
     pub end: Option<End>,
 }
 
-/// The paper's way: chosen and reported on the same examples, whatever became of the other property.
+/// As in the paper: chosen and reported on the same examples, regardless of the other property.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paper {
-    /// Place among the strengths.
+    /// Index among the strengths.
     pub index: usize,
     pub value: f64,
     /// Reliability there; the interval does not cover the choice.
     pub reliability: Bands,
-    /// The end of the grid that it is at, if it is.
+    /// The end of the grid at which it lies, if any.
     pub end: Option<End>,
 }
 
@@ -77,36 +77,38 @@ pub struct Paper {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {
-    /// Nothing to be selective about.
+    /// No example has the other property.
     #[error("no test example has the other property: nothing to be selective about")]
     Undefined,
     /// A value of the other property that no test example has.
-    #[error("the test examples show {values} of {classes} values of the other property: chance cannot be told apart")]
+    #[error(
+        "the test examples show {values} of {classes} values of the other property, so its chance level is unknown"
+    )]
     OneValue {
-        /// Values that occur.
+        /// Number of values that occur.
         values: usize,
-        /// Values that there are.
+        /// Number of values of the property.
         classes: usize,
     },
-    /// The oracle reads nothing of the other property any more, at any strength.
+    /// The oracle no longer reads the other property, at any strength.
     #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {:.3}, from {:.3}; chance is {chance:.3})", best.mean, best.lo)]
     Ruined {
         /// The best balanced accuracy of any strength.
         best: Estimate,
-        /// One over the number of values.
+        /// One divided by the number of values.
         chance: f64,
     },
-    /// As [`Self::OneValue`], of a further property.
-    #[error("the test examples show {values} of {classes} values of {property}: chance cannot be told apart")]
+    /// [`Self::OneValue`] for a further property.
+    #[error("the test examples show {values} of {classes} values of {property}, so its chance level is unknown")]
     FurtherValues {
         /// Its name.
         property: String,
-        /// Values that occur.
+        /// Number of values that occur.
         values: usize,
-        /// Values that there are.
+        /// Number of values of the property.
         classes: usize,
     },
-    /// As [`Self::Ruined`], of a further property.
+    /// [`Self::Ruined`] for a further property.
     #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {:.3}, from {:.3}; chance is {chance:.3})", best.mean, best.lo)]
     FurtherRuined {
         /// Its name.
@@ -116,24 +118,25 @@ pub enum NoOptimum {
         /// One over the number of values.
         chance: f64,
     },
-    /// Each property is read at some strength, all of them at none.
+    /// Each property is read at some strength, but never all of them at once.
     #[error("at every strength the oracle reads at least one property to keep no better than chance")]
     NoneTogether,
-    /// Enough examples to see it on all of them, too few on a half.
+    /// All examples are enough to show it, a half is not.
     #[error("half of the test examples are too few to tell the other property from chance after the intervention")]
     FewExamples,
 }
 
-/// An optimum's reliability on all examples and in every resample of them, by replicate (see [`linearised`]).
+/// An optimum's reliability on all examples and in every resample, by replicate (see [`linearised`]).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Draws {
-    /// On the examples as they are; none without an optimum.
+    /// On the examples themselves; `None` without an optimum.
     pub theta: Option<Vec<f64>>,
-    /// In each resample; none if no strength was eligible.
+    /// In each resample; `None` if no strength was eligible.
     pub rows: Vec<Option<Vec<f64>>>,
 }
 
-/// Completeness and selectivity on the halves that had no part in the choice, means over all choices, by replicate.
+/// Completeness and selectivity on the halves that played no part in the choice, averaged over all choices, by
+/// replicate.
 pub(super) type HeldOut = [Vec<f64>; 2];
 
 impl Draws {
@@ -154,7 +157,7 @@ impl Paper {
     }
 }
 
-/// The first of the largest.
+/// The first of the largest values.
 fn best(values: impl Iterator<Item = Option<f64>>) -> Option<usize> {
     let mut found: Option<(usize, f64)> = None;
     for (i, value) in values.enumerate() {
@@ -188,7 +191,7 @@ impl<'a> Halved<'a> {
         Self { table, halves, z: normal_quantile(0.5 + 0.5 * level) }
     }
 
-    /// Chooses on every half of the set with these sums over blocks.
+    /// Chooses on every half of the set with these block sums.
     pub(super) fn choose(&self, sums: &[f32]) -> Chosen {
         let (k, m) = (self.table.replicates, self.table.strengths);
         let slim = self.slim(sums);
@@ -239,8 +242,8 @@ impl<'a> Halved<'a> {
         chosen
     }
 
-    /// The columns that the choice needs: counts, completeness and selectivity on each property by strength and replicate, shares
-    /// read right.
+    /// The columns that the choice needs: counts, completeness and selectivity on each property by strength and
+    /// replicate, shares read correctly.
     fn slim_width(&self) -> usize {
         let t = self.table;
         1 + t.classes + t.strengths * (self.scores() + t.classes)

@@ -1,4 +1,5 @@
-//! Further hyperparameters of methods: known by name, with defaults and bounds, so that specs and screens need no code.
+//! Further hyperparameters of methods, by name, with defaults and bounds, so that specs and screens need no code for
+//! them.
 
 use super::method::Method;
 
@@ -24,7 +25,7 @@ pub struct Setting {
     pub doc: &'static str,
     /// Kind of its values.
     pub kind: SettingKind,
-    /// Value if nothing is said.
+    /// Default value.
     pub default: f64,
     /// Least value.
     pub min: f64,
@@ -39,18 +40,18 @@ impl Setting {
     }
 }
 
-/// A hyperparameter that does not exist or a value that it does not take.
+/// An unknown hyperparameter, or a value that it does not accept.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
-    /// No setting of that name.
+    /// No setting with this name.
     #[error("{method} has no option '{name}'; it has: {known}")]
     Unknown {
         method: &'static str,
         name: String,
-        /// The names that exist.
+        /// The existing names.
         known: String,
     },
-    /// Outside the bounds, or not whole.
+    /// Out of bounds, or not an integer.
     #[error("option '{name}' of {method} is {shown}: must be {kind} from {min} to {max}", shown = base::numbers::brief(.value))]
     Range {
         method: &'static str,
@@ -78,7 +79,7 @@ impl Options {
         Self { values: method.settings().iter().map(|s| (s.name, s.default)).collect() }
     }
 
-    /// The defaults of `method`, with the given values in their place.
+    /// The defaults of `method`, overridden by the given values.
     ///
     /// # Errors
     /// [`OptionError`] for a name that `method` does not have or a value out of bounds.
@@ -116,7 +117,7 @@ impl Options {
     /// The value of `name`.
     ///
     /// # Panics
-    /// If the options belong to a method that has no such setting.
+    /// If the options are of a method without this setting.
     pub fn real(&self, name: &str) -> f64 {
         let found = self.values.iter().find(|(n, _)| *n == name);
         found.unwrap_or_else(|| panic!("option '{name}' of another method")).1

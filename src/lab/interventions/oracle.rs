@@ -9,9 +9,9 @@ use probe::{Grid, Probe};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OracleKind {
-    /// Multi-layer perceptron, the main text of the paper.
+    /// Multilayer perceptron, as in the main text of the paper.
     Mlp,
-    /// Linear probe, the paper's appendix.
+    /// Linear probe, as in the paper's appendix.
     Linear,
 }
 
@@ -25,7 +25,7 @@ impl std::fmt::Display for OracleKind {
 }
 
 impl OracleKind {
-    /// The one that a verdict is checked with.
+    /// The other kind, with which a verdict is checked.
     pub(crate) fn other(self) -> Self {
         match self {
             OracleKind::Mlp => OracleKind::Linear,
@@ -42,7 +42,7 @@ impl OracleKind {
     }
 }
 
-/// Oracle probes: one for the target, one for each property that should stay.
+/// Oracle probes: one for the target and one for each property to keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Oracle {
     pub kind: OracleKind,
@@ -50,25 +50,25 @@ pub struct Oracle {
     pub target: Probe<OracleRole>,
     /// Reads the other property.
     pub other: Probe<OracleRole>,
-    /// Read the further properties that should stay, in the experiment's order.
+    /// Read the further properties to keep, in the experiment's order.
     pub further: Vec<Probe<OracleRole>>,
 }
 
-/// Output of an oracle on hidden states: probabilities, one row each.
+/// Output of an oracle on hidden states: probabilities, one row per state.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sight {
-    /// Of the target's values.
+pub struct OracleOutput {
+    /// Probabilities of the target's values.
     pub target: Dense<f64>,
-    /// Of the other property's values.
+    /// Probabilities of the other property's values.
     pub other: Dense<f64>,
-    /// Of the values of the further ones.
+    /// Probabilities of the further properties' values.
     pub further: Vec<Dense<f64>>,
 }
 
 impl Oracle {
     /// The oracle's output on `h` (n x D).
-    pub fn see(&self, h: &Matrix) -> Sight {
+    pub fn see(&self, h: &Matrix) -> OracleOutput {
         let further = self.further.iter().map(|p| p.probabilities(h)).collect();
-        Sight { target: self.target.probabilities(h), other: self.other.probabilities(h), further }
+        OracleOutput { target: self.target.probabilities(h), other: self.other.probabilities(h), further }
     }
 }

@@ -1,9 +1,9 @@
 //! Published numbers of Canby et al. (2024), for comparison with a run's: their Tables 1 to 3, and the methods and
-//! oracle of their Figures 1 to 6. Theirs are of BERT-base and Wikipedia sentences; nothing here is computed.
+//! oracle of their Figures 1 to 6. They are for BERT-base and Wikipedia sentences; nothing here is computed.
 
 use super::oracle::OracleKind;
 
-/// A row of Table 3: scores at the strength of highest reliability, which is chosen and reported on the same test examples.
+/// A row of Table 3: scores at the strength of highest reliability, chosen and reported on the same test examples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
     /// Method in the registry.
@@ -46,7 +46,7 @@ pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
 /// A figure of the paper: its name here, its methods and its oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
-    /// The name by which it is asked for.
+    /// The name by which it can be requested.
     pub name: &'static str,
     /// Its methods in the registry.
     pub methods: &'static [&'static str],
@@ -57,7 +57,7 @@ const GRADIENT: &[&str] = &["fgsm", "pgd", "autoattack"];
 const ALTERREP: &[&str] = &["alterrep"];
 const NULLIFYING: &[&str] = &["inlp", "rlace"];
 
-/// Figures 1 to 3 with the perceptron as oracle, 4 to 6 (the appendix) the same with the linear one.
+/// Figures 1 to 3 with the perceptron as oracle; 4 to 6 (the appendix) the same with the linear one.
 pub const FIGURES: [Drawing; 6] = [
     Drawing { name: "figure-1", methods: GRADIENT, oracle: OracleKind::Mlp },
     Drawing { name: "figure-2", methods: ALTERREP, oracle: OracleKind::Mlp },
@@ -73,7 +73,7 @@ mod tests {
     use crate::registry::find;
     use crate::score::reliability;
 
-    /// Reliability follows from the other two to the fourth digit, but for AlterRep's.
+    /// Reliability follows from the other two scores to the fourth digit, except AlterRep's.
     #[test]
     fn the_published_rows_are_as_printed() {
         for p in TABLE_3 {

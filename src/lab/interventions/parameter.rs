@@ -1,18 +1,18 @@
-//! The strength that a method is swept over.
+//! The strength over which a method is swept.
 
 /// Scale of a parameter's axis and slider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Even steps.
+    /// Equal steps.
     Linear,
-    /// Even ratios. A value of 0, where allowed, is drawn at the left edge.
+    /// Equal ratios. A value of 0, where allowed, is drawn at the left edge.
     Log,
-    /// Whole numbers.
+    /// Integers.
     Integer,
 }
 
-/// The parameter of a method. At 0 every method is the identity, except AlterRep, which is INLP there, and methods that exchange
-/// the whole embedding, which have no strength.
+/// The parameter of a method. At 0 every method is the identity, except AlterRep, which is INLP there, and methods that
+/// exchange the whole embedding, which have no strength.
 #[derive(Debug, PartialEq)]
 pub struct Parameter {
     /// The key in findings and specs: `epsilon`, `alpha`, `rank`.
@@ -21,23 +21,24 @@ pub struct Parameter {
     pub symbol: &'static str,
     /// One line of explanation.
     pub doc: &'static str,
-    /// The values that are swept, ascending: the paper's grid where it gives one.
+    /// The swept values, ascending: the paper's grid if it gives one.
     pub grid: &'static [f64],
     /// The axis.
     pub scale: Scale,
-    /// Least value that can be asked for.
+    /// Smallest allowed value.
     pub min: f64,
-    /// Largest value that can be asked for.
+    /// Largest allowed value.
     pub max: f64,
-    /// Initial position of the marker.
+    /// Initial position of the slider.
     pub default: f64,
-    /// True if it is in the embeddings' own units, so that the same value is large for one model and small for another.
+    /// True if it is in the embeddings' own units, so that the same value may be large for one model and small for
+    /// another.
     pub absolute: bool,
 }
 
 impl Parameter {
-    /// An absolute value in standard deviations, `deviation` being that of a usual coordinate of the embeddings. `None` for
-    /// a parameter without a unit and for embeddings that do not vary.
+    /// An absolute value in standard deviations, given the `deviation` of a typical coordinate. `None` for a parameter
+    /// without a unit and for embeddings that do not vary.
     pub fn natural(&self, value: f64, deviation: f64) -> Option<f64> {
         (self.absolute && deviation > 0.0).then(|| value / deviation)
     }
@@ -54,10 +55,10 @@ pub const EPSILONS: [f64; 29] = [
     0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
 ];
 
-/// The radii of Canby et al. and further ones at the last ratio of theirs. Their grid suits embeddings with coordinates near 1;
-/// models with larger ones (GPT-2's kind) have not reached their plateau at 5. At 61 the last built-in model (gpt2-mini, whose
-/// coordinates vary five times as much as those of bert-mini) has reached it. The grid does not depend on the data: radii
-/// that were made to fit the embeddings could not be compared between models.
+/// The radii of Canby et al. and further ones at their last ratio. Their grid suits embeddings with coordinates near 1;
+/// models with larger ones (such as GPT-2) have not reached their plateau at 5. At 61 the last built-in model
+/// (gpt2-mini, whose coordinates vary five times as much as those of bert-mini) has reached it. The grid does not
+/// depend on the data: radii fitted to the embeddings could not be compared between models.
 pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     let mut all = [0.0; 36];
     let mut i = 0;
@@ -86,12 +87,12 @@ pub const EPSILON: Parameter = Parameter {
     absolute: true,
 };
 
-/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, close where completeness climbs
-/// (.1 to 1) and long enough to reach the plateau.
+/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, fine where completeness
+/// rises (.1 to 1) and long enough to reach the plateau.
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",
-    doc: "how far the embedding is pushed along the classifiers' directions, relative to what it had there; 0 is INLP",
+    doc: "how far the embedding is pushed along the classifiers' directions, relative to its own component there; 0 is INLP",
     grid: &[0.0, 0.01, 0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0],
     scale: Scale::Log,
     min: 0.0,
@@ -113,11 +114,11 @@ pub(crate) const RANKS: [f64; MOST_ITERATIONS + 1] = {
     ranks
 };
 
-/// Number of classifiers (for two classes: of directions) taken out.
+/// Number of classifiers (for two classes: of directions) removed.
 pub(crate) const RANK: Parameter = Parameter {
     name: "rank",
     symbol: "r",
-    doc: "iterations of taking a classifier's row space out; one direction each for two classes, up to k - 1 for k",
+    doc: "iterations, each removing a classifier's row space: one direction for two classes, up to k - 1 for k",
     grid: &RANKS,
     scale: Scale::Integer,
     min: 0.0,
@@ -126,26 +127,27 @@ pub(crate) const RANK: Parameter = Parameter {
     absolute: false,
 };
 
-/// Number of directions that RLACE takes out, for k classes k - 1 times as many: as many as INLP does at the same rank.
+/// Number of directions that RLACE removes, for k classes k - 1 times as many: the same number as INLP at the same
+/// rank.
 pub(crate) const ERASED_RANK: Parameter = Parameter {
-    doc: "directions taken out: r for two classes, r (k - 1) for k, as many as INLP takes in r iterations",
+    doc: "directions removed: r for two classes, r (k - 1) for k, as many as INLP removes in r iterations",
     ..RANK
 };
 
-/// Dimensions of the subspace whose content DAS exchanges.
+/// Dimension of the subspace whose content DAS exchanges.
 pub(crate) const SWAPPED_RANK: Parameter = Parameter {
-    doc: "dimensions of the subspace whose content is taken from the donor; all of them are an interchange",
+    doc: "dimension of the subspace whose content is taken from the donor; the whole space is an interchange",
     default: 1.0,
     ..RANK
 };
 
-/// Number of own directions that are taken out, in the order of their file.
+/// Number of own directions to remove, in file order.
 pub(crate) const OWN_RANK: Parameter = Parameter {
-    doc: "directions of the file that are taken out, from the first; more than it has are all of them",
+    doc: "number of directions removed, in file order; more than the file has removes all of them",
     ..RANK
 };
 
-/// Distance that the embedding moves, in units of the difference of means.
+/// How far the embedding moves, in units of the difference of means.
 pub const SHIFT: Parameter = Parameter {
     name: "shift",
     symbol: "a",
@@ -158,11 +160,11 @@ pub const SHIFT: Parameter = Parameter {
     absolute: false,
 };
 
-/// Share of a closed-form change that is made.
+/// Share of a closed-form change to apply.
 pub const SHARE: Parameter = Parameter {
     name: "share",
     symbol: "s",
-    doc: "share of the change that is made; 1 is the method, 0 leaves the embedding as it is",
+    doc: "share of the change that is applied; 1 is the method, 0 leaves the embedding unchanged",
     grid: &[0.0, 0.25, 0.5, 0.75, 0.9, 1.0],
     scale: Scale::Linear,
     min: 0.0,
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(EPSILON.grid[..29], EPSILONS);
     }
 
-    /// Radii are also said in standard deviations of a coordinate; strengths without a unit are not.
+    /// Radii are also shown in standard deviations of a coordinate; strengths without a unit are not.
     #[test]
     fn natural_units_are_for_what_has_a_unit() {
         assert_eq!(EPSILON.natural(0.5, 0.25), Some(2.0));

@@ -1,4 +1,4 @@
-//! The figure that a command line asks for, by name, model, methods and oracle.
+//! The figure requested on a command line, by name, model, methods and oracle.
 
 use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;
@@ -10,7 +10,7 @@ use base::suggest::unknown;
 use figure::Figure;
 use lab::{Details, EngineInfo, FigureEntry};
 
-/// The figures that have names: the lab's own, and those of the paper.
+/// The named figures: the lab's own, and those of the paper.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "pareto",
@@ -40,25 +40,22 @@ pub const ENTRIES: &[FigureEntry] = &[
         "figure-6",
         "C, S and R of the nullifying methods of the run (INLP, RLACE) by rank, judged by the linear oracle (Canby et al., Figure 6).",
     ),
-    FigureEntry::headline("distance", "How far edited states lie from real ones, by strength of one method."),
-    FigureEntry::headline("behaviour", "What the model itself does after one method's edit, by strength."),
-    FigureEntry::headline("map", "Reliability of one method by the layer written at and the layer read at."),
+    FigureEntry::headline("distance", "How far edited states are from real ones, by strength of one method."),
+    FigureEntry::headline("behaviour", "The model's own predictions after one method's edit, by strength."),
+    FigureEntry::headline("map", "Reliability of one method by the layer written and the layer read."),
     FigureEntry::headline("lens", "What the model's own head and a linear oracle read from each layer (logit lens)."),
     FigureEntry::further(
         "reliability",
-        "C, S and R of one or several methods by strength, with rivals and base lines of a single one.",
+        "C, S and R of one or several methods by strength, with rivals and baselines for a single one.",
     ),
-    FigureEntry::further(
-        "map-completeness",
-        "Completeness of one method by the layer written at and the layer read at.",
-    ),
-    FigureEntry::further("map-selectivity", "Selectivity of one method by the layer written at and the layer read at."),
+    FigureEntry::further("map-completeness", "Completeness of one method by the layer written and the layer read."),
+    FigureEntry::further("map-selectivity", "Selectivity of one method by the layer written and the layer read."),
 ];
 
 /// Picks and draws a figure; omitted choices take the first one.
 ///
 /// # Errors
-/// A sentence that lists the choices.
+/// A message that lists the choices.
 pub fn pick(
     name: &str,
     details: &Details<'_>,
@@ -77,12 +74,12 @@ pub fn pick(
         let drawn = model.and_then(|model| drawing(results, engine, model, figure, details.marker));
         return drawn.ok_or_else(|| {
             let methods = figure.methods.join(", ");
-            format!("{name} shows {methods} under the {} oracle, and the session has no such points", figure.oracle)
+            format!("{name} shows {methods} under the {} oracle, but the session has no such points", figure.oracle)
         });
     }
     if name == "lens" {
         let drawn = of_model.first().and_then(|c| lens(results, engine, &c.key.model));
-        return drawn.ok_or_else(|| "no logit lens was asked for; a spec asks for it by [lens]".into());
+        return drawn.ok_or_else(|| "the run had no logit lens; a spec requests it with [lens]".into());
     }
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
@@ -95,7 +92,7 @@ pub fn pick(
     let mut parameters: Vec<&str> = Vec::new();
     let wanted = detail("method").map_or(vec![None], |list| list.split(',').map(Some).collect());
     for method in wanted {
-        // All settings of a method that is named, or the first of all methods; a control where there is nothing else.
+        // All settings of the named method, or the first of all methods; a control only if there is nothing else.
         let found = match method {
             None => vec![*judged.iter().find(|c| !is_control(c)).unwrap_or(first)],
             named => narrowed("method", named, &judged, |c| c.key.method.name.clone())?,
@@ -106,7 +103,7 @@ pub fn pick(
     if name == "behaviour" {
         let none = || {
             format!(
-                "what {model} itself does was not asked: it has no language model head, or its target is not of two values"
+                "the predictions of {model} itself were not measured: it has no language model head, or the target does not have two values"
             )
         };
         let drawn = methods.iter().find_map(|m| behaviour(results, engine, &model, m, details.marker));
@@ -123,7 +120,7 @@ pub fn pick(
         let titles: Vec<String> = methods.iter().map(MethodKey::title).collect();
         return drawn.ok_or_else(|| {
             format!(
-                "no map of {} on {model} with the {oracle} oracle was drawn; a spec asks for it by [map]",
+                "no map of {} on {model} with the {oracle} oracle was computed; a spec requests it with [map]",
                 titles.join(", ")
             )
         });
@@ -141,7 +138,7 @@ fn is_control(curve: &Curve) -> bool {
     find(&curve.key.method.name).is_some_and(|method| method.is_control())
 }
 
-/// The curves of the wanted name, or of the first one's where none is wanted for a model or an oracle.
+/// The curves of the requested name; without a requested model or oracle, those of the first one.
 fn narrowed<'a>(
     what: &str,
     wanted: Option<&str>,
@@ -184,7 +181,7 @@ mod tests {
         assert!(named(&pick("reliability", &details, &results, None).unwrap()));
     }
 
-    /// A run whose spec lists its control first had figures of a constant.
+    /// If a spec listed its control first, the run had figures of a constant.
     #[test]
     fn a_control_is_drawn_only_where_there_is_nothing_else() {
         let mut results = sample::results();

@@ -1,4 +1,4 @@
-//! Experiments of Canby et al. (2024) that can be picked by name, with a built-in model in the place of the paper's.
+//! Experiments of Canby et al. (2024) that can be picked by name, with a built-in model instead of the paper's.
 
 use lab::Preset;
 

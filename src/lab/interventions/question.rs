@@ -1,4 +1,4 @@
-//! Questions during an experiment, and afterwards.
+//! Questions during and after an experiment.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub enum Question {
 /// One strength of one method of the experiment, and one example.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointQuestion {
-    /// The model, one of the experiment's.
+    /// The model, one of those in the experiment.
     pub model: String,
     /// Method in the registry.
     pub method: String,

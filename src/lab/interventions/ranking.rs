@@ -1,8 +1,9 @@
 //! Comparison of methods by reliability, and its certainty.
 //!
-//! Methods are compared on the same resamples of examples and of replicates: what all of them owe to the draw of examples or
-//! to a harsh oracle cancels. In each resample every method's strength has been chosen anew (see [`super::optimum`]). The
-//! spread between K replicates shows itself too small by (K-1)/K; deviations from their mean are widened by sqrt(K/(K-1)).
+//! Methods are compared on the same resamples of examples and of replicates: effects of the drawn examples or of a
+//! harsh oracle that they share cancel. In each resample every method's strength is chosen again (see
+//! [`super::optimum`]). The spread between K replicates is too small by (K-1)/K; deviations from their mean are widened
+//! by sqrt(K/(K-1)).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,10 @@ use stats::rng::{below, stream};
 /// Methods compared at their optima.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
-    /// The methods by falling reliability on the examples as they are; those without an optimum last.
+    /// The methods by decreasing reliability on the examples themselves; those without an optimum last.
     pub order: Vec<usize>,
-    /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; no optimum counts as below any.
+    /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; no optimum ranks below
+    /// any.
     pub better: Vec<Vec<f64>>,
     /// `places[a][p]`: share of resamples in which a is at place p (0 is the best).
     pub places: Vec<Vec<f64>>,
@@ -24,15 +26,15 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods; where replicates are
-    /// still arriving and one method has fewer than another, its own are drawn in their place.
+    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods; while
+    /// replicates are arriving and one method has fewer than another, its own are drawn instead.
     ///
     /// # Panics
-    /// If the methods have other numbers of resamples.
+    /// If the methods have different numbers of resamples.
     pub fn new(methods: &[&Draws], seed: u64) -> Self {
         let count = methods.len();
         let resamples = methods.first().map_or(0, |d| d.rows.len());
-        assert!(methods.iter().all(|d| d.rows.len() == resamples), "draws from other resamples");
+        assert!(methods.iter().all(|d| d.rows.len() == resamples), "different numbers of resamples");
         let replicates = methods.iter().filter_map(|d| d.theta.as_ref().map(Vec::len)).max().unwrap_or(0);
         let mean = |d: &Draws| d.theta.as_ref().map_or(f64::NEG_INFINITY, |t| average(t));
         let order = ordered(&methods.iter().map(|d| mean(d)).collect::<Vec<_>>());
@@ -52,7 +54,7 @@ impl Ranking {
             here.iter().enumerate().for_each(|(place, method)| places[*method][place] += 1.0);
             same += f64::from(u8::from(here == order));
         }
-        // Counts before shares: a sum of shares rounds to more than 1.
+        // Counts before dividing: a sum of shares can round to more than 1.
         let of_all = |count: f64| count / resamples.max(1) as f64;
         for table in [&mut better, &mut places] {
             table.iter_mut().flatten().for_each(|count| *count = of_all(*count));
@@ -61,7 +63,7 @@ impl Ranking {
         Self { order, better, places, stability: same }
     }
 
-    /// Pairs (a, b) of which a is more likely the better here and b under another oracle or recipe.
+    /// Pairs (a, b) in which a is better here and b under another oracle or recipe.
     pub fn turns(&self, other: &Self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (a, row) in self.better.iter().enumerate() {
@@ -89,7 +91,7 @@ pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
     Contrast::new(&less(theta_a, theta_b), &rows)
 }
 
-/// Mean over drawn replicates, with deviations widened.
+/// Mean over drawn replicates, with widened deviations.
 fn resampled(theta: Option<&[f64]>, drawn: &[usize]) -> f64 {
     let Some(theta) = theta else { return f64::NEG_INFINITY };
     let (mean, k) = (average(theta), theta.len());
@@ -104,7 +106,7 @@ fn average(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Places of the values from the largest down; of equals the earlier first.
+/// Indices of the values in decreasing order; the earlier first on ties.
 fn ordered(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
@@ -154,13 +156,14 @@ mod tests {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
         let r = Ranking::new(&[&a, &b], 1);
         assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
-        // Against a method whose replicates agree the spread is there, wider than that of four draws of four.
+        // Against a method whose replicates agree, the spread shows, wider than that of four draws from four.
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");
     }
 
-    /// Five trainings of two methods that differ by training alone: the difference, and the t test of the paired differences.
+    /// Five trainings of two methods that differ only by training: the difference, and the t test of the paired
+    /// differences.
     #[test]
     fn a_contrast_is_that_of_paired_trainings() {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));
@@ -174,7 +177,7 @@ mod tests {
         assert!(contrast(&a, &none).is_none());
     }
 
-    /// While replicates arrive methods may have different numbers of them.
+    /// While replicates are arriving, methods may have different numbers of them.
     #[test]
     fn fewer_replicates_can_be_compared() {
         let a = draws(0.8, 0.01, 1);

@@ -22,7 +22,7 @@ use super::methods::{
     square::Square,
 };
 
-/// The methods in the order in which they are listed, controls last.
+/// The methods in listing order, controls last.
 pub fn registry() -> &'static [&'static dyn Method] {
     &[
         &Inlp,
@@ -48,7 +48,7 @@ pub fn registry() -> &'static [&'static dyn Method] {
     ]
 }
 
-/// The method of that name.
+/// The method with this name.
 pub fn find(id: &str) -> Option<&'static dyn Method> {
     registry().iter().copied().find(|m| m.id() == id)
 }

@@ -23,23 +23,23 @@ pub struct Results {
     pub probes: Vec<Tagged<ProbeFinding>>,
     /// One curve for each key.
     pub curves: Vec<Curve>,
-    /// Model behaviour per model and method, by rising strength.
+    /// Model behaviour per model and method, by increasing strength.
     pub behaviour: Vec<Tagged<BehaviourFinding>>,
     /// Best strengths.
     pub optima: Vec<Tagged<OptimumFinding>>,
-    /// Methods that have none, with the reason.
+    /// Methods without one, with the reason.
     pub without: Vec<Tagged<NoOptimumFinding>>,
-    /// Scores under rival recipes, in the order of the rivals and strengths.
+    /// Scores under rival recipes, in the order of rivals and strengths.
     pub rivals: Vec<Tagged<RivalFinding>>,
-    /// Pairs of methods, compared.
+    /// Comparisons of pairs of methods.
     pub versus: Vec<Tagged<VersusFinding>>,
     /// The order of the methods under each oracle.
     pub rankings: Vec<Tagged<RankingFinding>>,
     /// Accuracy of fresh probes after nullifying methods.
     pub leaks: Vec<Tagged<LeakFinding>>,
-    /// Distances of changed states from real ones, in the order in which they were measured.
+    /// Distances of changed states from real ones, in order of measurement.
     pub distances: Vec<Tagged<DistanceFinding>>,
-    /// Cells of the map of layers, in the order in which they were found.
+    /// Cells of the map of layers, in order of appearance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub map: Vec<Tagged<MapFinding>>,
     /// Rows of the map without a strength, with the reason.
@@ -58,7 +58,7 @@ pub struct Curve {
     pub key: CurveKey,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Points by rising strength; a later estimate of the same strength replaces an earlier one.
+    /// Points by increasing strength; a later estimate of the same strength replaces an earlier one.
     pub points: Vec<Tagged<ReliabilityFinding>>,
 }
 
@@ -77,7 +77,7 @@ pub struct Point {
 }
 
 impl Results {
-    /// Takes in a finding of the run.
+    /// Adds a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => put(&mut self.data, finding, x),
@@ -85,14 +85,14 @@ impl Results {
             Kind::Reliability(x) => self.add_point(Tagged::new(finding, x)),
             Kind::Optimum(x) => put(&mut self.optima, finding, x),
             Kind::Behaviour(x) => self.add_behaviour(finding, x),
-            // The front follows from the points of the curves.
+            // The front is recomputed from the points of the curves.
             Kind::Example(_) | Kind::Front(_) => {}
             Kind::NoOptimum(x) => put(&mut self.without, finding, x),
             Kind::Rival(x) => put(&mut self.rivals, finding, x),
             Kind::Versus(x) => put(&mut self.versus, finding, x),
             Kind::Ranking(x) => put(&mut self.rankings, finding, x),
             Kind::Distance(x) => put(&mut self.distances, finding, x),
-            // A map has one strength for each place.
+            // A map has one strength per layer.
             Kind::Map(x) => replace(&mut self.map, Tagged::new(finding, x), |a, b| {
                 let key = |t: &Tagged<MapFinding>| {
                     let p = &t.value.point;
@@ -106,7 +106,7 @@ impl Results {
         }
     }
 
-    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    /// Records the answer to the question with this number. False if a later answer is already there.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
             return false;
@@ -125,7 +125,7 @@ impl Results {
         true
     }
 
-    /// The curve of a model, method and oracle. A run has one place in each model.
+    /// The curve of a model, method and oracle. A run has one pair of layers per model.
     pub fn curve(&self, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<&Curve> {
         self.curves.iter().find(|c| {
             let key = &c.key;
@@ -138,15 +138,15 @@ impl Results {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
 
-    /// Examples behind completeness and selectivity of an optimum: those of the point of its curve.
+    /// Examples behind completeness and selectivity of an optimum: those of the point on its curve.
     pub fn counts(&self, o: &Tagged<OptimumFinding>) -> (usize, usize) {
         let curve = self.curve(&o.model, &o.value.method_key(), o.value.oracle);
         let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
         point.map_or((o.n, o.n), |p| (p.value.n_c, p.value.n_s))
     }
 
-    /// The largest p-value of a sweep from this strength up: strengths are tested in turn from the largest down. None for a strength above all
-    /// of them, and before the sweep is complete.
+    /// The largest p-value of a sweep from this strength up: strengths are tested in order, the largest first. `None`
+    /// for a strength above all of them, and before the sweep is complete.
     pub fn p_from(&self, at: &Tagged<BehaviourFinding>) -> Option<f64> {
         let key = at.value.method_key();
         let mine = self.behaviour.iter().filter(|b| {

@@ -68,7 +68,7 @@ pub fn probes() -> Vec<Tagged<ProbeFinding>> {
     ]
 }
 
-/// The optimum that a point is, chosen on half of the examples and in the paper's way alike.
+/// The optimum at a point, chosen on half of the examples and as in the paper.
 fn optimum(point: &ReliabilityFinding) -> OptimumFinding {
     let ReliabilityFinding { value, completeness, selectivity, reliability, .. } = *point;
     let paper = PaperFinding { value, completeness, selectivity, reliability, at_end: None };
@@ -87,7 +87,8 @@ fn optimum(point: &ReliabilityFinding) -> OptimumFinding {
     }
 }
 
-/// The same with a second property that should stay. What is shown as the mean stays as it was; the curves of the two lie .04 and .06 below it.
+/// The same with a second property to keep. The displayed mean is unchanged; the curves of the two lie .04 and .06
+/// below it.
 pub fn several(mut results: Results) -> Results {
     let further = FurtherData {
         property: "subject_animacy".into(),
@@ -182,7 +183,8 @@ pub fn results() -> Results {
     results
 }
 
-/// The same with a map of PGD over four layers: the third has no strength, and what is written at the first is in doubt at the last.
+/// The same with a map of PGD over four layers: the third has no strength, and an edit at the first is doubtful at the
+/// last.
 pub fn mapped() -> Results {
     let mut results = results();
     let curve = results.curves.iter().find(|c| c.key.method == MethodKey::named("pgd")).expect("a curve");

@@ -1,11 +1,11 @@
 //! Completeness, selectivity and reliability of an intervention (Canby et al. 2024, equations 1 to 4).
 //!
-//! All work on class probabilities of oracles, one row per example, in double precision. The distance is total variation, as in the paper, or
-//! Jensen-Shannon divergence.
-//! C and S of a method are means over test examples; R is the harmonic mean **of the means** (five of the six rows of the
-//! paper's Table 3 agree with that to four digits). The mean of the examples' harmonic means is reported beside it.
+//! All functions work on class probabilities of oracles, one row per example, in double precision. The distance is
+//! total variation, as in the paper, or Jensen-Shannon divergence. C and S of a method are means over test examples; R
+//! is the harmonic mean **of the means** (five of the six rows of the paper's Table 3 agree with that to four digits).
+//! The mean of the examples' harmonic means is reported as well.
 //!
-//! Denominators: C is taken over all test examples, S over those for which a non-targeted property is defined.
+//! C is averaged over all test examples, S over those for which a non-targeted property is defined.
 
 use base::matrix::argmax;
 use probe::Dense;
@@ -14,7 +14,7 @@ use stats::Estimate;
 use stats::bootstrap::{Resamples, harmonic_mean};
 use stats::distance::{jensen_shannon, total_variation};
 
-/// Distance between distributions that scores are made of.
+/// Distance between distributions, on which scores are based.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distance {
@@ -28,12 +28,12 @@ pub enum Distance {
 impl Distance {
     pub const ALL: [Self; 2] = [Distance::Tv, Distance::Js];
 
-    /// True for the paper's, which specs and findings leave out.
+    /// True for the paper's distance, which specs and findings omit.
     pub(crate) fn is_papers(&self) -> bool {
         *self == Distance::Tv
     }
 
-    /// Its name, as sentences use it.
+    /// Its name in sentences.
     pub fn title(self) -> &'static str {
         match self {
             Distance::Tv => "total variation",
@@ -49,7 +49,7 @@ impl Distance {
         }
     }
 
-    /// The largest distance that a distribution can have from `p`: that of a certain answer.
+    /// The largest possible distance from `p`: that of a certain answer.
     pub fn farthest(self, p: &[f64]) -> f64 {
         match self {
             Distance::Tv => {
@@ -61,13 +61,13 @@ impl Distance {
     }
 }
 
-/// The distribution that gives everything to one of `k` classes.
+/// The distribution with all probability on one of `k` classes.
 fn certain(k: usize, class: usize) -> Vec<f64> {
     (0..k).map(|i| f64::from(u8::from(i == class))).collect()
 }
 
-/// Counterfactual completeness of each example (equation 1): `1 - d(after, onehot(target))`; by total variation that is the probability that
-/// the oracle gives to the target.
+/// Counterfactual completeness of each example (equation 1): `1 - d(after, onehot(target))`; with total variation, the
+/// probability that the oracle gives to the target.
 ///
 /// # Panics
 /// If there is not one target per row or a target is not a class.
@@ -80,26 +80,27 @@ pub fn counterfactual_completeness(distance: Distance, after: &Dense<f64>, targe
     after.iter_rows().zip(targets).map(one).collect()
 }
 
-/// Nullifying completeness of each example (equation 2): 1 minus the distance to the uniform distribution, divided by the largest possible
-/// one; by total variation `1 - k/(k-1) TV(after, uniform)`.
+/// Nullifying completeness of each example (equation 2): 1 minus the distance to the uniform distribution, divided by
+/// the largest possible one; with total variation `1 - k/(k-1) TV(after, uniform)`.
 pub fn nullifying_completeness(distance: Distance, after: &Dense<f64>) -> Vec<f64> {
     let k = after.cols() as f64;
     nullifying_completeness_to(distance, after, &vec![1.0 / k; after.cols()])
 }
 
-/// Nullifying completeness towards another distribution than the uniform one, such as the classes' shares: an oracle that
-/// knows these shares can never reach the uniform distribution. For the uniform prior that is equation 2.
+/// Nullifying completeness toward a distribution other than the uniform one, such as the class shares: an oracle that
+/// knows these shares never reaches the uniform distribution. For the uniform prior this is equation 2.
 ///
 /// # Panics
-/// If the prior has another number of classes.
+/// If the prior has a different number of classes.
 pub(crate) fn nullifying_completeness_to(distance: Distance, after: &Dense<f64>, prior: &[f64]) -> Vec<f64> {
     let farthest = distance.farthest(prior);
     after.iter_rows().map(|p| (1.0 - distance.between(p, prior) / farthest).clamp(0.0, 1.0)).collect()
 }
 
-/// Reliability by training, linearised about the means over trainings: values whose mean is the harmonic mean of mean completeness and
-/// mean selectivity, and whose spread is what trainings add to it. Means of the trainings' own harmonic means would not agree with the C and
-/// S that are shown. Of one training its reliability; not a number where a score is none.
+/// Reliability by training, linearised about the means over trainings: values whose mean is the harmonic mean of mean
+/// completeness and mean selectivity, and whose spread is the contribution of training. Means of the trainings' own
+/// harmonic means would not agree with the C and S that are shown. For one training, its reliability; NaN where a score
+/// is undefined.
 pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (c, s) = (mean(completeness), mean(selectivity));
@@ -113,24 +114,25 @@ pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> 
     each.map(|(ck, sk)| r + by_c * (ck - c) + by_s * (sk - s)).collect()
 }
 
-/// Selectivity of each example on one non-targeted property (equation 3): `1 - d(after, before)/m` with the largest distance that is possible
-/// from `before`; of total variation `m = max(1 - min before, max before)`.
+/// Selectivity of each example on one non-targeted property (equation 3): `1 - d(after, before)/m` where m is the
+/// largest distance possible from `before`; with total variation `m = max(1 - min before, max before)`.
 ///
 /// # Panics
-/// If the two are of different shapes.
+/// If the shapes differ.
 pub fn selectivity(distance: Distance, before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
-    assert_eq!((before.rows(), before.cols()), (after.rows(), after.cols()), "other examples or classes");
+    assert_eq!((before.rows(), before.cols()), (after.rows(), after.cols()), "different examples or classes");
     let one = |(p, q): (&[f64], &[f64])| (1.0 - distance.between(p, q) / distance.farthest(p)).clamp(0.0, 1.0);
     before.iter_rows().zip(after.iter_rows()).map(one).collect()
 }
 
-/// The values that the oracle predicts, moved on by `shift` (modulo their number): targets of a completeness toward the other
-/// value of the *predicted* label, where [`counterfactual_completeness`] is otherwise asked about the true one.
+/// The values that the oracle predicts, shifted by `shift` (modulo their number): targets for completeness toward a
+/// value other than the *predicted* one, where [`counterfactual_completeness`] normally uses one other than the true
+/// one.
 pub(crate) fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
     before.iter_rows().map(|p| (argmax(p) + shift) % p.len().max(1)).collect()
 }
 
-/// 1 where the oracle's answer is the example's true value, 0 where it is not, undefined where the example has none.
+/// 1 where the oracle's answer is the example's true value, 0 where it is not, `None` where the example has none.
 ///
 /// # Panics
 /// If there is not one label per row.
@@ -155,8 +157,8 @@ pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec
     counts
 }
 
-/// The floor of selectivity: that of an oracle which, after the intervention, answers `value` with probability 1 for
-/// every example. With the majority value it is what an intervention gets that leaves nothing to read.
+/// The floor of selectivity: that of an oracle that, after the intervention, answers `value` with probability 1 for
+/// every example. With the majority value, it is the selectivity of an intervention that leaves nothing to read.
 ///
 /// # Panics
 /// If `value` is not a class.
@@ -173,15 +175,15 @@ pub fn majority(labels: &[Option<usize>]) -> Option<usize> {
     counts.into_iter().max_by_key(|(y, n)| (*n, std::cmp::Reverse(*y))).map(|(y, _)| y)
 }
 
-/// Mean over several lists of the same examples: completeness over the counterfactual targets of a property with more than
-/// two values, or selectivity over several non-targeted properties. An example's mean is taken over the lists that define
-/// it, and is undefined if none does.
+/// Mean over several lists for the same examples: completeness over the counterfactual targets of a property with more
+/// than two values, or selectivity over several non-targeted properties. An example's mean is taken over the lists that
+/// define it, and is undefined if none does.
 ///
 /// # Panics
 /// If the lists differ in length.
 pub fn mean_over(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let n = lists.first().map_or(0, Vec::len);
-    assert!(lists.iter().all(|l| l.len() == n), "lists of other examples");
+    assert!(lists.iter().all(|l| l.len() == n), "lists of different lengths");
     (0..n)
         .map(|i| {
             let (sum, count) = lists.iter().filter_map(|l| l[i]).fold((0.0, 0usize), |(s, c), v| (s + v, c + 1));
@@ -217,7 +219,7 @@ pub struct ExampleScores {
 pub struct Summary {
     /// Mean completeness over all examples.
     pub completeness: Estimate,
-    /// Mean selectivity over the examples that have one; `None` if none has.
+    /// Mean selectivity over the examples that have one; `None` if there are none.
     pub selectivity: Option<Estimate>,
     /// Harmonic mean of the two means.
     pub reliability: Option<Estimate>,
@@ -233,7 +235,7 @@ impl ExampleScores {
     /// Means with intervals at `level` by the paired bootstrap.
     ///
     /// # Panics
-    /// If the two lists or the resamples are of other examples.
+    /// If the two lists or the resamples do not fit each other.
     pub fn summary(&self, resamples: &Resamples, level: f64) -> Summary {
         let means = resamples.paired(&self.completeness, &self.selectivity, level);
         let both = self.completeness.iter().zip(&self.selectivity);
@@ -270,12 +272,12 @@ mod tests {
         close(counterfactual_completeness(Distance::Tv, &row(&[0.1, 0.3, 0.6]), &[2])[0], 0.6);
         assert!((reliability(0.8923, 0.3994) - 0.5518).abs() < 5e-5); // FGSM in Table 3
         close(reliability(0.0, 0.0), 0.0);
-        // The prior itself is complete, the other end is not at all.
+        // The prior itself has completeness 1, the opposite end 0.
         close(nullifying_completeness_to(Distance::Tv, &row(&[0.7, 0.3]), &[0.7, 0.3])[0], 1.0);
         close(nullifying_completeness_to(Distance::Tv, &row(&[0.0, 1.0]), &[0.7, 0.3])[0], 0.0);
     }
 
-    /// By SciPy: `1 - jensenshannon(p, q, base=2)**2`, divided by the largest over certain answers.
+    /// From SciPy: `1 - jensenshannon(p, q, base=2)**2`, divided by the largest value over certain answers.
     #[test]
     fn scores_by_jensen_shannon_are_those_computed_apart() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");

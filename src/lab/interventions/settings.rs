@@ -20,7 +20,7 @@ const ORACLES: [&[OracleKind]; 3] = [&[OracleKind::Mlp, OracleKind::Linear], &[O
 /// The fields that every run has, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
     vec![
-        models("The models that are probed, one after the other."),
+        models("The models to probe, one after the other."),
         task(),
         data(),
         target(),
@@ -42,17 +42,17 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// The options of a method, as its registry entry lists them, after the file of one that was made elsewhere; empty if
-/// the spec does not run it. A spec may run a method several times with other options: `nth` selects one of these.
+/// The options of a method as in its registry entry, preceded by the file of an externally made one; empty if the spec
+/// does not run it. A spec may run a method several times with different options: `nth` selects one of these.
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
     let given = known.needs().file.then(|| own_file(known.id(), nth));
     given.into_iter().chain(known.settings().iter().map(|o| option(known.id(), nth, o))).collect()
 }
 
-/// The file of a method that was made elsewhere.
+/// The file of an externally made method.
 fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
-    let help = "A safetensors file with `directions`, or with the edited `states` of what `probity states` wrote; the method needs one.";
+    let help = "A safetensors file with `directions`, or with edited `states` of the table that `probity states` wrote; the method needs one.";
     row(option_key(method, "file"), "Method file", help).file(
         "none yet",
         move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
@@ -66,7 +66,7 @@ fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
     )
 }
 
-/// The place in the spec of a method that it may run several times.
+/// Index in the spec of a method that it may run several times.
 pub fn nth_of(spec: &Spec, method: &str, nth: usize) -> Option<usize> {
     let mut places = spec.methods.iter().enumerate().filter(|(_, m)| m.name == method);
     places.nth(nth).map(|(i, _)| i)
@@ -78,7 +78,7 @@ pub(crate) fn option_key(method: &str, option: &str) -> String {
 }
 
 fn task() -> Setting<Spec> {
-    row("task.name", "Task", "The probing task: which sentences, and which of their properties.")
+    row("task.name", "Task", "The probing task: the sentences, and the properties to probe.")
         .one_of(
             TASKS,
             |task| task.title.to_owned(),
@@ -99,7 +99,7 @@ fn task() -> Setting<Spec> {
 }
 
 fn data() -> Setting<Spec> {
-    row("task.data", "Data", "A file whose sentences are the examples in place of generated ones.").file(
+    row("task.data", "Data", "A file whose sentences are used as examples instead of generated ones.").file(
         "built in",
         |s: &Spec| s.task.data.clone(),
         |s, path| {
@@ -130,7 +130,7 @@ fn target() -> Setting<Spec> {
     Setting::new(
         "task.target",
         "Target",
-        "The property that the edit changes; the other one is to stay. Of a file, the name of any of its labels.",
+        "The property that the edit changes; the other one should stay unchanged. For a file, any of its labels.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("subject_number"),
             None => Kind::Choice(ids(spec).iter().map(|p| p.replace('_', " ")).collect()),
@@ -158,7 +158,7 @@ fn also() -> Setting<Spec> {
     Setting::new(
         "task.also",
         "Also keep intact",
-        "Further properties that are to stay: selectivity is then the mean over them, each judged by its own oracle.",
+        "Further properties to keep: selectivity is then the mean over all of them, each judged by its own oracle.",
         move |spec: &Spec, _| match spec.task.data {
             Some(_) => Kind::Text("none"),
             None => Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),
@@ -195,10 +195,10 @@ fn also() -> Setting<Spec> {
     })
 }
 
-/// Share of the examples that are for the test.
+/// Share of the examples used for testing.
 const TEST: f64 = 0.2;
 
-/// Warning that few test sentences will have an attractor, if so.
+/// A warning if few test sentences will have an attractor.
 pub fn few_examples(task: &TaskSpec) -> Option<String> {
     let attractors: f64 = Frequencies::natural().cells().iter().flat_map(|row| &row[1..]).sum();
     let share = TEST * attractors;
@@ -223,7 +223,7 @@ fn phi() -> Setting<Spec> {
     Setting::new(
         "task.phi",
         "Correlation φ",
-        "Correlation of the two properties among the examples that have both; natural keeps what the language has.",
+        "Correlation of the two properties among the examples that have both; natural keeps the correlation of the language.",
         |_, _| Kind::Slider {
             stops: (-9..=9).map(|i| f64::from(i) / 10.0).collect(),
             range: Range::real(-0.95, 0.95),
@@ -233,7 +233,7 @@ fn phi() -> Setting<Spec> {
         |spec, _, value| {
             let phi = value.number();
             if phi.is_some() && spec.task.data.is_some() {
-                return Err(SettingError::Refused("the file's own rows decide".into()));
+                return Err(SettingError::Refused("set by the rows of the file".into()));
             }
             spec.task.phi = phi;
             Ok(())
@@ -246,8 +246,7 @@ fn phi() -> Setting<Spec> {
 }
 
 fn position() -> Setting<Spec> {
-    let help = "The tokens at which states are changed: the mask, the first or last token, the words that carry the property \
-                (`target` of a row, or what differs from its twin), every token by itself, or the mean of the tokens.";
+    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the property (`target` of a row, or the difference from its twin), every token by itself, or the mean of the tokens.";
     row("task.position", "Position", help)
         .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
         .shown(|spec, _| spec.task.position.title().into())
@@ -261,8 +260,7 @@ const READS: [Option<Position>; 7] = {
 
 fn oracle_position() -> Setting<Spec> {
     let title = |p: Option<Position>| p.map_or("same as edit", Position::title);
-    let help =
-        "The tokens at which the oracles read. A position that the edit does not write needs a later oracle layer.";
+    let help = "The tokens that the oracles read. A position that the edit does not write needs a later oracle layer.";
     row("task.oracle_position", "Oracle position", help)
         .one_of(
             &READS,
@@ -316,7 +314,7 @@ fn oracle_layer() -> Setting<Spec> {
     Setting::new(
         "site.oracle_layer",
         "Oracle layer",
-        "The layer at which the oracles read: that of the intervention, or a later one.",
+        "The layer that the oracles read: that of the intervention, or a later one.",
         |spec, known| {
             let (first, layers) = oracle_layers(spec, known);
             let stops = (first + 1..=layers).map(|l| l as f64).collect();
@@ -347,7 +345,7 @@ fn oracle_names(oracles: &[OracleKind]) -> String {
 }
 
 fn oracles() -> Setting<Spec> {
-    row("probe.oracles", "Oracles", "The probes that judge edits; the answer is that of the first one.")
+    row("probe.oracles", "Oracles", "The probes that judge edits; the answer uses the first one.")
         .one_of(
             &ORACLES,
             |oracles| oracle_names(oracles),
@@ -358,14 +356,14 @@ fn oracles() -> Setting<Spec> {
 }
 
 fn grid() -> Setting<Spec> {
-    let help = "The grid of hyperparameters from which each probe is chosen; `paper` has the 36 points of Canby et al.";
+    let help = "The grid of hyperparameters from which each probe is chosen; `paper` is the 36 points of Canby et al.";
     row("probe.grid", "Probe grid", help)
         .one_of(&GRIDS, |g| (*g).to_owned(), |s: &Spec, g| s.probe.grid == *g, |s, g| s.probe.grid = (*g).to_owned())
         .shown(|spec, _| spec.probe.grid.clone())
 }
 
 fn replicates() -> Setting<Spec> {
-    let help = "How often all probes and fits are trained anew on the same data: bands then cover sampling and training. 5 for a quick look, 20 for claims in print.";
+    let help = "How often all probes and fits are retrained on the same data: bands then cover sampling and training. Use 5 for a quick look, 20 for claims in print.";
     row("probe.replicates", "Trainings", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,
@@ -375,18 +373,19 @@ fn replicates() -> Setting<Spec> {
 }
 
 fn distance() -> Setting<Spec> {
-    let help = "The distance between an oracle's answers that completeness and selectivity are made of; the paper's is total variation.";
+    let help =
+        "The distance between an oracle's answers behind completeness and selectivity; the paper uses total variation.";
     row("distance", "Distance", help)
         .one_of(&Distance::ALL, |d| d.title().to_owned(), |s: &Spec, d| s.distance == *d, |s, d| s.distance = *d)
         .shown(|spec, _| spec.distance.title().to_owned())
 }
 
 fn training_seed() -> Setting<Spec> {
-    let help = "The seed of training: weights, batches, and what methods draw. Data and split stay as they are.";
+    let help = "The seed of training: weights, batches, and the methods' random draws. Data and split do not change.";
     row("probe.seed", "Training seed", help).seed(|s: &Spec| s.probe.seed, |s, seed| s.probe.seed = seed)
 }
 
-/// An option of a method. A value equal to the default leaves the spec, so that it says nothing needless.
+/// An option of a method. A value equal to the default is removed from the spec.
 fn option(method: &'static str, nth: usize, of: &'static MethodOption) -> Setting<Spec> {
     let range = Range { min: of.min, max: of.max, whole: of.kind != SettingKind::Real };
     let value = move |spec: &Spec| {

@@ -1,4 +1,4 @@
-//! The spec of the lab: everything that says what to compute, and its checks.
+//! The spec of the lab: everything that determines what to compute, and its checks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,13 +32,13 @@ pub struct Spec {
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
-    /// Version of the procedure, see [`PROCEDURE`]. A change of it changes the spec's hash.
+    /// Version of the procedure, see [`PROCEDURE`]. Changing it changes the spec's hash.
     #[serde(default = "procedure")]
     pub procedure: u32,
-    /// Distance between an oracle's answers that C and S are made of: `tv`, total variation, or `js`, Jensen-Shannon.
+    /// Distance between an oracle's answers behind C and S: `tv`, total variation, or `js`, Jensen-Shannon.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// The probing task and how much of it.
+    /// The probing task and its examples.
     #[serde(default)]
     pub task: TaskSpec,
     /// Layers that the intervention writes and the oracle reads.
@@ -77,17 +77,17 @@ pub struct SiteSpec {
 pub struct ProbeSpec {
     /// Name of the hyperparameter grid: `small` or `paper` (36 points).
     pub grid: String,
-    /// Judging oracles, the first one being drawn by default.
+    /// Judging oracles; the first one is drawn by default.
     pub oracles: Vec<OracleKind>,
     /// Number of trainings of oracles, attacked probe and method fits on the same data.
     pub replicates: usize,
-    /// The seed of training: weights, batches and whatever methods draw. `seed` moves data and split instead.
+    /// The seed of training: weights, batches and the methods' random draws. `seed` changes data and split instead.
     pub seed: u64,
 }
 
-/// Replicates where a spec does not say.
+/// Replicates if a spec does not set them.
 pub(crate) const REPLICATES: usize = 10;
-/// Most replicates of a spec.
+/// Maximum replicates of a spec.
 pub(crate) const MOST_REPLICATES: usize = 50;
 
 impl Default for ProbeSpec {
@@ -109,7 +109,8 @@ pub struct MethodSpec {
     /// Further hyperparameters by name (`steps`, `rank`, …); missing ones take their defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, f64>,
-    /// The file of directions or states that a method needs which was made elsewhere; a relative path is relative to the spec's.
+    /// The file with externally made directions or states, for a method that needs one; a relative path is relative to
+    /// the spec's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Folder of the spec's file; not part of the hash.
@@ -123,7 +124,7 @@ impl MethodSpec {
         self.file.as_ref().map(|file| self.base.join(file))
     }
 
-    /// Method and options, as results are kept under.
+    /// Method and options, the key of its results.
     pub fn key(&self) -> MethodKey {
         MethodKey::new(&self.name, &self.options)
     }
@@ -134,8 +135,8 @@ impl MethodSpec {
     }
 }
 
-/// Probes are trained by steps, the simplest within one standard error of the best is kept, attacks use exact signs, and
-/// everything is trained anew several times. Another number names another procedure.
+/// Version 2: probes are trained by steps, the simplest within one standard error of the best is kept, attacks use
+/// exact signs, and everything is retrained several times. Another number means another procedure.
 const PROCEDURE: u32 = 2;
 
 fn procedure() -> u32 {
@@ -146,7 +147,7 @@ fn procedure() -> u32 {
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The same experiment with other options of one method: what a slider's answer is a result of. A method that the spec
+    /// The same experiment with other options for one method: the spec behind a slider's answer. A method that the spec
     /// does not run is added.
     pub fn with_method(&self, key: &MethodKey) -> Self {
         let mut spec = self.clone();
@@ -160,7 +161,7 @@ impl Spec {
         spec
     }
 
-    /// Refuses positions for which a map or a method is not made.
+    /// Refuses positions that a map or a method does not support.
     fn check_positions(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         if self.task.read_elsewhere().is_some() && self.map.is_some() {
             let problem = "cannot be set with [map], whose oracles also read at the layer of the edit".to_owned();
@@ -171,9 +172,8 @@ impl Spec {
         };
         let each = [Some(self.task.position), self.task.oracle_position].contains(&Some(Position::Every));
         match self.methods.iter().find(stuck).filter(|_| each) {
-            Some(m) => {
-                refuse.because("method.name", format!("{} cannot run at every token: it has one state a text", m.name))
-            }
+            Some(m) => refuse
+                .because("method.name", format!("{} cannot run at every token: it has one state per text", m.name)),
             None => Ok(()),
         }
     }
@@ -215,7 +215,7 @@ impl Spec {
             if let Some(bad) = m.values.iter().find(|v| !p.allows(**v)) {
                 return refuse.because(
                     "method.values",
-                    format!("of {} holds {} = {bad}: allowed are {} to {}", m.name, p.name, p.min, p.max),
+                    format!("of {} contains {} = {bad}: allowed are {} to {}", m.name, p.name, p.min, p.max),
                 );
             }
             refuse.twice("method.values", &m.values)?;

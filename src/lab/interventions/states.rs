@@ -1,7 +1,7 @@
-//! Hidden states, labels and parts of an experiment as a table, for interventions made elsewhere.
+//! Hidden states, labels and parts of an experiment as a table, for interventions made with other programs.
 //!
-//! The rows are all examples that the model can be asked, in their order. What comes back (`directions` or `states`, see
-//! [`probe::given`]) is judged on the same rows.
+//! The rows are all examples that the model can be asked, in order. The returned `directions` or `states` (see
+//! [`probe::given`]) are judged on the same rows.
 
 use std::collections::HashMap;
 
@@ -26,15 +26,15 @@ pub struct States {
     pub h: Matrix,
     /// Labels of both properties.
     pub labels: PropertyLabels,
-    /// The part of each row: 0 and 1 train and validate oracles, 2 and 3 interventions, 4 is tested.
+    /// The part of each row: 0 and 1 train and validate oracles, 2 and 3 interventions, 4 tests.
     pub part: Vec<u8>,
-    /// States of the examples' true counterfactuals, where all have one and the target is what they swap, n x D.
+    /// States of the examples' true counterfactuals, n x D, if all have one and the target is what they swap.
     pub twins: Option<Matrix>,
     /// Metadata of the table, by name.
     pub about: HashMap<String, String>,
 }
 
-/// Reads the states of a spec's examples through a model.
+/// Reads the states of a spec's examples from a model.
 pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States, Fault> {
     let task = spec.task.task(pulse)?;
     let target = task.property(&spec.task.target).unwrap_or(0);
@@ -93,10 +93,10 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
 }
 
 impl States {
-    /// As a safetensors file; the README lists its tensors.
+    /// The table as a safetensors file; the guide lists its tensors.
     ///
     /// # Errors
-    /// [`SafeTensorError`], which consistent shapes do not cause.
+    /// [`SafeTensorError`], which does not happen for consistent shapes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, SafeTensorError> {
         let floats = |m: &Matrix| -> Vec<u8> { m.data().iter().flat_map(|x| x.to_le_bytes()).collect() };
         let labels = |list: &[Option<usize>]| -> Vec<u8> {
@@ -151,7 +151,7 @@ mod tests {
         let other = file.tensor("other").unwrap();
         let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
         assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());
-        // Twins are other states; a property that the swap leaves alone has no label for them.
+        // Twins have other states; a property that the swap leaves unchanged has no label for them.
         assert!(states.twins.unwrap() != states.h);
         spec.task.also = vec!["subject_animacy".into()];
         let bytes = read(&spec, &model, &mut NoPulse).unwrap().to_bytes().unwrap();

@@ -1,9 +1,10 @@
 //! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one product.
 //!
-//! For every replicate k and strength m the table has a column of completeness, one of completeness where the other property
-//! is defined, and one of selectivity for each value of each property that should stay; for every strength the share of
-//! replicates that still read such a property right, by its value; and once, who is there. Every statistic of a set of examples (all, a
-//! half, a resample) is a function of the sums of these columns over the set.
+//! For every replicate k and strength m the table has a column of completeness, one of completeness where the other
+//! property is defined, and one of selectivity for each value of each property to keep; for every strength the share of
+//! replicates that still read such a property correctly, by its value; and, once, indicators of the defined values.
+//! Every statistic of a set of examples (all, a half, a resample) is a function of the sums of these columns over the
+//! set.
 
 use super::score::{ExampleScores, Kept, linearised};
 use base::matrix::Matrix;
@@ -13,14 +14,14 @@ use base::matrix::Matrix;
 pub struct Judged {
     /// Completeness and selectivity.
     pub scores: ExampleScores,
-    /// 1 where the oracle still reads the other property right after the intervention and 0 where not (a mean, if there are
-    /// several counterfactual values); see [`super::score::right`]. Defined where the other property is.
+    /// 1 where the oracle still reads the other property correctly after the intervention and 0 where not (a mean if
+    /// there are several counterfactual values); see [`super::score::right`]. Defined where the other property is.
     pub right: Vec<Option<f64>>,
     /// Scores of the further properties.
     pub further: Vec<Kept>,
 }
 
-/// A further property that should stay.
+/// A further property to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Further {
     pub name: &'static str,
@@ -37,29 +38,29 @@ pub struct Sweep<'a> {
     pub values: &'a [f64],
     /// Number of replicates.
     pub replicates: usize,
-    /// Scores of a replicate at a strength, by their places. Asked for one at a time, so that they need not all be there
-    /// in full.
+    /// Scores of a replicate at a strength, by their indices. Requested one at a time, so that they need not all be in
+    /// memory.
     pub judged: &'a dyn Fn(usize, usize) -> Judged,
     /// True value of the other property of each example.
     pub other: &'a [Option<usize>],
     /// Number of values of the other property.
     pub classes: usize,
-    /// The further properties that should stay.
+    /// The further properties to keep.
     pub further: &'a [Further],
 }
 
-/// The statistics that are followed at every strength.
+/// The statistics computed at every strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statistic {
     /// Mean completeness over all examples.
     Completeness,
-    /// Mean selectivity over the examples that have it; of several properties, the mean over them.
+    /// Mean selectivity over the examples that have it; with several properties, the mean over them.
     Selectivity,
     /// Harmonic mean of the two means over replicates, linearised by replicate.
     Reliability,
     /// Completeness over the examples that have the other property.
     CompletenessWhereSelective,
-    /// Selectivity averaged over the values of a property; of several, the mean over them.
+    /// Selectivity averaged over the values of a property; with several, the mean over them.
     SelectivityByClass,
     /// Selectivity on one of several properties: the other one is 0, the further ones follow.
     SelectivityOn(usize),
@@ -69,7 +70,7 @@ impl Statistic {
     /// Number of columns before those on single properties.
     const COUNT: usize = 5;
 
-    /// Its place among all.
+    /// Its index among all.
     fn place(self) -> usize {
         match self {
             Self::Completeness => 0,
@@ -82,24 +83,24 @@ impl Statistic {
     }
 }
 
-/// A property that should stay, as the table has it.
+/// A property to keep, as in the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stays {
     /// Number of its values.
     pub(super) classes: usize,
-    /// Values of the properties before it.
+    /// Number of values of the properties before it.
     from: usize,
-    /// Examples that have it.
+    /// Number of examples that have it.
     pub(super) defined: usize,
 }
 
-/// Selectivity on a property and whether it is read right, by example.
+/// Selectivity on a property and whether it is read correctly, by example.
 type Told<'a> = (&'a [Option<f64>], &'a [Option<f64>]);
 
-/// Values of a column minus their mean, with some of their properties.
+/// Values of a column minus their mean, and facts about the column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Centre {
-    /// The mean that was taken off.
+    /// The mean that was subtracted.
     pub(super) mean: f64,
     /// True if all values are the same.
     pub(super) constant: bool,
@@ -111,14 +112,14 @@ pub(super) struct Table {
     pub(super) replicates: usize,
     /// Strengths of the sweep.
     pub(super) strengths: usize,
-    /// The properties that should stay: the other one, then the further ones.
+    /// The properties to keep: the other one, then the further ones.
     pub(super) stays: Vec<Stays>,
-    /// Values of all of them.
+    /// Total number of their values.
     pub(super) classes: usize,
     pub(super) examples: usize,
-    /// Examples with a value of some property that should stay.
+    /// Number of examples with a value of some property to keep.
     pub(super) defined: usize,
-    /// Of completeness and of the selectivity on each property, by replicate and strength.
+    /// For completeness and the selectivity on each property, by replicate and strength.
     pub(super) centres: Vec<Vec<Centre>>,
     /// `examples x width`: ones, the properties as indicators, then centred scores; see [`Self::at`] and [`Self::rights`].
     pub(super) columns: Matrix,
@@ -126,13 +127,13 @@ pub(super) struct Table {
 
 impl Table {
     /// # Panics
-    /// If lists are of other lengths than the sweep's examples.
+    /// If the lengths of lists differ from the number of the sweep's examples.
     pub(super) fn new(sweep: &Sweep<'_>) -> Self {
         let (replicates, strengths) = (sweep.replicates, sweep.values.len());
         let n = sweep.other.len();
         let mut labels: Vec<(&[Option<usize>], usize)> = vec![(sweep.other, sweep.classes)];
         labels.extend(sweep.further.iter().map(|f| (f.values.as_slice(), f.classes)));
-        assert!(labels.iter().all(|(values, _)| values.len() == n), "labels of other examples");
+        assert!(labels.iter().all(|(values, _)| values.len() == n), "labels do not fit the examples");
         let (mut stays, mut classes) = (Vec::with_capacity(labels.len()), 0);
         for (values, count) in &labels {
             stays.push(Stays { classes: *count, from: classes, defined: values.iter().flatten().count() });
@@ -180,7 +181,7 @@ impl Table {
         kept.extend(judged.further.iter().map(|k| (k.selectivity.as_slice(), k.right.as_slice())));
         let n = self.examples;
         let whole = kept.iter().all(|(s, right)| (s.len(), right.len()) == (n, n));
-        assert!(whole && c.len() == n && kept.len() == labels.len(), "scores of other examples");
+        assert!(whole && c.len() == n && kept.len() == labels.len(), "scores do not fit the examples");
         let mut centres = vec![centre(c.iter().copied())];
         centres.extend(kept.iter().map(|(s, _)| centre(s.iter().flatten().copied())));
         let (at, rights) = (self.at(k, m), self.rights(m));
@@ -209,7 +210,7 @@ impl Table {
         1 + self.classes + (k * self.strengths + m) * (2 + self.classes)
     }
 
-    /// First column of the shares that are read right at a strength, by property and value.
+    /// First column of the shares read correctly at a strength, by property and value.
     pub(super) fn rights(&self, m: usize) -> usize {
         self.at(self.replicates, 0) + m * self.classes
     }
@@ -232,7 +233,7 @@ impl Table {
         all
     }
 
-    /// Sums over everything from sums over blocks.
+    /// Totals from sums over blocks.
     pub(super) fn totals(&self, sums: &[f32]) -> Vec<f64> {
         let mut totals = vec![0.0; self.width()];
         for block in sums.chunks_exact(self.width()) {
@@ -241,8 +242,8 @@ impl Table {
         totals
     }
 
-    /// All statistics of a set from its sums, by statistic, strength, replicate. NaN where the set has no example to which a
-    /// statistic applies.
+    /// All statistics of a set from its sums, by statistic, strength, replicate. NaN if the set has no example to which
+    /// a statistic applies.
     pub(super) fn statistics(&self, totals: &[f64]) -> Vec<f64> {
         let rows = totals[0];
         let defined: f64 = self.present(totals, 0).iter().sum();
@@ -279,7 +280,7 @@ impl Table {
         out
     }
 
-    /// Statistics that are followed: of a single property its selectivity is the mean.
+    /// Number of statistics: with a single property, its selectivity is the mean.
     fn followed(&self) -> usize {
         Statistic::COUNT + if self.stays.len() > 1 { self.stays.len() } else { 0 }
     }
@@ -289,8 +290,8 @@ impl Table {
         &totals[1 + self.stays[j].from..][..self.stays[j].classes]
     }
 
-    /// Selectivity on the property at `j`, and its mean over the values of it that occur; `at` is the first column of the replicate
-    /// and strength.
+    /// Selectivity on the property at `j`, and its mean over the values that occur; `at` is the first column of the
+    /// replicate and strength.
     fn selectivity(&self, totals: &[f64], (at, j): (usize, usize), centre: f64) -> (f64, f64) {
         let present = self.present(totals, j);
         let by_class = &totals[at + 2 + self.stays[j].from..][..present.len()];
@@ -309,7 +310,7 @@ impl Table {
         from + stays.from..from + stays.from + stays.classes
     }
 
-    /// Place of a statistic's values at a strength among what [`Self::statistics`] gives: one for each replicate.
+    /// Range of a statistic's values at a strength within the result of [`Self::statistics`]: one per replicate.
     pub(super) fn place(&self, statistic: Statistic, m: usize) -> std::ops::Range<usize> {
         let from = (statistic.place() * self.strengths + m) * self.replicates;
         from..from + self.replicates
@@ -320,7 +321,7 @@ impl Table {
         (0..self.replicates).all(|k| self.centres[k * self.strengths + m][0].constant)
     }
 
-    /// The same of the selectivity on the properties of these places.
+    /// The same for the selectivity on the properties with these indices.
     pub(super) fn selective_alike(&self, m: usize, mut which: std::ops::Range<usize>) -> bool {
         which.all(|j| (0..self.replicates).all(|k| self.centres[k * self.strengths + m][1 + j].constant))
     }
@@ -334,7 +335,7 @@ fn centre(values: impl Iterator<Item = f64> + Clone) -> Centre {
     Centre { mean: if n == 0 { 0.0 } else { mean }, constant }
 }
 
-/// Within [0, 1], where rounding must not carry it out; NaN stays NaN.
+/// Clamped to [0, 1] against rounding; NaN stays NaN.
 fn held(value: f64) -> f64 {
     if value.is_nan() { value } else { value.clamp(0.0, 1.0) }
 }

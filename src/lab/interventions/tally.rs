@@ -4,8 +4,7 @@ use super::bench::Scores;
 use super::score::{ExampleScores, Kept, mean_over, reliability};
 use super::table::{Further, Judged};
 
-/// Per-example scores in single precision, selectivity only where it is defined, and sums of scores that are only
-/// averaged.
+/// Per-example scores in single precision, selectivity only where defined, and sums of scores that are only averaged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     completeness: Vec<f32>,
@@ -20,7 +19,7 @@ pub struct Tally {
     further: Vec<Told>,
 }
 
-/// Selectivity on a further property and whether it is read right, where it is defined.
+/// Selectivity on a further property and whether it is read correctly, where defined.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Told {
     selectivity: Vec<f32>,
@@ -83,9 +82,9 @@ impl Tally {
     /// The scores by example; `other` is the true value of the other property of each, `further` those of the further ones.
     ///
     /// # Panics
-    /// If `other` is of other examples.
+    /// If `other` does not fit the examples.
     pub fn judged(&self, other: &[Option<usize>], further: &[Further]) -> Judged {
-        assert_eq!(other.len(), self.len(), "labels of other examples");
+        assert_eq!(other.len(), self.len(), "labels do not fit the examples");
         let spread = |list: &[f32], labels: &[Option<usize>]| -> Vec<Option<f64>> {
             let mut list = list.iter();
             labels.iter().map(|o| o.and_then(|_| list.next()).map(|v| f64::from(*v))).collect()
@@ -111,7 +110,7 @@ impl Tally {
         self.prior.map(|sum| sum / self.len() as f64)
     }
 
-    /// Mean completeness toward another value of what the oracle predicted.
+    /// Mean completeness toward a value other than the oracle's prediction.
     pub fn predicted(&self) -> f64 {
         self.predicted / self.len() as f64
     }

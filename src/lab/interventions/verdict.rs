@@ -1,4 +1,4 @@
-//! Findings that compare: methods with each other, a verdict under other probes, and what a fresh probe still sees.
+//! Findings that compare: methods with each other, a verdict under other probes, and what a fresh probe can still read.
 
 use lab::Columns;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::oracle::OracleKind;
 use lab::family::ALPHA;
 use stats::Estimate;
 
-/// Why a method has no strength of highest reliability under an oracle.
+/// The reason why a method has no strength of highest reliability under an oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoOptimumFinding {
     /// Method in the registry.
@@ -34,15 +34,15 @@ pub struct NoOptimumFinding {
     pub oracle_layer: usize,
     /// Name of the swept hyperparameter.
     pub parameter: String,
-    /// Why the method has no best strength.
+    /// The reason why the method has no best strength.
     pub reason: String,
-    /// The best strength in the paper's way, if it has one.
+    /// The best strength as in the paper, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
 }
 
-/// One strength under probes of another recipe that validates as well as the chosen one. One training on a part of the
-/// test examples: `n` says how many.
+/// One strength under probes with another recipe that validates as well as the chosen one. One training on some of the
+/// test examples: `n` is their number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RivalFinding {
     /// Method in the registry.
@@ -66,14 +66,14 @@ pub struct RivalFinding {
     /// Strength of the method.
     #[id]
     pub value: f64,
-    /// Number of the other settings: each probe has those of this rank among its equals, from 1.
+    /// Number of the other settings: each probe has the recipe of this rank among its equals, from 1.
     #[id]
     pub rival: usize,
     /// Settings of the probes: oracle of the target, oracles of the properties to keep, attacked probe.
     pub recipes: Vec<String>,
     /// Mean completeness over these examples.
     pub completeness: f64,
-    /// Mean selectivity over the examples that have the other property; none if none has.
+    /// Mean selectivity over the examples that have the other property; none if there are none.
     pub selectivity: Option<f64>,
     /// Harmonic mean of the two means.
     pub reliability: Option<f64>,
@@ -91,22 +91,22 @@ pub struct VersusFinding {
     /// The judging oracle.
     #[id]
     pub oracle: OracleKind,
-    /// Share of resamples of examples and of replicates in which `a` is the more reliable, the strengths chosen anew in each; ties count
-    /// half. It is not the probability that `a` is.
+    /// Share of resamples of examples and of replicates in which `a` is more reliable, with the strengths chosen again
+    /// in each; ties count half. It is not the probability that `a` is more reliable.
     pub p_greater: f64,
-    /// Reliability of `a` less that of `b`, with its interval over examples and trainings. None where one has no optimum or there is a single
-    /// training, and in older recordings.
+    /// Reliability of `a` minus that of `b`, with its interval over examples and trainings. None if one has no optimum,
+    /// with a single training, and in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value of no difference, by Student's t on the paired differences of trainings. None without `difference`; in recordings of older
-    /// programs it is then twice the smaller share of resamples.
+    /// p-value of no difference, by Student's t on the paired differences of trainings. If `difference` is absent, in
+    /// recordings of older programs, it is twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// `p` adjusted by Holm over the pairs of methods under the oracle. Absent without `p`, and from older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
-    /// The smallest difference that as many trainings and examples show in 80 of 100 runs, tested at .05 on its own. Absent without
-    /// `difference`, and from older recordings.
+    /// The smallest difference that this number of trainings and examples would detect in 80 of 100 runs, tested at .05
+    /// on its own. Absent without `difference`, and from older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Changes that reverse the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that is
@@ -121,9 +121,9 @@ pub struct RankingFinding {
     /// The judging oracle.
     #[id]
     pub oracle: OracleKind,
-    /// The methods from the most reliable down; those without an optimum last.
+    /// The methods, the most reliable first; those without an optimum last.
     pub order: Vec<MethodKey>,
-    /// `places[i][p]`: share of resamples in which method i of `order` is at place p (0 is the best).
+    /// `places[i][p]`: share of resamples in which method i of `order` is at rank p (0 is the best).
     pub places: Vec<Vec<f64>>,
     /// Share of resamples with exactly this order.
     pub stability: f64,
@@ -152,24 +152,24 @@ pub struct LeakFinding {
     pub value: f64,
     /// Share of the largest class.
     pub chance: f64,
-    /// Accuracy of a fresh logistic regression before and after, and the share of the accuracy above chance that is
-    /// left.
+    /// Accuracy of a fresh logistic regression before and after, and the share of the accuracy above chance that
+    /// remains.
     pub linear: Left,
-    /// The same of a fresh MLP.
+    /// The same for a fresh MLP.
     pub mlp: Left,
-    /// How well a method found the states behind what it erased.
+    /// How well a method found states for the features it erased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preimages: Option<Preimages>,
 }
 
 impl VersusFinding {
-    /// The p-value that verbs follow: adjusted for the other pairs, where it is.
+    /// The p-value that determines the wording: adjusted for the other pairs, if available.
     pub fn deciding_p(&self) -> Option<f64> {
         self.holm_p.or(self.p)
     }
 
-    /// The first beside the second, in words: more reliable only if the test rejects and neither other probe settings nor the other
-    /// oracle reverse the order. The guide's page on intervals has the check over seeds.
+    /// How the first compares with the second, as text: more reliable only if the test rejects and neither other probe
+    /// settings nor the other oracle reverse the order. The guide's page on intervals has the check over seeds.
     pub fn verb(&self) -> &'static str {
         let shown = self.deciding_p().is_some_and(|p| p <= ALPHA) && self.turns_with.is_empty();
         if shown { "more reliable than" } else { "ahead of" }
@@ -177,14 +177,14 @@ impl VersusFinding {
 }
 
 impl LeakFinding {
-    /// The method whose traces were looked for.
+    /// The method after which fresh probes were trained.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 }
 
 impl NoOptimumFinding {
-    /// The method that has no optimum.
+    /// The method without an optimum.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

@@ -1,4 +1,4 @@
-//! A lab in its own types as a [`Lab`], and its experiments as experiments of any lab.
+//! Adapts a lab with its own types to [`Lab`], and its experiments to those of any lab.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl<I: Listed> Lab for I {
     }
 }
 
-/// The figure with the meanings of its terms; those of all statistics need none.
+/// The figure with explanations of its terms; general statistical terms need none.
 fn explained(figure: Figure) -> Figure {
     let terms = super::glossary().iter().filter(|term| !term.labs.is_empty());
     figure.with_terms(terms.map(|term| (term.name, term.meaning)))
@@ -127,7 +127,7 @@ fn for_another_lab() -> Problem {
     Problem::new(&"this question is for another lab", "question", "")
 }
 
-/// An experiment of one lab as one of any lab.
+/// An experiment of one lab, seen as one of any lab.
 struct Opened<I: Instrument>(Box<dyn Experiment<I::Kind, I::Question>>);
 
 impl<I: Listed> Experiment<Kinds, Question> for Opened<I> {
@@ -155,7 +155,7 @@ impl<I: Listed> Experiment<Kinds, Question> for Opened<I> {
     }
 }
 
-/// A host of any lab as the host of one lab.
+/// A host for any lab, seen as the host for one lab.
 struct Narrowed<'a, I>(&'a mut dyn Channel<Kinds, Question>, PhantomData<I>);
 
 impl<I: Listed> Pulse for Narrowed<'_, I> {

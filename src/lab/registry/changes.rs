@@ -1,4 +1,4 @@
-//! Two specs beside each other: the fields in which they differ.
+//! Two specs side by side: the fields in which they differ.
 
 use super::{Spec, settings};
 use base::text::printable_label;
@@ -36,7 +36,7 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     now.chain(gone).collect()
 }
 
-/// A value without the quotes and brackets of the file.
+/// A value without quotes and brackets.
 fn plain(value: &str) -> String {
     let plain = value.trim_matches(['[', ']']).replace('"', "");
     if plain.is_empty() { "none".into() } else { plain }
@@ -57,7 +57,7 @@ mod tests {
         assert!(told[0].starts_with("models ") && told[0].contains("gpt2-mini"), "{told:?}");
     }
 
-    /// A list of runs said `site.layer last → 2`.
+    /// A list of runs used to say `site.layer last → 2`.
     #[test]
     fn changes_are_named_as_the_settings_are() {
         let a = Spec::shipped(LABS[0].id());

@@ -1,8 +1,8 @@
 //! The labs of the program, and the types that have one case per lab.
 //!
-//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and makes [`Spec`], [`enum@Kinds`],
-//! [`Question`] and [`Results`]; the rest of the program speaks to a lab through [`Lab`] and to an experiment through
-//! [`Experiment`]. What labs share (`lab`) is exported from here too, with these types in place.
+//! Each lab is a crate that implements [`Instrument`] in its own types. `labs!` below lists them and generates
+//! [`Spec`], [`enum@Kinds`], [`Question`] and [`Results`]; the rest of the program uses a lab through [`Lab`] and an
+//! experiment through [`Experiment`]. The shared parts (`lab`) are re-exported here with these types filled in.
 
 mod adapter;
 mod changes;
@@ -38,9 +38,9 @@ pub mod finding {
 pub mod host {
     pub use lab::host::*;
 
-    /// A host that takes findings of any lab.
+    /// A host for findings of any lab.
     pub type Host<'a> = dyn lab::Channel<super::Kinds, super::Question> + 'a;
-    /// A question to any lab that waits for its answer.
+    /// A pending question to any lab.
     pub type Waiting = lab::Waiting<super::Question>;
 }
 
@@ -50,27 +50,27 @@ pub use host::Waiting;
 /// An experiment of any lab.
 pub type AnyExperiment = Box<dyn lab::Experiment<Kinds, Question>>;
 
-/// A lab as the program sees it.
+/// A lab, as seen by the program.
 pub trait Lab: Sync {
     fn id(&self) -> LabId;
     /// Its name on screens.
     fn title(&self) -> &'static str;
     /// The question that it answers, in one line.
     fn question(&self) -> &'static str;
-    /// The TOML of the experiment that runs where nothing else is asked for.
+    /// The TOML of the default experiment.
     fn default_spec(&self) -> &'static str;
     /// An experiment of this lab; nothing is loaded or computed yet.
     ///
     /// # Errors
-    /// [`Fault::Failed`] for a spec that does not pass [`LabSpec::check`] or belongs to another lab.
+    /// [`Fault::Failed`] for a spec that fails [`LabSpec::check`] or belongs to another lab.
     fn open(&self, spec: &Spec) -> Result<AnyExperiment, Fault>;
-    /// The question of a run, made from its spec.
+    /// The question of a run, from its spec.
     fn asks(&self, spec: &Spec) -> String;
     /// The run's answer to it so far.
     fn answer(&self, results: &Results, spec: &Spec) -> Answer;
-    /// The main numbers of a run, by which two runs are compared.
+    /// The main numbers of a run, used to compare two runs.
     fn numbers(&self, results: &Results) -> Vec<compared::Number>;
-    /// The main numbers that two runs have in common, those of models in the same place too.
+    /// The main numbers that two runs have in common, including those of models in the same position.
     fn common(&self, a: (&Results, &Spec), b: (&Results, &Spec)) -> Vec<compared::Common> {
         let sides = |spec: &Spec| match spec {
             Spec::Power(spec) => vec![spec.name(true), spec.name(false)],
@@ -82,9 +82,9 @@ pub trait Lab: Sync {
     fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;
     /// The figures of a run. `engine` is named in their provenance.
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
-    /// The figures that can be asked for by name.
+    /// The figures available by name.
     fn figure_entries(&self) -> &'static [FigureEntry];
-    /// The figure of that name, with details as the lab understands them.
+    /// The figure with this name and details.
     fn figure(
         &self,
         name: &str,
@@ -92,7 +92,7 @@ pub trait Lab: Sync {
         results: &Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String>;
-    /// Experiments that can be picked by name beside [`Self::default_spec`].
+    /// Named experiments in addition to [`Self::default_spec`].
     fn presets(&self) -> &'static [Preset];
     /// The tables of a run, in the layout of the papers.
     fn tables(&self, results: &Results) -> Vec<table::Table>;
@@ -101,19 +101,19 @@ pub trait Lab: Sync {
     /// The comparison that a finding makes, for corrections over all of a session's; `None` for findings that test
     /// nothing.
     fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
-    /// Hash of the part of a spec that decides its comparisons, where the spec asks for more than that.
+    /// Hash of the part of a spec that determines its comparisons, if that is not the whole spec.
     fn decides(&self, spec: &Spec) -> Option<String>;
-    /// The fields that a grid may vary, in the order in which its cells are enumerated.
+    /// The fields that a grid may vary; its cells are enumerated in this order.
     fn axes(&self) -> &'static [Axis];
-    /// The work of a run in multiply-adds, counted from the spec and the sizes of its models alone: the same on every machine,
-    /// whatever it has cached.
+    /// The work of a run in multiply-adds, counted only from the spec and the sizes of its models, so it is the same on
+    /// every machine, whatever is cached.
     fn counted(&self, spec: &Spec, sizes: &[Size]) -> u128;
 }
 
 /// The results of one lab among those of all.
 pub trait LabResults: Sized + 'static {
     const LAB: LabId;
-    /// These results, where they are this lab's.
+    /// These results, if they belong to this lab.
     fn within(all: &Results) -> Option<&Self>;
     /// The results of a lab that has not run.
     fn none() -> &'static Self;
@@ -121,11 +121,11 @@ pub trait LabResults: Sized + 'static {
 
 /// The spec of one lab among those of all.
 pub(crate) trait SpecWithin: Sized {
-    /// This spec, where it is this lab's.
+    /// This spec, if it belongs to this lab.
     fn within(any: &Spec) -> Option<&Self>;
 }
 
-/// Cases of a lab's types within the types that have one case per lab.
+/// The cases of a lab's types in the types that have one case per lab.
 trait Listed: Instrument<Spec: SpecWithin, Results: LabResults> {
     fn wrap_kind(kind: Self::Kind) -> Kinds;
     fn kind(any: &Kinds) -> Option<&Self::Kind>;
@@ -133,8 +133,8 @@ trait Listed: Instrument<Spec: SpecWithin, Results: LabResults> {
     fn own_question(any: Question) -> Result<Self::Question, Question>;
 }
 
-/// Makes the types that have one case per lab. A lab's crate exports `Spec`, `Kind`, `KINDS`, `Question`, `Results`, `LAB` and the
-/// type of `LAB`, which has the lab's name.
+/// Generates the types that have one case per lab. A lab's crate exports `Spec`, `Kind`, `KINDS`, `Question`,
+/// `Results`, `LAB` and the type of `LAB`, which has the lab's name.
 macro_rules! labs {
     ($( $(#[$doc:meta])* $Lab:ident = $module:ident; )+) => {
         /// Every lab; the first one is open at the start.
@@ -155,7 +155,7 @@ macro_rules! labs {
                 match self { $( Spec::$Lab(spec) => spec.as_ref(), )+ }
             }
 
-            /// The fields that all specs have, for changing them.
+            /// The fields that all specs have, mutable.
             pub fn common_mut(&mut self) -> &mut dyn LabSpec {
                 match self { $( Spec::$Lab(spec) => spec.as_mut(), )+ }
             }
@@ -254,7 +254,7 @@ macro_rules! labs {
                 match lab { $( LabId::$Lab => Results::$Lab(Box::default()), )+ }
             }
 
-            /// Adds a finding of a run; one of another lab is ignored.
+            /// Adds a finding of a run; ignores one of another lab.
             pub fn take(&mut self, finding: &Finding) {
                 match (self, &finding.body) {
                     $( (Results::$Lab(results), Body::Lab(Kinds::$Lab(kind))) => results.take(finding.head(), kind), )+
@@ -262,7 +262,7 @@ macro_rules! labs {
                 }
             }
 
-            /// Adds the answer to the question of this number. Returns false where a later answer is there already.
+            /// Adds the answer to the question with this number. False if a later answer is already there.
             pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
                 match self { $( Results::$Lab(results) => {
                     let own = findings.iter().filter_map(|f| match &f.body {
@@ -322,15 +322,15 @@ macro_rules! labs {
 labs! {
     /// Completeness, selectivity and reliability of interventions (Canby et al.).
     Interventions = interventions;
-    /// Prompt probes: the share of the model in their result (Cao et al.).
+    /// Prompt probes: how much of their result is due to the model (Cao et al.).
     Prompts = prompts;
-    /// Comparisons: the data that they need (Zhu et al., Card et al.).
+    /// Comparisons: the data they need (Zhu et al., Card et al.).
     Power = power;
-    /// Saliency: the words that a prediction rests on, and agreement with people (Shen et al.).
+    /// Saliency: the words that a prediction depends on, and agreement with people (Shen et al.).
     Saliency = saliency;
 }
 
-/// The same text for findings of one run of which the later one counts; `body` is the finding as JSON.
+/// An identity, equal for findings of one run of which only the later one counts; `body` is the finding's JSON.
 pub fn identity(kind: &columns::KindInfo, model: &str, body: &Value) -> String {
     let mut text = format!("{}\n{model}", kind.name);
     for column in (kind.columns)().into_iter().filter(|c| c.id) {
@@ -342,13 +342,13 @@ pub fn identity(kind: &columns::KindInfo, model: &str, body: &Value) -> String {
     text
 }
 
-/// The kind of a finding as JSON.
+/// The kind of a finding given as JSON.
 pub fn kind_of(lab: LabId, body: &Value) -> Option<&'static columns::KindInfo> {
     let name = body.get("kind")?.as_str()?;
     kinds(lab).iter().find(|k| k.name == name)
 }
 
-/// The lab of that name.
+/// The lab with this name.
 pub fn by_id(id: LabId) -> &'static dyn Lab {
     // `LABS` and `LabId` have the same order; a test compares them.
     LABS[id as usize]

@@ -14,7 +14,7 @@ impl Spec {
         Self::of_file(&spec::read_text(path)?, path)
     }
 
-    /// The spec in the text of a file.
+    /// The spec in a file's text.
     pub(crate) fn of_file(text: &str, path: &Path) -> Result<Self, SpecError> {
         let origin = path.display().to_string();
         let mut spec = Self::decode(text, &origin)?;
@@ -23,15 +23,15 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Relative paths of the spec start from the folder of this file.
+    /// Makes relative paths of the spec start from the folder of this file.
     pub(crate) fn lies_beside(&mut self, path: &Path) {
-        // A pipe and the standard input are in no folder of the user's.
+        // A pipe or the standard input is not in a folder of the user's.
         if !path.starts_with("/dev") {
             self.common_mut().lies_in(path.parent().map(Path::to_owned).unwrap_or_default());
         }
     }
 
-    /// The experiment that a lab runs where nothing else is asked for.
+    /// The default experiment of a lab.
     pub fn shipped(lab: LabId) -> Self {
         Self::parse(by_id(lab).default_spec(), "the shipped spec")
             .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))
@@ -77,16 +77,16 @@ impl Spec {
     /// The spec of a preset.
     ///
     /// # Errors
-    /// [`SpecError`], for a preset that was shipped damaged.
+    /// [`SpecError`], if the shipped preset is invalid.
     pub fn of_preset(preset: &Preset) -> Result<Self, SpecError> {
         Self::parse(preset.toml, preset.name)
     }
 }
 
-/// The preset of that name, of any lab.
+/// The preset with this name, of any lab.
 ///
 /// # Errors
-/// A sentence that lists the names that exist.
+/// A message that lists the existing names.
 pub fn preset(name: &str) -> Result<&'static Preset, String> {
     let all = || LABS.iter().flat_map(|lab| lab.presets());
     let names: Vec<&str> = all().map(|p| p.name).collect();
@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for Spec {
 mod tests {
     use super::*;
 
-    /// The second would only repeat the first, whatever it is called.
+    /// The second would only repeat the first, whatever its spelling.
     #[test]
     fn one_model_twice_is_refused_by_every_lab_under_any_spelling() {
         let folder = tempfile::tempdir().unwrap();

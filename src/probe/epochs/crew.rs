@@ -1,7 +1,7 @@
-//! Networks that are trained side by side on the same examples in the same order. Every example is fetched once for all
-//! of them, and the first layers of those with the same batch size are stacked into one product.
+//! Networks trained side by side on the same examples in the same order. Each example is fetched once for all of them,
+//! and the first layers of networks with the same batch size are stacked into one product.
 //!
-//! What a network becomes depends on its recipe, its first weights and the order alone, not on which others are trained with it.
+//! A network's result depends only on its recipe, its initial weights and the order, not on the others trained with it.
 
 use kernels::adamw::Step;
 use kernels::dense::{descend, outputs};
@@ -14,7 +14,8 @@ use crate::train::{BETA1, BETA2, EPSILON, Recipe};
 use base::Cancelled;
 use base::matrix::{Matrix, argmax};
 
-/// A layer, or those of several networks: each output's weights in a row, then its bias, then zeros up to the width.
+/// A layer, or the stacked layers of several networks: each output's weights in a row, then its bias, then zeros up to
+/// the width.
 #[derive(Default)]
 struct Dense {
     inputs: usize,
@@ -24,7 +25,7 @@ struct Dense {
     second: Vec<f32>,
 }
 
-/// Length of a row of inputs with the 1 that multiplies biases, in whole vectors.
+/// Length of a row of inputs, including the 1 that multiplies the bias, rounded up to whole vectors.
 fn width(inputs: usize) -> usize {
     (inputs + 1).next_multiple_of(LANE)
 }
@@ -38,7 +39,7 @@ impl Dense {
         self.weight.len() / self.width
     }
 
-    /// Puts a layer below those that are there.
+    /// Appends a layer below the existing ones.
     fn push(&mut self, layer: &Layer) {
         for (o, bias) in layer.bias.iter().enumerate() {
             let at = self.weight.len();
@@ -60,7 +61,7 @@ impl Dense {
         }
     }
 
-    /// Takes the `outs` outputs of network `net` away.
+    /// Removes the `outs` outputs of network `net`.
     fn remove(&mut self, net: usize, outs: usize) {
         let part = net * outs * self.width..(net + 1) * outs * self.width;
         for all in [&mut self.weight, &mut self.first, &mut self.second] {
@@ -73,14 +74,14 @@ impl Dense {
         outputs(x, &self.weight, self.width, z);
     }
 
-    /// A step for each group of `each` outputs, by the slopes of the outputs.
+    /// A step for each group of `each` outputs, from the gradients of the outputs.
     fn descend(&mut self, x: &[f32], delta: &[f32], steps: &[Step], each: usize) {
         let Self { width, weight, first, second, .. } = self;
         descend(x, delta, *width, (steps, each), [weight, first, second]);
     }
 }
 
-/// Rows of examples, each with the 1 that multiplies biases, and their labels.
+/// Rows of examples, each with the 1 that multiplies the bias, and their labels.
 struct Rows {
     width: usize,
     x: Vec<f32>,
@@ -109,13 +110,13 @@ impl Rows {
 
 /// One network.
 struct Net {
-    /// Its place among the recipes.
+    /// Index of its recipe.
     place: usize,
     recipe: Recipe,
     /// Layers above the first.
     above: Vec<Dense>,
     best: Option<Chosen>,
-    /// The lowest validation loss, and the epochs since.
+    /// The lowest validation loss, and the number of epochs since.
     lowest: f64,
     since: usize,
     /// Number of right answers on the validation examples so far.
@@ -126,7 +127,7 @@ struct Net {
 /// Networks of one shape and batch.
 struct Squad {
     batch: usize,
-    /// Outputs of the first layer of each.
+    /// First-layer outputs of each network.
     each: usize,
     classes: usize,
     nets: Vec<Net>,
@@ -134,7 +135,7 @@ struct Squad {
     step: i32,
     z: Vec<f32>,
     steps: Vec<Step>,
-    /// Of one network: what goes into each layer above the first, and what comes out of it.
+    /// For one network: the inputs and outputs of each layer above the first.
     inputs: Vec<Vec<f32>>,
     logits: Vec<f32>,
     delta: Vec<f32>,
@@ -198,7 +199,7 @@ impl Squad {
         self.below.descend(x, &self.z, &self.steps, self.each);
     }
 
-    /// Runs the layers of a network above its first; its logits are there afterwards.
+    /// Runs the layers of a network above its first and leaves its logits.
     fn above(&mut self, net: usize, rows: usize) {
         let all = self.each * self.nets.len();
         let layers = &self.nets[net].above;
@@ -217,7 +218,8 @@ impl Squad {
         }
     }
 
-    /// A step of the layers of a network above its first; its part of `z` becomes the slope of the first layer's outputs.
+    /// A step of the layers of a network above its first; its part of `z` becomes the gradient of the first layer's
+    /// outputs.
     fn learn_above(&mut self, net: usize, y: &[usize]) {
         self.above(net, y.len());
         let (all, step) = (self.each * self.nets.len(), self.steps[net]);
@@ -242,7 +244,7 @@ impl Squad {
         }
     }
 
-    /// Counts the right answers of every network on some validation examples.
+    /// Adds the right answers of every network on some validation examples.
     fn judge(&mut self, x: &[f32], y: &[usize]) {
         self.below.forward(x, &mut self.z);
         let all = self.each * self.nets.len();
@@ -264,7 +266,7 @@ impl Squad {
         }
     }
 
-    /// Ends an epoch of every network; returns those that have stopped.
+    /// Ends an epoch of every network; removes and returns those that have stopped.
     fn settle(&mut self, epoch: usize, validated: usize) -> Vec<Net> {
         let mut ended = Vec::new();
         for at in (0..self.nets.len()).rev() {
@@ -298,16 +300,16 @@ impl Squad {
 /// Networks side by side.
 pub(crate) struct Crew {
     squads: Vec<Squad>,
-    /// Rows that are fetched at a time: whole batches of every network.
+    /// Rows fetched at a time: whole batches of every network.
     block: usize,
     rows: Rows,
 }
 
-/// Rows that are fetched at a time, at least: they stay in the second-level cache while all networks learn from them.
+/// Minimum rows fetched at a time: they stay in the second-level cache while all networks learn from them.
 const NEAR: usize = 64;
 
 impl Crew {
-    /// Networks with their places, for embeddings of size `inputs`.
+    /// Networks with the indices of their recipes, for embeddings of size `inputs`.
     pub(crate) fn new<'a>(
         (inputs, classes): (usize, usize),
         nets: impl Iterator<Item = (usize, &'a Recipe, Mlp)>,
@@ -328,12 +330,12 @@ impl Crew {
         Self { squads, block, rows: Rows { width: width(inputs), x: Vec::new(), y: Vec::new() } }
     }
 
-    /// Networks that are still trained.
+    /// Number of networks still in training.
     pub(crate) fn active(&self) -> usize {
         self.squads.iter().map(|s| s.nets.len()).sum()
     }
 
-    /// One pass over the examples in the given order. `poll` is asked now and then whether to go on.
+    /// One pass over the examples in the given order. `poll` is called regularly and can stop it.
     pub(crate) fn learn(
         &mut self,
         data: &Labelled,
@@ -353,8 +355,8 @@ impl Crew {
         Ok(())
     }
 
-    /// Validates every network after an epoch; those that have ended leave, each with its place and its best state:
-    /// `None` if its weights were not finite from the first epoch on.
+    /// Validates every network after an epoch; networks that have ended are removed and returned with their indices and
+    /// best states: `None` if the weights were not finite from the first epoch on.
     pub(crate) fn validate(&mut self, validation: &Labelled, epoch: usize) -> Vec<(usize, Option<Chosen>)> {
         let n = validation.len();
         for from in (0..n).step_by(self.block) {

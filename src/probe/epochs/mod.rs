@@ -1,8 +1,8 @@
-//! Training as Zhu et al. (2022) do it: Adam over a grid of learning rates and batches, at most 50 epochs, an end after five
-//! without a lower validation loss, and the weights of the epoch with the best validation accuracy.
+//! Training as in Zhu et al. (2022): Adam over a grid of learning rates and batch sizes, at most 50 epochs, early
+//! stopping after five without a lower validation loss, and the weights of the epoch with the best validation accuracy.
 //!
-//! [`super::train`] counts steps and keeps the simplest of equals; what is compared here are procedures as published, so the
-//! best epoch of the best setting is taken, each seed by itself.
+//! [`super::train`] counts steps and prefers the simplest of equal networks; here published procedures are compared, so
+//! the best epoch of the best setting is used, for each seed separately.
 
 mod crew;
 
@@ -15,13 +15,13 @@ use base::{Cancelled, Pulse, SharedPulse};
 use stats::Purpose;
 use stats::rng::shuffle;
 
-/// Most passes over the data.
+/// Maximum passes over the data.
 pub const EPOCHS: usize = 50;
 /// Training ends after this many epochs without a lower validation loss.
 pub const PATIENCE: usize = 5;
 /// Learning rates of the published grid.
 pub(crate) const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
-/// Batches of the published grid.
+/// Batch sizes of the published grid.
 pub(crate) const BATCHES: [usize; 4] = [8, 16, 32, 64];
 
 /// Settings of a classifier with these hidden layers: all 20 of the paper, or the four corners that most often win.
@@ -33,13 +33,13 @@ pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
     rates.iter().flat_map(|rate| of(*rate)).collect()
 }
 
-/// A trained network, at the epoch that was chosen.
+/// A trained network at the chosen epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     pub mlp: Mlp,
     /// Correct answers on the validation examples.
     pub correct: usize,
-    /// Mean cross entropy there, in nats.
+    /// Mean cross entropy on them, in nats.
     pub loss: f64,
     /// The epoch, from 1.
     pub epoch: usize,
@@ -47,15 +47,15 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// True if it is better: more right answers, or as many with higher confidence.
+    /// True if this one is better: more right answers, or equally many with a lower loss.
     fn beats(&self, other: &Self) -> bool {
         (self.correct, -self.loss) > (other.correct, -other.loss)
     }
 }
 
 /// Trains networks side by side on the same examples in the same order, one for each recipe; returns their best states
-/// in this order, `None` where weights or losses were not finite from the first epoch on. `beat` is called before every
-/// epoch of each (with 1), and within an epoch to ask whether to go on (with 0).
+/// in this order, `None` where weights or losses were not finite from the first epoch on. `beat` is called with 1
+/// before every epoch of each network, and with 0 within epochs, to poll for cancellation.
 pub fn train(
     data: &Labelled,
     validation: &Labelled,
@@ -85,10 +85,10 @@ pub fn train(
     Ok(all)
 }
 
-/// Trains every setting with every seed; for each seed the best network, in the order of the seeds. Settings of a seed
-/// are trained side by side in one order of the examples, seeds (and, for more threads than seeds, batches) on separate
-/// threads, which changes no number. None where all settings of a seed diverged. `pulse` counts epochs; trainings that
-/// end early leave it short of its total.
+/// Trains every setting with every seed and returns the best network of each seed, in order. The settings of a seed are
+/// trained side by side on one order of the examples; seeds (and, with more threads than seeds, batch sizes) run on
+/// separate threads, which changes no result. `None` where all settings of a seed diverged. `pulse` counts epochs;
+/// trainings that stop early leave it short of its total.
 pub fn best_of(
     data: &Labelled,
     validation: &Labelled,
@@ -99,7 +99,7 @@ pub fn best_of(
     let seeds = purposes.len();
     let shared = SharedPulse::new(pulse, recipes.len() * seeds * EPOCHS);
     let parts = parts(recipes, seeds, rayon::current_num_threads());
-    // The largest parts of all seeds first.
+    // The largest groups of all seeds first.
     let found = in_order(parts.len() * seeds, |i| {
         let (part, purpose) = (&parts[i / seeds], &purposes[i % seeds]);
         let mine: Vec<&Recipe> = part.iter().map(|at| &recipes[*at]).collect();
@@ -120,8 +120,8 @@ pub fn best_of(
     Ok((0..seeds).map(of_seed).collect())
 }
 
-/// Places of recipes that are trained side by side: all of them where seeds alone keep the threads busy, otherwise by batch, small
-/// batches (which take more steps) with large ones. The costliest part comes first.
+/// Indices of recipes trained side by side: all of them if the seeds alone keep the threads busy, otherwise grouped by
+/// batch size, with small batches (which take more steps) paired with large ones. The costliest group comes first.
 fn parts(recipes: &[Recipe], seeds: usize, threads: usize) -> Vec<Vec<usize>> {
     let mut sizes: Vec<usize> = recipes.iter().map(|r| r.batch).collect();
     sizes.sort_unstable();
@@ -184,7 +184,7 @@ mod tests {
         Recipe { hidden: hidden.to_vec(), learning_rate, batch }
     }
 
-    /// Training side by side is bit-identical to training alone: settings that end early leave the others as they are.
+    /// Training side by side is bit-identical to training alone: settings that stop early do not affect the others.
     #[test]
     fn networks_side_by_side_become_what_each_becomes_alone() {
         let (data, validation, purpose) = (points(130, 5), points(40, 6), Purpose::new(2, "side", "any"));
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// The same weights, step by step, as [`Trainer`] comes to, which multiplies matrices and keeps its gradients.
+    /// The same weights, step by step, as [`Trainer`], which multiplies matrices and stores its gradients.
     #[test]
     fn every_step_is_that_of_the_plain_trainer() {
         let (data, validation, purpose) = (points(100, 7), points(60, 8), Purpose::new(4, "side", "any"));

@@ -1,8 +1,8 @@
-//! Description length of labels given embeddings (Voita and Titov 2020): how many bits does it take to send the labels to
-//! somebody who has the embeddings already? The better a probe can read them off, the fewer.
+//! Description length of labels given embeddings (Voita and Titov 2020): the number of bits needed to send the labels
+//! to someone who already has the embeddings. The better a probe can predict them, the fewer.
 //!
-//! Two codes do it, each by its definition and each in a file: [`prequential`] trains on what has arrived so far,
-//! [`variational`] sends a probe with its weights as imprecise as the labels allow. [`METHODS`] is their registry.
+//! Two codes, each by its definition and in a separate file: [`prequential`] trains on what has arrived so far,
+//! [`variational`] sends a probe whose weights are as imprecise as the labels allow. [`METHODS`] is their registry.
 
 pub mod prequential;
 pub mod variational;
@@ -11,7 +11,7 @@ use super::data::{DataError, Labelled};
 use base::{Cancelled, Pulse};
 use stats::Purpose;
 
-/// Bits that labels take, one number a purpose: what is drawn at random (orders, weights) is drawn from its streams.
+/// Bits of the labels, one number per purpose: random orders and weights come from its streams.
 pub(crate) type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
 
 /// A code.
@@ -23,10 +23,10 @@ pub struct Method {
     pub bits: Bits,
 }
 
-/// The codes. Another one is a file here and a line.
+/// The codes. To add one, add a file here and a line.
 pub static METHODS: [Method; 2] = [prequential::METHOD, variational::METHOD];
 
-/// Bits of a code that knows nothing but the number of classes.
+/// Bits of a code that knows only the number of classes.
 pub fn uniform(data: &Labelled) -> f64 {
     data.len() as f64 * (data.classes() as f64).log2()
 }

@@ -1,5 +1,5 @@
-//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels that have arrived so far, and the
-//! next ones are sent with the code that this probe implies.
+//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels received so far, and the next ones
+//! are sent with the code that this probe implies.
 //!
 //! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This is the definition;
 //! the published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.
@@ -15,7 +15,7 @@ use stats::rng::shuffle;
 /// This code, for the registry.
 pub const METHOD: Method = Method { name: "prequential", bits };
 
-/// Bits in an order of the examples drawn for each purpose.
+/// Bits with the examples in an order drawn for each purpose.
 fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<f64>, MdlError> {
     let one = |(done, purpose): (usize, &Purpose)| {
         let mut order: Vec<usize> = (0..data.len()).collect();
@@ -28,17 +28,17 @@ fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<
     purposes.iter().enumerate().map(one).collect()
 }
 
-/// Ends of the blocks, in per cent of the examples.
+/// Ends of the blocks, in percent of the examples.
 pub const PORTIONS: [f64; 11] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25.0, 50.0, 100.0];
 
 /// A block of the code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// Examples that the probe was trained on.
+    /// Number of training examples.
     pub train: usize,
-    /// Examples that were coded.
+    /// Number of coded examples.
     pub coded: usize,
-    /// Bits that they took.
+    /// Bits of the coded examples.
     pub bits: f64,
     /// Share that the probe gets right; `None` if the training data lacked a class and the block was coded uniformly.
     pub accuracy: Option<f64>,
@@ -47,11 +47,11 @@ pub struct Block {
 /// A code and its length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codelength {
-    /// Bits of the first block, which is coded uniformly.
+    /// Bits of the first block, coded uniformly.
     pub first: f64,
     /// The other blocks.
     pub blocks: Vec<Block>,
-    /// Bits of a uniform code for everything.
+    /// Bits of a uniform code for all examples.
     pub uniform: f64,
 }
 

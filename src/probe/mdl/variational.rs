@@ -1,14 +1,14 @@
-//! Variational coding: what is sent is a probe whose weights are a distribution, and the labels by the code that it implies.
+//! Variational coding: sends a probe whose weights are a distribution, and the labels with the code that it implies.
 //!
-//! `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any q over the weights and a prior p: the bits-back argument of Hinton and van
-//! Camp (1993), as Voita and Titov (2020, section 3.1) use it. Their prior and posterior are those of Bayesian compression
-//! (Louizos et al. 2017): every input has a scale z with the improper prior 1/|z| (group normal-Jeffreys), and
-//! `w = z u` with u ~ N(0, 1) a priori, so that inputs that say nothing cost nothing. A posteriori all are independent
-//! normals. The divergence of z is Molchanov et al.'s (2017, equation 14) approximation, in which an input that is given up
-//! has 0; being that of an improper prior it is defined up to a constant, and this is the published choice.
+//! `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any q over the weights and a prior p: the bits-back argument of Hinton
+//! and van Camp (1993), as Voita and Titov (2020, section 3.1) use it. Their prior and posterior are those of Bayesian
+//! compression (Louizos et al. 2017): every input has a scale z with the improper prior 1/|z| (group normal-Jeffreys),
+//! and `w = z u` with u ~ N(0, 1) a priori, so that uninformative inputs cost nothing. A posteriori all are independent
+//! normals. The divergence of z is the approximation of Molchanov et al. (2017, equation 14), which is 0 for an input
+//! that is dropped; because the prior is improper it is defined up to a constant, and this is the published choice.
 //!
-//! Whatever q is found, its code is one that could be sent; a longer search finds shorter ones. The objective is not convex, and
-//! seeds end a few per cent apart. At 8 inputs the lengths are those of another program (golden test); at 128 and 256 inputs and
+//! Any q gives a code that could be sent; a longer search finds shorter ones. The objective is not convex, and seeds
+//! end a few percent apart. At 8 inputs the lengths agree with another program (golden test); at 128 and 256 inputs and
 //! 2,000 and 4,000 examples a search of four times as many steps ended 1 to 4 % shorter (2026-11-26).
 
 use rand_chacha::ChaCha8Rng;
@@ -29,22 +29,22 @@ pub const METHOD: Method = Method { name: "variational", bits };
 
 /// Steps of the search.
 const STEPS: usize = 2_000;
-/// Examples of a step.
+/// Examples per step.
 const BATCH: usize = 256;
-/// Adam's learning rate at the first step, from where it falls to 0 along a cosine.
+/// Adam's learning rate at the first step; it falls to 0 along a cosine.
 const RATE: f64 = 0.1;
-/// Passes over the examples whose mean is the expectation over the weights.
+/// Passes over the examples, averaged to estimate the expectation over the weights.
 const PASSES: usize = 16;
-/// Logarithm of the variances before the first step (Louizos et al.): nearly a plain probe.
+/// Log variances before the first step (Louizos et al.): nearly a plain probe.
 const CERTAIN: f32 = -9.0;
-/// Guard against the logarithm of 0.
+/// Guards against the logarithm of 0.
 const TINY: f32 = 1e-8;
 
-/// Independent normals, by their means and the logarithms of their variances.
+/// Independent normals, given by means and log variances.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Normals {
     pub mean: Vec<f32>,
-    /// Logarithms of the variances.
+    /// Log variances.
     pub log_variance: Vec<f32>,
 }
 
@@ -67,7 +67,7 @@ impl Normals {
         self.mean.iter().zip(&self.log_variance).map(of).sum()
     }
 
-    /// Adds the slope of that divergence, times `weight`.
+    /// Adds the gradient of that divergence, times `weight`.
     fn divergence_slope(&self, weight: f32, slope: &mut Self) {
         slope.mean.iter_mut().zip(&self.mean).for_each(|(s, m)| *s += weight * m);
         let each = slope.log_variance.iter_mut().zip(&self.log_variance);
@@ -79,8 +79,8 @@ impl Normals {
     }
 }
 
-/// Divergence of a scale from its prior by `log_alpha`, the logarithm of its variance over its squared mean; in nats (Molchanov et
-/// al. 2017, equation 14).
+/// Divergence of a scale from its prior, from `log_alpha`, the logarithm of its variance over its squared mean; in nats
+/// (Molchanov et al. 2017, equation 14).
 pub fn scale_divergence(log_alpha: f64) -> f64 {
     K1 - K1 * sigmoid(K2 + K3 * log_alpha) + 0.5 * softplus(-log_alpha)
 }
@@ -101,7 +101,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f32 {
     StandardNormal.sample(rng)
 }
 
-/// A linear probe whose weights are distributions; its slopes have the same shape.
+/// A linear probe whose weights are distributions; its gradient has the same type.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Posterior {
     /// The scale of each input: D.
@@ -124,7 +124,7 @@ impl Posterior {
         }
     }
 
-    /// 0 in the shape of this one.
+    /// Zeros in this shape.
     pub fn zeros(&self) -> Self {
         let of = |n: &Normals| Normals::zeros(n.mean.len());
         Self { scale: of(&self.scale), weight: of(&self.weight), bias: of(&self.bias) }
@@ -154,7 +154,7 @@ impl Posterior {
         scales + self.weight.divergence() + self.bias.divergence()
     }
 
-    /// Adds the slope of [`Self::divergence`], times `weight`.
+    /// Adds the gradient of [`Self::divergence`], times `weight`.
     pub fn divergence_slope(&self, weight: f32, slope: &mut Self) {
         let z = &self.scale;
         for (i, (m, l)) in z.mean.iter().zip(&z.log_variance).enumerate() {
@@ -179,7 +179,8 @@ impl Posterior {
 pub struct Draw {
     /// For the scales: rows x D.
     pub scale: Vec<f32>,
-    /// For the logits: rows x K. Weights are drawn through the logits that they make (local reparametrisation, Kingma et al. 2015).
+    /// For the logits: rows x K. Sampling the logits replaces sampling the weights (local reparametrisation, Kingma et
+    /// al. 2015).
     pub logit: Vec<f32>,
 }
 
@@ -219,8 +220,8 @@ fn fill(dst: &mut Vec<f32>, values: impl Iterator<Item = f32>) {
 }
 
 impl Workspace {
-    /// Cross entropy of labels under one draw, summed over the rows of `x` (rows x D), in nats. Leaves its slope with respect to
-    /// the logits in `logit`, for [`Self::slope`].
+    /// Cross entropy of labels under one draw, summed over the rows of `x` (rows x D), in nats. Leaves its gradient
+    /// with respect to the logits in `logit`, for [`Self::slope`].
     pub fn cross_entropy(&mut self, q: &Posterior, x: &[f32], y: &[usize], draw: &Draw) -> f64 {
         let (d, k, n) = (q.scale.mean.len(), q.bias.mean.len(), y.len());
         fill(&mut self.of_weight, q.weight.log_variance.iter().map(|l| l.exp()));
@@ -256,11 +257,11 @@ impl Workspace {
         loss
     }
 
-    /// Adds the slope of the last cross entropy, times `weight`.
+    /// Adds the gradient of the last cross entropy, times `weight`.
     pub fn slope(&mut self, q: &Posterior, x: &[f32], draw: &Draw, weight: f32, slope: &mut Posterior) {
         let (d, k) = (q.scale.mean.len(), q.bias.mean.len());
         let n = x.len() / d.max(1);
-        // From here on `logit` is the slope of the logits' means and `spread` that of their variances.
+        // From here on `logit` is the gradient of the logits' means and `spread` that of their variances.
         self.logit.iter_mut().for_each(|g| *g *= weight);
         for ((s, g), e) in self.spread.iter_mut().zip(&self.logit).zip(&draw.logit) {
             *s = 0.5 * g * e / s.max(f32::MIN_POSITIVE);
@@ -292,27 +293,27 @@ impl Workspace {
     }
 }
 
-/// Examples that a search on `n` of them looks at in a step.
+/// Examples per step of a search on `n` examples.
 pub fn step(n: usize) -> usize {
     BATCH.min(n)
 }
 
-/// Examples that a search on `n` of them looks at in all, each counted as often as it is looked at.
+/// Examples processed by a search on `n` examples, with repetitions.
 pub fn looks(n: usize) -> usize {
     STEPS * step(n) + PASSES * n
 }
 
-/// A code and what its bits are for.
+/// A code length and its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Codelength {
     /// Bits of the probe.
     pub model: f64,
-    /// Bits of the labels once the probe is there.
+    /// Bits of the labels given the probe.
     pub data: f64,
 }
 
-/// Columns with mean 0 and standard deviation 1; those that never change become 0. Who has the embeddings can do the same, so
-/// that it costs no bits, and the search does not depend on their scale.
+/// Columns with mean 0 and standard deviation 1; those that never change become 0. The receiver can do the same, so it
+/// costs no bits, and the search does not depend on their scale.
 fn standardised(x: &Matrix) -> Matrix {
     let (n, d) = (x.rows(), x.cols());
     let mut mean = vec![0.0f64; d];
@@ -419,7 +420,7 @@ mod tests {
     use base::NoPulse;
     use stats::rng::stream;
 
-    /// Points whose first coordinate determines the label, if `told`, or whose label is random.
+    /// Points whose first coordinate determines the label if `told`; otherwise the label is random.
     fn points(n: usize, told: bool) -> Labelled {
         let mut rng = stream(5, "points");
         let y: Vec<usize> = (0..n).map(|i| (i * 7 + i / 5) % 2).collect();
@@ -441,7 +442,7 @@ mod tests {
         }
         assert_ne!(codes[0], codes[1]);
         assert!((codes[0].model + codes[0].data - codes[1].model - codes[1].data).abs() < 6.0);
-        // A probe that knows nothing is sent for next to nothing: no more than a few bits above the uniform code.
+        // A probe without information costs almost nothing: the code is at most a few bits above the uniform one.
         let free = points(300, false);
         let bits = METHODS[1].bits;
         let all = bits(&free, &purposes(1), &mut NoPulse).unwrap();

@@ -1,4 +1,4 @@
-//! The folder of a grid: which cells it is of, and where the part of each is.
+//! The folder of a grid: its list of cells, and the file of each cell's part.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -13,35 +13,35 @@ use base::files::write_whole;
 use labs::grid::share::shares;
 use labs::grid::{self, Cell};
 
-/// The file that says which cells there are.
+/// The file that lists the cells.
 const LIST: &str = "grid.jsonl";
 const PARTS: &str = "parts";
 /// The folder of the shards' states.
 pub(super) const SHARDS: &str = "shards";
-/// A file that a plain run leaves in its folder.
+/// A file that a plain run writes to its folder.
 const PLAIN: &str = "findings.jsonl";
 /// Largest list of cells that is read, in bytes.
 const MAX_LIST: u64 = 256 << 20;
 
-/// The first line of the list.
+/// The first line of the list of cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Version of the file format; its name marks the file.
     probity_grid: u32,
     /// Version of the program.
     pub version: String,
-    /// Name of the set, see [`grid::hash`].
+    /// Hash of the set, see [`grid::hash`].
     pub hash: String,
     pub cells: usize,
 }
 
-/// A cell in the list.
+/// A cell in the list of cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// Its number, from 1.
     pub cell: usize,
     pub spec: String,
-    /// Its values on the axes, in words.
+    /// Its values on the axes, as text.
     pub at: String,
     /// Its counted work, in millions of multiply-adds.
     pub work: u64,
@@ -72,7 +72,7 @@ pub enum State {
     /// It failed, with the reason.
     Failed(String),
     Stopped,
-    /// A file that cannot be used.
+    /// The file cannot be used.
     Broken(PartError),
 }
 
@@ -84,10 +84,10 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder for these cells with their counted work; it is made where it is not there yet.
+    /// The folder for these cells with their counted work; created if it does not exist.
     ///
     /// # Errors
-    /// [`PartError`] where it cannot be made, or belongs to something else.
+    /// [`PartError`] if it cannot be created, or belongs to something else.
     pub fn join(dir: &Path, cells: &[Cell], work: &[u128]) -> Result<Self, PartError> {
         let head = Head { probity_grid: 1, version: VERSION.into(), hash: grid::hash(cells), cells: cells.len() };
         let listed = cells.iter().zip(work).enumerate().map(|(k, (cell, work))| Listed {
@@ -99,32 +99,32 @@ impl Folder {
         let folder = Self { dir: dir.to_owned(), head, cells: listed.collect() };
         let refuse = |problem: &str| PartError::NoFolder { path: dir.to_owned(), problem: problem.into() };
         if dir.symlink_metadata().is_ok() && !dir.is_dir() {
-            return Err(refuse("is no folder: name one with --out"));
+            return Err(refuse("is not a folder: name one with --out"));
         }
         if dir.join(LIST).exists() {
             let there = Self::head_of(dir)?;
             return if there.hash == folder.head.hash { Ok(folder) } else { Err(folder.other(&there)) };
         }
         if dir.join(PLAIN).exists() {
-            return Err(refuse("holds the results of a plain run (findings.jsonl): name another folder"));
+            return Err(refuse("contains the results of a plain run (findings.jsonl): name another folder"));
         }
         folder.make()?;
         Ok(folder)
     }
 
-    /// Refuses the folder of a grid to a plain run.
+    /// Refuses the folder of a grid for a plain run.
     pub fn none_in(dir: &Path) -> Result<(), PartError> {
         if dir.join(LIST).symlink_metadata().is_err() {
             return Ok(());
         }
-        let problem = format!("holds the parts of a grid ({LIST}): name another folder");
+        let problem = format!("contains the parts of a grid ({LIST}): name another folder");
         Err(PartError::NoFolder { path: dir.to_owned(), problem })
     }
 
-    /// The folder that some run made.
+    /// Opens a folder made by an earlier run.
     ///
     /// # Errors
-    /// [`PartError`] where it is none, or one of another version.
+    /// [`PartError`] if it is not the folder of a grid, or of another version.
     pub fn open(dir: &Path) -> Result<Self, PartError> {
         let path = dir.join(LIST);
         let head = Self::head_of(dir)?;
@@ -133,7 +133,7 @@ impl Folder {
         let mut cells: Vec<Listed> = Vec::new();
         while let Some(cell) = lines.next::<Listed>()? {
             if cell.cell != cells.len() + 1 {
-                return Err(lines.wrong(&format!("is cell {}, and {} is its turn", cell.cell, cells.len() + 1)));
+                return Err(lines.wrong(&format!("is cell {}, but {} comes next", cell.cell, cells.len() + 1)));
             }
             cells.push(cell);
         }
@@ -147,17 +147,18 @@ impl Folder {
         &self.dir
     }
 
-    /// The file of a cell, by its place in the list, whether it is there or not.
+    /// The file of the cell at this index, whether it exists or not.
     pub fn part(&self, index: usize) -> PathBuf {
         self.dir.join(PARTS).join(format!("{}.jsonl", self.cells[index].spec))
     }
 
-    /// For each cell the share of `count`, from 0, that computes it; see [`shares`]. The list alone says so, for whoever has no spec.
+    /// For each cell the index of the shard, of `count`, that computes it; see [`shares`]. It follows from the list
+    /// alone, without the spec.
     pub fn shares(&self, count: usize) -> Vec<usize> {
         shares(&self.cells.iter().map(|c| u128::from(c.work)).collect::<Vec<_>>(), count)
     }
 
-    /// Every file among the parts, in the order of their names.
+    /// Every file in the folder of parts, sorted by name.
     pub fn files(&self) -> Result<Vec<PathBuf>, PartError> {
         let parts = self.dir.join(PARTS);
         let listing = std::fs::read_dir(&parts).map_err(|source| PartError::Read { path: parts, source })?;
@@ -181,7 +182,7 @@ impl Folder {
         }
     }
 
-    /// State of a cell, from all of its file: one that is done has the lines and the findings that its end says.
+    /// State of a cell, from its whole file: one that is done has as many lines and the findings that its end states.
     pub fn checked(&self, index: usize) -> State {
         let whole = || {
             let mut reader = part::Reader::open(&self.part(index))?;
@@ -212,7 +213,8 @@ impl Folder {
     fn head_of(dir: &Path) -> Result<Head, PartError> {
         let path = dir.join(LIST);
         if !path.is_file() {
-            let problem = format!("is no folder of a grid: it has no {LIST}. `probity run SPEC --out DIR` makes one.");
+            let problem =
+                format!("is not the folder of a grid: it has no {LIST}. `probity run SPEC --out DIR` makes one.");
             return Err(PartError::NoFolder { path: dir.to_owned(), problem });
         }
         let head = Lines::open(&path)?.next::<Head>()?;
@@ -228,7 +230,7 @@ impl Folder {
         PartError::Other { path: self.dir.join(LIST), there: about(there), here: about(&self.head) }
     }
 
-    /// Makes the folder. Several shards may do so at once: they write the same bytes.
+    /// Creates the folder. Several shards may do so at the same time: they write the same bytes.
     fn make(&self) -> Result<(), PartError> {
         let fail = |path: &Path| {
             let path = path.to_owned();
@@ -276,7 +278,7 @@ impl Lines {
         }
         match serde_json::from_str(&self.buffer) {
             Ok(value) => Ok(Some(value)),
-            Err(e) => Err(self.wrong(&format!("is no line of a list of cells ({e})"))),
+            Err(e) => Err(self.wrong(&format!("is not a line of a list of cells ({e})"))),
         }
     }
 

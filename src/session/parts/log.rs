@@ -1,5 +1,5 @@
-//! The last words of a silent job, as its scheduler logged them (`out of memory`, `cancelled`), which the job itself
-//! could not write down.
+//! The last line in the log of a silent job, written by its scheduler (`out of memory`, `cancelled`) after the job
+//! itself could no longer report.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -9,15 +9,15 @@ use std::path::Path;
 use crate::name::utc;
 use base::text::shortened;
 
-/// The folder, in that of the grid, into which the jobs of an array print.
+/// The subfolder of the grid's folder to which the jobs of an array print.
 pub const LOGS: &str = "logs";
-/// Bytes of a log that are read, from its end.
+/// Bytes read from the end of a log.
 const TAIL: u64 = 4 << 10;
-/// Longest part of a line that is shown, in characters.
+/// Longest part of a line to show, in characters.
 const SHOWN: usize = 200;
 
-/// The file in [`LOGS`] into which this process prints, as the script of `probity submit` names it (`%A-%a.log`); none outside of an array
-/// of Slurm.
+/// The file in [`LOGS`] to which this process prints, as the script of `probity submit` names it (`%A-%a.log`); `None`
+/// outside a Slurm array.
 pub(crate) fn of_this_job() -> Option<String> {
     name(std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(), std::env::var("SLURM_ARRAY_TASK_ID").ok().as_deref())
 }
@@ -28,12 +28,12 @@ fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
     Some(format!("{job}-{task}.log"))
 }
 
-/// The last line of a log that is not empty, fit to be shown. `None` if there is no such file, if its name is not one
-/// of [`of_this_job`]'s (the folder may be anybody's), or if it is empty.
+/// The last non-empty line of a log, safe to print. `None` if the file does not exist, is empty, or has a name that
+/// [`of_this_job`] would not give (others may write to the folder).
 pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
-    // A pipe or a device in its place would be waited for.
+    // Opening a pipe or a device in its place would block.
     let about = std::fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
     let mut file = base::read::open(&path).ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TAIL))).ok()?;
@@ -44,16 +44,16 @@ pub(crate) fn last_line(dir: &Path, log: &str) -> Option<String> {
     Some(shortened(line, SHOWN))
 }
 
-/// Log of the newest job of a task of an array.
+/// Log of the newest job of an array task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latest {
     pub task: usize,
     pub log: String,
-    /// Time of the last write, in the form of states: RFC 3339 in UTC.
+    /// Time of the last write, in the format of states: RFC 3339 in UTC.
     pub written: String,
 }
 
-/// The log of the newest job of every task that has one, by task.
+/// The newest log of every task that has one, by task.
 pub fn latest(dir: &Path) -> Vec<Latest> {
     let mut newest: BTreeMap<usize, (u64, String)> = BTreeMap::new();
     for entry in std::fs::read_dir(dir.join(LOGS)).into_iter().flatten().flatten() {
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(last().unwrap().chars().count(), SHOWN + 1, "a line without an end is cut");
     }
 
-    /// The name comes from a file in a folder that others write to.
+    /// The name comes from a file in a folder to which others can write.
     #[test]
     fn no_other_file_is_read_than_a_log() {
         let tmp = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Joining parts: they are checked first, then streamed into one session, one line in memory at a time.
+//! Merges parts: checks them first, then streams them into one session, with one line in memory at a time.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -12,33 +12,34 @@ use engine::message::{Command, Event};
 use labs::family::{Comparison, Family};
 use labs::{Finding, Spec};
 
-/// The part of a cell that is done.
+/// The part of a finished cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     pub path: PathBuf,
     pub bytes: u64,
-    /// Lines between its first and its last one.
+    /// Lines between the first and the last.
     pub lines: usize,
 }
 
-/// Heads of the parts of a folder, before they are read in full.
+/// Headers of the parts of a folder, before they are read in full.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// By place in the list: the part of a cell that is done.
+    /// Parts of finished cells, by index in the list.
     pub done: HashMap<usize, Done>,
-    /// Cells of which there is nothing, or only a part that was stopped; by place in the list.
+    /// Indices of cells without a part, or with a part that was stopped.
     pub missing: Vec<usize>,
     /// Cells that failed, with the reason.
     pub failed: Vec<(usize, String)>,
-    /// Files that say the same as another one.
+    /// Files with the same content as another one.
     pub copies: Vec<PathBuf>,
 }
 
 impl Survey {
-    /// Looks at the first and last line of every part.
+    /// Reads the first and last line of every part.
     ///
     /// # Errors
-    /// [`PartError`] for the first file that does not belong, is cut, or disagrees with another one about the same cell.
+    /// [`PartError`] for the first file that does not belong, is truncated, or disagrees with another one about the
+    /// same cell.
     pub fn of(folder: &Folder) -> Result<Self, PartError> {
         let mut found: HashMap<usize, (PathBuf, End)> = HashMap::new();
         let mut survey = Self::default();
@@ -57,7 +58,7 @@ impl Survey {
                     }
                     survey.copies.push(path);
                 }
-                // Of a cell that was tried twice, the one that came to its end counts.
+                // Of two attempts at a cell, the finished one counts.
                 Some(entry) if end.end == Outcome::Done => *entry = (path, end),
                 Some(_) => {}
             }
@@ -78,15 +79,16 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Cells that are done, in their order, in as few sessions as possible with at most this many bytes and lines each.
-    /// A cell is never divided; a larger one is a session by itself.
+    /// Finished cells in order, in as few sessions as possible with at most this many bytes and lines each. A cell is
+    /// never divided; a larger one becomes a session by itself.
     pub fn volumes(&self, most_bytes: u64, most_lines: usize) -> Vec<Vec<usize>> {
         let mut all: Vec<usize> = self.done.keys().copied().collect();
         all.sort_unstable();
         let (mut out, mut bytes, mut lines) = (Vec::<Vec<usize>>::new(), 0, 0);
         for index in all {
             let part = &self.done[&index];
-            // Times grow by the cells before, by some digits a line; and the cell is announced.
+            // Times grow by the duration of the cells before, hence by some digits per line; and a line announces the
+            // cell.
             let (more, further) = (part.bytes + DIGITS * part.lines as u64 + ABOUT, part.lines + 1);
             match out.last_mut() {
                 Some(last) if bytes + more <= most_bytes && lines + further <= most_lines => {
@@ -109,12 +111,12 @@ impl Survey {
     }
 }
 
-/// Most bytes by which a line grows when its time counts from the beginning of a session.
+/// Maximum growth of a line in bytes when its time counts from the start of a session.
 const DIGITS: u64 = 12;
-/// Bytes that the header of a session, or the line that announces a cell, has at most, generously.
+/// Upper bound in bytes for the header of a session, or the line that announces a cell.
 const ABOUT: u64 = 16 << 10;
 
-/// Result of joining.
+/// Result of merging.
 #[derive(Debug, Default)]
 pub struct Merged {
     /// Cells in the session.
@@ -122,14 +124,14 @@ pub struct Merged {
     /// Lines after the header.
     pub entries: usize,
     pub bytes: u64,
-    /// Every comparison of every cell, each with the place of its cell in the list.
+    /// Every comparison of every cell, each with the index of its cell.
     pub family: Vec<(usize, Comparison)>,
 }
 
-/// Writes the session of these cells, by place in the list, as far as they are done; see [`Survey::volumes`].
+/// Writes the session of these cells, given by index, as far as they are done; see [`Survey::volumes`].
 ///
 /// # Errors
-/// [`PartError`] for the first line that is not what it should be; [`PartError::Write`] where `out` takes no more.
+/// [`PartError`] for the first invalid line; [`PartError::Write`] if `out` cannot be written.
 pub fn write(
     folder: &Folder,
     survey: &Survey,
@@ -183,14 +185,14 @@ fn join(family: &mut Family, finding: &Finding) {
     }
 }
 
-/// The session that is being written.
+/// The session being written.
 struct Tape<'a> {
     out: &'a mut dyn Write,
     merged: Merged,
     /// Seconds at which the cell begins.
     offset: f64,
     last: f64,
-    /// Origin for the header, until that is written.
+    /// Origin for the header, until the header is written.
     grid: Option<MergedGrid>,
 }
 

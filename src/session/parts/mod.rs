@@ -1,14 +1,14 @@
-//! A grid on disk: the findings of its cells, one file a cell, written by any number of machines that share a folder.
+//! A grid on disk: the findings of its cells, one file per cell, written by any number of machines that share a folder.
 //!
 //! ```text
-//! DIR/grid.jsonl            what the set is: a header, then a line a cell (the same bytes from every machine)
-//! DIR/parts/HASH.jsonl      what one cell found; HASH is that of its spec
-//! DIR/shards/I-of-N.json    how far a shard has got
+//! DIR/grid.jsonl            the list of cells: a header, then a line per cell (the same bytes from every machine)
+//! DIR/parts/HASH.jsonl      the findings of one cell; HASH is that of its spec
+//! DIR/shards/I-of-N.json    progress of a shard
 //! ```
 //!
-//! Every file is written beside its place and renamed, and no lock is held, so that the folder may lie on a network file system. A
-//! part is a header line, the lines of a session (final findings only), and a line that says how it ended, how many lines there
-//! are and what they add up to.
+//! Every file is written under a temporary name and renamed, without locks, so the folder may be on a network file
+//! system. A part is a header line, the lines of a session (final findings only), and a closing line with the outcome,
+//! the number of lines and their checksum.
 
 pub mod folder;
 pub mod log;
@@ -42,7 +42,7 @@ pub enum PartError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// No folder of parts.
+    /// Not the folder of a grid.
     #[error("{}: {problem}", path.display())]
     NoFolder {
         path: PathBuf,
@@ -51,19 +51,19 @@ pub enum PartError {
     },
     /// The folder has the parts of another set of cells.
     #[error(
-        "{}: holds the parts of another experiment ({there}); this is {here}. Name another folder, or run the spec that it is of.",
+        "{}: contains the parts of another experiment ({there}); this is {here}. Name another folder, or run the spec of that experiment.",
         path.display()
     )]
     Other {
-        /// The file that says so.
+        /// The file that shows it.
         path: PathBuf,
         there: String,
-        /// The set of cells asked for.
+        /// The requested set of cells.
         here: String,
     },
     /// Another version of the program wrote it.
     #[error(
-        "{}: written by version {there} of the program, and this is {here}: numbers of two versions do not belong together. \
+        "{}: written by version {there} of the program, but this is {here}: numbers of two versions must not be mixed. \
          Name another folder, or use that version.",
         path.display()
     )]
@@ -74,7 +74,7 @@ pub enum PartError {
         /// This version.
         here: String,
     },
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("{}, line {line}: {problem}", path.display())]
     Line {
         path: PathBuf,
@@ -83,9 +83,9 @@ pub enum PartError {
         /// The fault and its remedy.
         problem: String,
     },
-    /// The file ends too early.
+    /// The file is truncated.
     #[error(
-        "{}, line {line}: the file is cut {at}. Delete it and run the spec again: `probity run SPEC --out DIR` computes what is missing.",
+        "{}, line {line}: the file is truncated {at}. Delete it and run the spec again: `probity run SPEC --out DIR` computes what is missing.",
         path.display()
     )]
     Cut {
@@ -93,18 +93,17 @@ pub enum PartError {
         path: PathBuf,
         /// Its last line, from 1.
         line: usize,
-        /// Position of the cut.
+        /// Place of the truncation.
         at: &'static str,
     },
     /// Two files of one cell disagree.
     #[error(
-        "{} and {}: two results of {cell} with other numbers. One of them is from other data, another model of the same name or a damaged \
-         machine: delete it.",
+        "{} and {}: two results of {cell} with different numbers. One of them comes from other data, another model with the same name, or a faulty machine: delete it.",
         first.display(), second.display()
     )]
     Twice {
         cell: String,
-        /// A file.
+        /// One file.
         first: PathBuf,
         /// The other.
         second: PathBuf,
@@ -112,14 +111,14 @@ pub enum PartError {
 }
 
 impl PartError {
-    /// True if the system refused; false if the content is wrong.
+    /// True for an error of the system; false if the content is wrong.
     pub fn is_of_the_system(&self) -> bool {
         matches!(self, PartError::Write { .. })
     }
 }
 
-/// The version of this program, as parts state it.
+/// The version of this program, as written in parts.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Advice for a file that is not what it claims to be.
+/// Advice for an invalid file.
 const AGAIN: &str = "delete the file and run the spec again";

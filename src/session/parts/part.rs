@@ -1,4 +1,4 @@
-//! One part: the findings of one cell, from its header to the closing line.
+//! One part: the findings of one cell, with a header and a closing line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -24,13 +24,13 @@ pub struct Head {
     pub probity_part: u32,
     /// Version of the program.
     pub version: String,
-    /// Name of the set that it belongs to.
+    /// Hash of the set that it belongs to.
     pub grid: String,
     /// Number of the cell, from 1.
     pub cell: usize,
     /// Hash of its spec.
     pub spec: String,
-    /// Its values on the axes, in words.
+    /// Its values on the axes, as text.
     pub at: String,
 }
 
@@ -50,15 +50,15 @@ pub struct End {
     /// Reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Lines between the first and this one.
+    /// Number of lines between the first and this one.
     pub lines: usize,
-    /// Checksum of the findings; times and the use of caches do not count.
+    /// Checksum of the findings, without times and the use of caches.
     pub digest: String,
     /// Wall seconds.
     pub seconds: f64,
 }
 
-/// Checksum of findings that does not depend on their order.
+/// Checksum of findings, independent of their order.
 #[derive(Debug, Default)]
 struct Sum(Vec<[u8; 32]>);
 
@@ -81,11 +81,11 @@ impl Sum {
     }
 }
 
-/// Characters of a reason that the last line keeps.
+/// Maximum characters of a reason in the last line.
 const LONGEST: usize = 2_000;
 
-/// Writes the part of one cell: in memory until it ends, because a file that grows for hours beside others might be taken for one
-/// that a killed process left.
+/// Writes the part of one cell. It stays in memory until the cell ends: a temporary file that grows for hours could be
+/// mistaken for one left by a killed process.
 pub struct Writer<'a> {
     path: PathBuf,
     lines: Vec<u8>,
@@ -100,8 +100,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// For the file of a cell; a file that exists is replaced when the cell ends. `status` receives its progress;
-    /// `engine` describes the engine, if it has introduced itself already.
+    /// A writer for the file of a cell; an existing file is replaced when the cell ends. `status` receives its
+    /// progress; `engine` describes the engine, if it has introduced itself already.
     pub fn new(
         path: PathBuf,
         head: &Head,
@@ -139,7 +139,7 @@ impl Record for Writer<'_> {
             Command::Run { .. } => self.put(line(t, command))?,
             _ => return Ok(()),
         }
-        // The engine introduces itself only once, to the first of several cells.
+        // The engine introduces itself only once, to the first of several cells; repeat that for the others.
         self.engine.take().map_or(Ok(()), |engine| self.event(t, &Event::Ready(engine)))
     }
 
@@ -195,13 +195,13 @@ impl Record for Writer<'_> {
     }
 }
 
-/// Bytes at the end of a part in which its last line is looked for.
+/// Bytes at the end of a part in which to look for its last line.
 const TAIL: u64 = 64 << 10;
 
 /// The first and the last line of a part.
 ///
 /// # Errors
-/// [`PartError::Cut`] for a file without its last line, and the other errors of a file that is not a part.
+/// [`PartError::Cut`] for a file without its last line, otherwise the error of whatever makes it not a part.
 pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     let head = Reader::open(path)?.head;
     let fail = |source| PartError::Read { path: path.to_owned(), source };
@@ -223,17 +223,17 @@ pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     }
 }
 
-/// Parses the head in the first line.
+/// Parses the header in the first line.
 fn head_of(path: &Path, line: &[u8]) -> Result<Head, PartError> {
     let head = serde_json::from_slice::<Head>(line).ok().filter(|h| h.probity_part == 1);
     head.ok_or_else(|| PartError::Line {
         path: path.to_owned(),
         line: 1,
-        problem: format!("is no header of a part that this program reads; {AGAIN}"),
+        problem: format!("is not the header of a part that this program can read; {AGAIN}"),
     })
 }
 
-/// Lines of a file, the last one even where it does not end.
+/// Number of lines of a file, including an unterminated last line.
 fn lines_in(path: &Path) -> std::io::Result<usize> {
     let mut source = BufReader::new(base::read::open(path)?);
     let (mut lines, mut open) = (0, false);
@@ -276,7 +276,7 @@ impl Reader {
         Ok(Self { path: path.to_owned(), source, buffer, line: 1, sum: Sum::default(), head })
     }
 
-    /// The next line of the session in it; none at its end, which is compared with what was read.
+    /// The next session entry in it; `None` at its end, after a check against what was read.
     pub fn entry(&mut self) -> Result<Option<Entry>, PartError> {
         self.line += 1;
         let read = next_line(&mut self.source, &mut self.buffer);
@@ -294,10 +294,10 @@ impl Reader {
         if let Ok(end) = serde_json::from_slice::<End>(&self.buffer) {
             let read = self.line - 2;
             if end.lines != read {
-                return Err(self.wrong(&format!("counts {} lines, and {read} are there", end.lines)));
+                return Err(self.wrong(&format!("states {} lines, but there are {read}", end.lines)));
             }
             if end.digest != std::mem::take(&mut self.sum).digest() {
-                return Err(self.wrong("says that the findings were others than those above"));
+                return Err(self.wrong("has a checksum that does not match the findings above"));
             }
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! State file of a shard, for those who follow the grid from another machine.
+//! State file of a shard, for users who follow the grid from another machine.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,9 +11,9 @@ use crate::name;
 use base::files::write_whole;
 use engine::message::Progress;
 
-/// A state is written at most this often within a cell.
+/// Minimum time between writes within a cell.
 const EVERY: Duration = Duration::from_secs(5);
-/// A shard that has written nothing for so long, in seconds, is silent: killed, or in a step that reports nothing.
+/// Seconds without a write after which a shard counts as silent: killed, or in a step that reports nothing.
 pub(crate) const SILENT: u64 = 120;
 /// Largest state that is read, in bytes.
 const MAX: u64 = 64 << 10;
@@ -21,33 +21,33 @@ const MAX: u64 = 64 << 10;
 /// The state of a shard.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// The shard, as it was asked for: `2/8`, with a further `.1/2` for one of several jobs of it.
+    /// The shard as requested: `2/8`, with `.1/2` appended for one of several jobs of a shard.
     pub shard: String,
-    /// Number of the process that computes.
+    /// Id of the computing process.
     pub process: u32,
     /// Time of writing, RFC 3339 in UTC.
     pub(crate) updated: String,
     pub cells: usize,
     pub done: usize,
     pub failed: usize,
-    /// Number of the cell that is being computed, from 1.
+    /// Number of the current cell, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<usize>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stage: String,
-    /// Share of the cell that is done, from 0 to 1.
+    /// Done share of the cell, from 0 to 1.
     pub share: f64,
-    /// Expected seconds until it ends; none while unknown.
+    /// Expected seconds until it ends; `None` while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
-    /// The job's log file; none without a scheduler.
+    /// The job's log file; `None` without a scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     pub ended: bool,
 }
 
 impl Status {
-    /// Every shard that wrote a state into the folder, in the order of their names. One that cannot be read is left out.
+    /// The states of all shards in the folder, sorted by name. Unreadable ones are left out.
     pub fn all(folder: &Folder) -> Vec<Self> {
         let Ok(listing) = std::fs::read_dir(folder.dir().join(SHARDS)) else { return Vec::new() };
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
@@ -68,12 +68,12 @@ pub struct Reporter {
     pub status: Status,
     begun: Instant,
     written: Option<Instant>,
-    /// Counted work that is done in this process, that of the cell, and what is to come after it.
+    /// Counted work: done in this process, of the current cell, and remaining after it.
     work: (f64, f64, f64),
 }
 
 impl Reporter {
-    /// For a shard of that name with this many cells.
+    /// A reporter for the shard with this name and number of cells.
     pub fn new(folder: &Folder, shard: &str, cells: usize) -> Self {
         let file = shard.replace('/', "-of-");
         let (shard, process, log) = (shard.to_owned(), std::process::id(), log::of_this_job());
@@ -82,7 +82,7 @@ impl Reporter {
         Self { path, status, begun: Instant::now(), written: None, work: (0.0, 0.0, 0.0) }
     }
 
-    /// A cell begins; `rest` is the counted work of those after it.
+    /// Begins a cell; `rest` is the counted work of the cells after it.
     pub fn begin(&mut self, cell: usize, work: u64, rest: u64) {
         self.status.cell = Some(cell);
         self.status.stage.clear();
@@ -100,7 +100,7 @@ impl Reporter {
         }
     }
 
-    /// The cell is over.
+    /// Ends the cell.
     pub fn end(&mut self, done: bool) {
         if done {
             self.status.done += 1;
@@ -113,7 +113,7 @@ impl Reporter {
         self.write();
     }
 
-    /// The shard is over.
+    /// Ends the shard.
     pub fn close(&mut self) {
         self.status.ended = true;
         self.status.cell = None;
@@ -121,14 +121,14 @@ impl Reporter {
         self.write();
     }
 
-    /// Writes the state now. That it cannot be written does not stop the work: nothing but the follower reads it.
+    /// Writes the state now. A failure does not stop the work: only the follower reads it.
     pub fn write(&mut self) {
         self.written = Some(Instant::now());
         self.status.updated = name::utc(SystemTime::now());
         let (before, now, after) = self.work;
         let done = before + now * self.status.share;
         let left = self.begun.elapsed().as_secs_f64() * (now * (1.0 - self.status.share) + after) / done;
-        // Of a hundredth of the work nothing can be said.
+        // From a hundredth of the work nothing can be estimated.
         let known = done > 0.01 * (before + now + after);
         self.status.left = (known && left.is_finite() && !self.status.ended).then(|| left.round());
         if let Ok(text) = serde_json::to_vec(&self.status) {
@@ -139,7 +139,7 @@ impl Reporter {
     /// Checks that the state can be written.
     ///
     /// # Errors
-    /// [`PartError::Write`] where nothing can be written there.
+    /// [`PartError::Write`] if it cannot.
     pub fn check(&mut self) -> Result<(), PartError> {
         self.write();
         match self.path.is_file() {

@@ -53,7 +53,7 @@ impl Bench {
         }
     }
 
-    /// Writes a part to a file: numbers `n`, at a pace of `seconds`.
+    /// Writes a part to a file: numbers `n`, taking `seconds`.
     fn compute_at(&self, path: &Path, index: usize, n: usize, seconds: f64, outcome: message::Outcome) {
         let (cell, job) = (&self.cells[index], index as u64 + 1);
         let mut reporter = Reporter::new(&self.folder, "1/1", 3);
@@ -125,7 +125,7 @@ fn a_part_says_how_it_ended() {
     assert!(matches!(bench.folder.state(1), State::Broken(PartError::Version { .. })));
 }
 
-/// No number of a part that was cut or changed is used.
+/// No number from a truncated or changed part is used.
 #[test]
 fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
     let bench = bench();
@@ -141,7 +141,7 @@ fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
         }
     }
     for (from, to, word) in [
-        ("\"n\":7", "\"n\":9", "others than those above"),
+        ("\"n\":7", "\"n\":9", "a checksum that does not match"),
         ("\"event\":\"started\"", "\"event\":1", "damaged"),
         ("\"lines\":6", "\"lines\":5", "counts 5 lines"),
         ("\"command\":\"run\",\"job\":1", "\"command\":\"run\",\"job\":2", "the run of this cell"),
@@ -177,7 +177,7 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
     assert_eq!(text, bench.merged().unwrap());
 }
 
-/// A result too large for a replay used to be written all the same, and could not be opened.
+/// A result too large for a replay was written anyway, and could not be opened.
 #[test]
 fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
     let bench = bench();
@@ -262,7 +262,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
         (text.replace(VERSION, "9.9.9"), "written by version 9.9.9"),
         (text[..text.len() - 5].to_owned(), "in the middle of a line"),
         (text.lines().take(3).map(|l| format!("{l}\n")).collect(), "2 of 3 cells"),
-        (text.replace("\"cell\":2", "\"cell\":3"), "2 is its turn"),
+        (text.replace("\"cell\":2", "\"cell\":3"), "2 comes next"),
         (String::new(), "before its first line"),
         ("hello\n".into(), "line 1"),
     ] {
@@ -271,7 +271,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
         assert!(message.contains(word) && message.contains("grid.jsonl"), "{word}: {message}");
     }
     let empty = tempfile::tempdir().unwrap();
-    assert!(Folder::open(empty.path()).unwrap_err().to_string().contains("no folder of a grid"));
+    assert!(Folder::open(empty.path()).unwrap_err().to_string().contains("not the folder of a grid"));
     std::fs::write(empty.path().join("findings.jsonl"), "").unwrap();
     let message = Folder::join(empty.path(), &bench.cells, &[1; 3]).unwrap_err().to_string();
     assert!(message.contains("plain run"), "{message}");

@@ -1,4 +1,4 @@
-//! State of a grid, for those who look at its folder while others compute.
+//! State of a grid, for users who watch its folder while others compute.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,14 +11,14 @@ use super::status::{SILENT, Status};
 use crate::name::utc;
 use base::numbers::about;
 
-/// A cell that is being computed.
+/// A cell being computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Running {
     pub cell: String,
     /// The shard that computes it.
     pub shard: String,
     pub stage: String,
-    /// Share of it that is done, from 0 to 1.
+    /// Its done share, from 0 to 1.
     pub share: f64,
 }
 
@@ -26,11 +26,11 @@ pub struct Running {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// It computes.
+    /// It is computing.
     #[default]
     Running,
     Ended,
-    /// Nothing has been heard of it for long.
+    /// No sign of it for a long time.
     Silent,
 }
 
@@ -47,23 +47,23 @@ impl Pace {
 /// A shard that has begun.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// The shard, as it was asked for: `2/8`.
+    /// The shard as requested: `2/8`.
     pub shard: String,
     pub pace: Pace,
     pub cells: usize,
-    /// Those that it has done or found done.
+    /// Finished cells, including those it found finished.
     pub done: usize,
-    /// Those that failed.
+    /// Failed cells.
     pub failed: usize,
-    /// Expected seconds until it ends; none while unknown.
+    /// Expected seconds until it ends; `None` while unknown.
     pub left: Option<f64>,
 }
 
 /// Signs of [`View::map`].
 pub mod sign {
-    /// Nobody computes the cell.
+    /// No shard computes the cell.
     pub const WAITING: char = '.';
-    /// It is being computed.
+    /// A shard computes it.
     pub const RUNNING: char = '>';
     pub const DONE: char = '#';
     pub const FAILED: char = 'x';
@@ -75,26 +75,26 @@ pub struct View {
     pub grid: String,
     pub cells: usize,
     pub done: usize,
-    /// Those that are being computed.
+    /// Cells being computed.
     pub running: Vec<Running>,
-    /// Those that failed, each with the reason.
+    /// Failed cells, each with the reason.
     pub failed: Vec<(String, String)>,
-    /// Shards that have not been heard of for long, in words.
+    /// Messages about silent shards.
     pub silent: Vec<String>,
-    /// Tasks of an array whose job ended before it reported its shard: their cells are not being computed.
+    /// Array tasks whose job ended before it reported its shard: their cells are not being computed.
     #[serde(default)]
     pub lost: Vec<usize>,
-    /// Shards whose machine has another time than this one, in words.
+    /// Messages about shards whose machine's clock differs from the one here.
     #[serde(default)]
     pub clocks: Vec<String>,
-    /// Cells that no shard is computing.
+    /// Cells that no shard computes yet.
     pub waiting: usize,
-    /// Expected seconds until the slowest shard ends; none while unknown.
+    /// Expected seconds until the slowest shard ends; `None` while unknown.
     pub left: Option<f64>,
-    /// The shards that have begun.
+    /// The shards that have started.
     #[serde(default)]
     pub shards: Vec<Share>,
-    /// A [`sign`] for each cell, in their order.
+    /// A [`sign`] for each cell, in order.
     #[serde(default)]
     pub map: String,
 }
@@ -115,13 +115,13 @@ impl View {
         out
     }
 
-    /// True if every cell is done or failed and none is being computed again.
+    /// True if every cell is done or failed and none is being recomputed.
     pub fn is_over(&self) -> bool {
         self.done + self.failed.len() == self.cells && self.running.is_empty()
     }
 }
 
-/// A cell that came to an end.
+/// Outcome of a cell that ended.
 #[derive(Debug, Clone, PartialEq)]
 enum Settled {
     Done,
@@ -129,16 +129,16 @@ enum Settled {
     Not,
 }
 
-/// The last state read of a shard.
+/// The last state read from a shard.
 #[derive(Debug)]
 struct Heard {
     updated: String,
     at: Instant,
-    /// True if it has written while this program looked.
+    /// True if it has written while this program watched.
     moved: bool,
 }
 
-/// Looks at a folder again and again. A part that has not changed is not read again.
+/// Watches a folder. An unchanged part is not read again.
 #[derive(Debug, Default)]
 pub struct Watch {
     states: HashMap<usize, (Option<SystemTime>, u64, Settled)>,
@@ -146,7 +146,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The state of the grid now.
+    /// Current state of the grid.
     pub fn look(&mut self, folder: &Folder) -> View {
         self.look_at(folder, SystemTime::now(), Instant::now())
     }
@@ -189,7 +189,7 @@ impl Watch {
                     ));
                 }
                 (Pace::Running, Some((i, cell))) => {
-                    // A failed cell that is being computed again is running.
+                    // A failed cell that is being recomputed counts as running.
                     map[i] = sign::RUNNING;
                     let (cell, Status { shard, stage, share, .. }) = (cell.name(), status);
                     view.running.push(Running { cell, shard, stage, share });
@@ -205,8 +205,8 @@ impl Watch {
         view
     }
 
-    /// Activity of a shard that has not ended. Times are written by the machine that computes, whose clock may be off:
-    /// once it has been seen to write, only the clock of this machine counts.
+    /// Activity of a shard that has not ended. Times come from the computing machine, whose clock may be wrong: once
+    /// the shard has been seen to write, only the clock here counts.
     fn pace(&mut self, status: &Status, now: SystemTime, clock: Instant, view: &mut View) -> Pace {
         let heard = self.heard.entry(status.shard.clone()).or_insert_with(|| Heard {
             updated: status.updated.clone(),
@@ -223,7 +223,7 @@ impl Watch {
         if new || old && heard.moved && !quiet {
             let which = if new { "ahead of" } else { "behind" };
             view.clocks.push(format!(
-                "shard {}: the clock there is {which} the one here: it wrote {} at {} of here; set them by NTP",
+                "shard {}: its clock is {which} the one here: it wrote {} at {} by this clock; synchronise them with NTP",
                 status.shard,
                 status.updated,
                 utc(now)
@@ -251,8 +251,8 @@ impl Watch {
     }
 }
 
-/// Adds jobs of an array that ended before they began with a cell: a file that is missing on the node, a program that does not start there.
-/// Only their logs say so.
+/// Adds array jobs that ended before their first cell: a file is missing on the node, or the program does not start
+/// there. Only their logs show it.
 fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) {
     for latest in log::latest(folder.dir()) {
         let prefix = format!("{}/", latest.task);
@@ -263,7 +263,7 @@ fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) 
             continue;
         }
         let Some(line) = log::last_line(folder.dir(), &latest.log) else { continue };
-        // Any other last line may yet be followed by the first cell.
+        // After any other last line the first cell may still follow.
         let ended = line.contains("error") || latest.written < utc(now - Duration::from_secs(SILENT));
         if ended {
             view.lost.push(latest.task);
@@ -290,7 +290,7 @@ mod tests {
         Folder::join(&tmp.path().join("out"), &grid::parse(GRID, "g.toml").unwrap(), &[1; 3]).unwrap()
     }
 
-    /// Writes the state of a shard by the given clock.
+    /// Writes the state of a shard at the given time.
     fn says(folder: &Folder, shard: &str, at: SystemTime) {
         let file = shard.replace('/', "-of-");
         let status = Status {
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!((view.map.as_str(), view.left), ("...", None));
     }
 
-    /// Of jobs that found no file on their node nothing was seen but that no shard had begun, for ever.
+    /// Jobs that found no program on their node left no trace: the view kept saying that no shard had started.
     #[test]
     fn a_job_that_ended_before_it_began_is_told_of_with_the_last_line_of_its_log() {
         let tmp = tempfile::tempdir().unwrap();
@@ -361,7 +361,7 @@ mod tests {
         assert!(look(0).lost.is_empty(), "it began");
     }
 
-    /// A killed job reports nothing itself, and its scheduler's message was in a log that was not read.
+    /// A killed job reports nothing itself, and its log, with the scheduler's message, was not read.
     #[test]
     fn a_silent_shard_is_told_of_with_the_last_line_of_its_log() {
         let tmp = tempfile::tempdir().unwrap();
@@ -379,8 +379,8 @@ mod tests {
         assert!(told().contains(", last line of 31-1.log: slurmstepd: error: oom_kill; if"), "{}", told());
     }
 
-    /// A live shard counted as silent for as long as its machine's clock was two minutes late, and a dead one as alive for as long as
-    /// its clock had been early.
+    /// A live shard counted as silent if its machine's clock was two minutes slow, and a dead one as alive for as long
+    /// as its clock had been fast.
     #[test]
     fn a_clock_that_is_off_is_told_of_and_says_nothing_about_the_shard() {
         let tmp = tempfile::tempdir().unwrap();

@@ -124,7 +124,7 @@ fn what_a_row_refuses_is_said_in_the_row() {
     let phi = go_to(&mut state, "task.phi");
     assert!(set(&mut state, &phi, Value::Number(0.2)).is_empty());
     let refused = state.here().refused.clone().unwrap();
-    assert_eq!(refused, ("task.phi".to_owned(), "the file's own rows decide".to_owned()));
+    assert_eq!(refused, ("task.phi".to_owned(), "set by the rows of the file".to_owned()));
     assert_eq!(self::row(&state, "task.phi").unwrap().value, Value::Unset);
 }
 

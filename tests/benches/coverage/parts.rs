@@ -1,4 +1,4 @@
-//! The intervals of the ledger, of rank consistency, of distances and of two annotators.
+//! The intervals of the sources of a gap, of rank consistency, of distances and of two annotators.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use probity::stats::special::normal_quantile;
 
 const LEVEL: f64 = 0.95;
 const RUNS: usize = 2_000;
-/// Relations that stand for all of them.
+/// Number of relations that serves as infinitely many.
 const MANY: usize = 40_000;
 
 pub(crate) fn parts() {
@@ -26,7 +26,7 @@ pub(crate) fn parts() {
     annotators();
 }
 
-/// How often each of several intervals that come together held its truth, with its mean half-width.
+/// How often each of several joint intervals contained its truth, with its mean half-width.
 fn rows<const N: usize>(
     names: [&str; N],
     (what, n): (&str, usize),
@@ -46,8 +46,8 @@ fn rows<const N: usize>(
     }
 }
 
-/// Parts of the gap of two models on a relation of 5 prompts and 40 instances. `spread` says how much relations differ in how far the
-/// prompt matters: the standard deviation of its logarithm.
+/// Parts of the gap of two models on a relation of 5 prompts and 40 instances. `spread` is how much the effect of the
+/// prompt differs between relations: the standard deviation of its logarithm.
 fn relation(spread: f64, rng: &mut impl FnMut() -> f64) -> Parts {
     let (prompts, instances) = (5, 40);
     let mut normal = || normal_quantile(rng().clamp(1e-12, 1.0 - 1e-12));
@@ -88,7 +88,7 @@ fn ledgers() {
     }
 }
 
-/// Draws of orders with these chances: the share of the most frequent one.
+/// Draws of orders with these probabilities: the share of the most frequent one.
 fn ranks() {
     let mut rng = stream(2, "ranks");
     let equal = |n: usize| (format!("{n} equal orders"), vec![1.0 / n as f64; n]);
@@ -125,7 +125,7 @@ fn distances() {
     }
 }
 
-/// Sentences that two people have annotated, who agree more on some than on others.
+/// Sentences annotated by two people, whose agreement varies between sentences.
 fn annotated(n: usize, rng: &mut impl FnMut() -> f64) -> [Vec<Annotation>; 2] {
     let mut lines = [String::new(), String::new()];
     for i in 0..n {

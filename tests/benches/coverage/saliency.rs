@@ -8,7 +8,7 @@ use probity::stats::rng::{stream, unit};
 use probity::stats::special::normal_quantile;
 
 const LEVEL: f64 = 0.95;
-/// Originals or sentences whose mean serves as the truth.
+/// Number of originals or sentences whose mean serves as the truth.
 const MANY: usize = 200_000;
 
 pub(crate) fn saliency() {
@@ -23,7 +23,7 @@ fn score(mean: f64, rng: &mut impl FnMut() -> f64) -> f64 {
     (mean + 0.25 * normal_quantile(rng())).clamp(0.0, 1.0)
 }
 
-/// An original with up to four partners. Answers to its inputs are alike, and right ones go with higher scores.
+/// An original with up to four partners. Answers to its inputs are correlated, and right answers have higher scores.
 fn original(right: f64, partners: usize, rng: &mut impl FnMut() -> f64) -> Judged {
     let (own, level) = (rng(), 0.15 * normal_quantile(rng()));
     let mut single = || {
@@ -59,7 +59,7 @@ fn right_minus_wrong() {
     }
 }
 
-/// Relative changes: those of an original are alike, and their logarithms vary.
+/// Relative changes: correlated within an original, with varying logarithms.
 fn sensitivity() {
     let mut rng = stream(10, "sensitivity");
     let mut rng = || unit(&mut rng);
@@ -78,7 +78,8 @@ fn sensitivity() {
     }
 }
 
-/// Words of a sentence that annotators mark, of which a third should be: each agrees with the sentence's own marks, more or less often.
+/// Words of a sentence as marked by annotators, a third of which should be marked: how often annotators agree with the
+/// sentence's own marks varies.
 fn sentence(annotators: usize, rng: &mut impl FnMut() -> f64) -> Coincidences<2> {
     let (words, agrees) = (6 + (rng() * 10.0) as usize, 0.65 + 0.3 * rng());
     let mut found = Coincidences::default();

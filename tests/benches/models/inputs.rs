@@ -1,4 +1,4 @@
-//! What both sides work on: model folders with random weights, token ids, prompts. All of it from fixed seeds.
+//! Inputs of both sides: model folders with random weights, token ids, prompts, all from fixed seeds.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -111,7 +111,7 @@ fn first_word() -> usize {
     SPECIAL.len() + 2 * letters().count()
 }
 
-/// A made-up word: two or more syllables, another one for every number.
+/// A made-up word of two or more syllables, different for every number.
 fn word(mut n: usize) -> String {
     let mut text = String::new();
     let mut left = 2;
@@ -125,7 +125,7 @@ fn word(mut n: usize) -> String {
     text
 }
 
-/// The text of a `tokenizer.json`: WordPiece with BERT's frame.
+/// The text of a `tokenizer.json`: WordPiece with BERT's special tokens.
 fn tokenizer(vocab: usize) -> serde_json::Value {
     let special = SPECIAL.iter().map(|s| (*s).to_owned());
     let begin = letters().map(String::from);

@@ -1,4 +1,4 @@
-//! The comparisons: our side of each, and what the other side is told.
+//! The comparisons: our side of each, and the request to the other side.
 
 use std::path::Path;
 
@@ -151,7 +151,7 @@ fn integrated_gradients(dir: &Path, s: Setting, shape: Shape, steps: usize, len:
     Ok((Box::new(ours), request))
 }
 
-/// One optimiser step; its number is the loss. Every run is one more step on the same sentences.
+/// One optimiser step, with its loss as the number. Every run is one more step on the same sentences.
 fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (ids, rate) = (shape.ids(rows, len), 1e-4);
     let mut labels = vec![vec![-100i64; len]; rows];
@@ -172,7 +172,7 @@ fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outc
     let mut trainer = Trainer::from_params(&shape.arch(), &params, AdamW::default(), s.device)?;
     let batch = Batch::new(&masked, 0)?;
     let ours = move || {
-        // The folder is read when the other side prepares, after this has been made.
+        // The folder must live until the other side reads it.
         let _kept = &dir;
         Ok(vec![trainer.step(&batch, &targets, rate)?])
     };

@@ -1,4 +1,4 @@
-//! Comparisons of our side with another, run by run in turns, and the table that they make.
+//! Comparisons of our side with another, with alternating runs, and their table.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,24 +8,24 @@ use serde_json::Value;
 
 use crate::torch::Torch;
 
-/// What may fail, with a text for people.
+/// A result, with an error text for people.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const THREADS: usize = 2;
-/// Between two runs: the workers of the side that has just run go to sleep.
+/// Pause between two runs, so that the worker threads of the previous side go to sleep.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// Our side, ready to run: the numbers that the other side must find too.
+/// Our side, ready to run: returns the numbers that the other side must reproduce.
 pub(crate) type Ours = Box<dyn FnMut() -> Outcome<Vec<f32>>>;
 
 /// One comparison.
 pub(crate) struct Job {
     pub id: &'static str,
     pub what: &'static str,
-    /// Largest ratio that was asked for.
+    /// Largest acceptable ratio.
     pub goal: Option<f64>,
     pub runs: usize,
-    /// Whether a run changes what the next one meets: numbers are then compared at the end as well.
+    /// True if a run changes the state for the next one: numbers are then also compared at the end.
     pub trains: bool,
     pub prepare: fn(&Path, Setting) -> Outcome<(Ours, Value)>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Job {
 pub(crate) struct Setting {
     /// The device of both sides.
     pub device: Device,
-    /// Whether fewer inputs will do.
+    /// True to use fewer inputs.
     pub quick: bool,
 }
 
@@ -46,8 +46,8 @@ struct Args {
     runs: Option<usize>,
 }
 
-/// Runs the comparisons that the command line asks for. `script` is the other side's, which imports `packages`; models of ours
-/// lie in `folder`.
+/// Runs the comparisons given on the command line. `script` is the other side's, which imports `packages`; our models
+/// are in `folder`.
 pub(crate) fn run(jobs: &[Job], folder: &Path, script: &str, packages: &[&str]) -> Outcome<()> {
     let args = parse(jobs)?;
     rayon::ThreadPoolBuilder::new().num_threads(THREADS).build_global()?;
@@ -91,7 +91,7 @@ fn parse(jobs: &[Job]) -> Outcome<Args> {
             "--quick" => args.setting.quick = true,
             "--device" => args.setting.device = words.next().ok_or("--device wants cpu or cuda")?.parse()?,
             "--runs" => args.runs = Some(words.next().ok_or("--runs wants a number")?.parse()?),
-            // What cargo says to every bench.
+            // An argument that cargo passes to every bench.
             "--bench" => {}
             other => {
                 return Err(
@@ -135,7 +135,7 @@ fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> 
         }
     }
     if let Some(torch) = theirs {
-        // Once more at the end: what a job changes (a model in training) must still agree.
+        // Once more at the end: whatever a job changes (a model in training) must still agree.
         if job.trains {
             let (last, values) = (ours()?, torch.values(job.id)?);
             deviation = deviation.map(|d| d.worse(Deviation::between(&last, &values)));
@@ -146,12 +146,12 @@ fn measure(job: &Job, folder: &Path, torch: &mut Option<Torch>, args: &Args) -> 
     Ok(())
 }
 
-/// How far the numbers of the two sides lie apart.
+/// Deviation between the numbers of the two sides.
 #[derive(Clone, Copy)]
 struct Deviation {
     /// Largest absolute difference.
     absolute: f32,
-    /// The same over the largest absolute number of the other side: small numbers must agree, too.
+    /// The same relative to the largest absolute number of the other side: small numbers must agree, too.
     relative: f32,
 }
 
@@ -182,7 +182,7 @@ fn print_line(job: &Job, ours: &[f64], theirs: &[f64], deviation: Option<Deviati
     println!("| {id}: {what} | {goal} | {ratio} | {spread} | {ours:.4} | {theirs} | {n} | {deviation} |");
 }
 
-/// The quantile of some numbers, between neighbours where it falls between them.
+/// A quantile, interpolated between neighbours.
 fn quantile(values: &[f64], q: f64) -> f64 {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);

@@ -11,15 +11,15 @@ pub(crate) struct Torch {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// Versions, as it says them.
+    /// Versions that it reports.
     pub versions: String,
-    /// What is loaded into it beforehand.
+    /// A library preloaded into it.
     _preload: Option<tempfile::TempDir>,
 }
 
 impl Torch {
-    /// Finds or makes a Python with the packages and starts the server in `tests/benches` with that many threads; with `mkl`,
-    /// MKL takes the processor for one of Intel's.
+    /// Finds or creates a Python with the packages and starts the server in `tests/benches` with this number of
+    /// threads; with `mkl`, MKL takes the processor for an Intel one.
     pub(crate) fn start(script: &str, packages: &[&str], threads: usize, mkl: bool) -> Result<Torch, String> {
         let python = python(packages)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches").join(script);
@@ -73,20 +73,20 @@ impl Torch {
         self.read()
     }
 
-    /// Loads a job: `request` says its kind and inputs.
+    /// Loads a job; `request` contains its kind and inputs.
     pub(crate) fn prepare(&mut self, job: &str, mut request: Value) -> Result<(), String> {
         request["op"] = "prepare".into();
         request["job"] = job.into();
         self.ask(&request).map(|_| ())
     }
 
-    /// Runs a job once; its time in seconds, as taken inside the process.
+    /// Runs a job once; returns the seconds measured inside the process.
     pub(crate) fn run(&mut self, job: &str) -> Result<f64, String> {
         let answer = self.ask(&json!({"op": "run", "job": job}))?;
         answer["seconds"].as_f64().ok_or_else(|| "no time".into())
     }
 
-    /// Runs a job once for its numbers.
+    /// Runs a job once and returns its numbers.
     pub(crate) fn values(&mut self, job: &str) -> Result<Vec<f32>, String> {
         let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
         self.ask(&json!({"op": "run", "job": job, "out": file.path()}))?;
@@ -108,7 +108,7 @@ impl Drop for Torch {
     }
 }
 
-/// A folder with a library that answers MKL's question for the maker of the processor.
+/// A folder with a library that overrides MKL's check of the processor's vendor.
 fn shim() -> Result<tempfile::TempDir, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let source = folder.path().join("shim.c");
@@ -117,8 +117,8 @@ fn shim() -> Result<tempfile::TempDir, String> {
     Ok(folder)
 }
 
-/// An interpreter that has the packages: `PROBITY_BENCH_PYTHON`, or that of a virtual environment at
-/// `PROBITY_BENCH_VENV` (default: under the target folder), which is made if need be.
+/// An interpreter with the packages: `PROBITY_BENCH_PYTHON`, or a virtual environment at `PROBITY_BENCH_VENV` (default:
+/// in the target folder), created if needed.
 fn python(packages: &[&str]) -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("PROBITY_BENCH_PYTHON") {
         return Ok(python.into());

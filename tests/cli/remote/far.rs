@@ -1,4 +1,4 @@
-//! A far end on this machine, with folders of its own, and ways to break the link to it.
+//! A far end on this machine, in its own folders, and ways to break the link to it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::super::common::TINY;
 
-/// Longest time for which a test waits for something; generous, because the machine may be slow and busy.
+/// Maximum wait in a test; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A far end.
@@ -31,12 +31,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// One that a script reaches.
+    /// A far end reached through a script.
     pub(crate) fn new() -> Self {
         Self::with("for there; do :; done\nexec sh -c \"$there\"")
     }
 
-    /// One that this script reaches; the number of its process is in a file, so that it can be killed.
+    /// A far end reached through this script; its process id is in a file, so that it can be killed.
     pub(crate) fn with(script: &str) -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
@@ -53,7 +53,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// The script.
+    /// The script in place of ssh.
     pub(crate) fn ssh(&self) -> PathBuf {
         self.path().join("ssh")
     }
@@ -66,14 +66,14 @@ impl Place {
         Far::connect(&self.address(), hello, &[]).unwrap()
     }
 
-    /// The program, as it is there.
+    /// The program at the far end.
     pub(crate) fn probity(&self, args: &[&str]) -> Process {
         let mut command = Process::new(env!("CARGO_BIN_EXE_probity"));
         command.args(args).env("PROBITY_STATE_DIR", self.path()).env("PROBITY_CACHE_DIR", self.path());
         command
     }
 
-    /// Puts an `sbatch` there that notes what it was asked, computes the tasks at once and calls them job 4711.
+    /// Installs an `sbatch` there that records its request, computes the tasks immediately and calls them job 4711.
     pub(crate) fn sbatch(&self) {
         let text = r#"#!/bin/sh
 echo "$@" >> "$0.asked"
@@ -90,13 +90,13 @@ echo 4711
         executable(&bin.join("sbatch"), text);
     }
 
-    /// What sbatch was asked last.
+    /// The last request to sbatch.
     pub(crate) fn asked(&self) -> String {
         let all = std::fs::read_to_string(self.path().join("bin/sbatch.asked")).unwrap();
         all.lines().next_back().unwrap().to_owned()
     }
 
-    /// The engines that have a folder there.
+    /// The engines with a folder there.
     pub(crate) fn engines(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path().join("remote")).into_iter().flatten().flatten();
         entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
@@ -106,7 +106,7 @@ echo 4711
         read(self.path(), name)
     }
 
-    /// Cuts the link so many times, each time at a random moment after it holds, so far apart in the middle.
+    /// Cuts the link this many times, each at a random moment after it is up, `apart` on average.
     pub(crate) fn cut_often(&self, times: usize, apart: Duration) -> Cutter {
         let place = self.path().to_owned();
         let cut = Arc::new(AtomicUsize::new(0));
@@ -136,7 +136,7 @@ echo 4711
     }
 }
 
-/// What cuts a link.
+/// A thread that cuts a link.
 pub(crate) struct Cutter {
     thread: JoinHandle<()>,
     cut: Arc<AtomicUsize>,
@@ -147,7 +147,7 @@ impl Cutter {
         self.cut.load(Ordering::SeqCst)
     }
 
-    /// Waits for the last one.
+    /// Waits for the last cut.
     pub(crate) fn join(self) {
         self.thread.join().unwrap();
     }
@@ -155,7 +155,7 @@ impl Cutter {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // An engine that a failed test left.
+        // An engine left by a failed test.
         for name in self.engines() {
             let stop = self.probity(&["remote", "stop", "ssh://far", &name]).env("PROBITY_SSH", self.ssh()).output();
             drop(stop);
@@ -163,7 +163,7 @@ impl Drop for Place {
     }
 }
 
-/// The processes of a place whose command line has these words.
+/// The processes of a place whose command lines contain these words.
 fn processes(place: &Path, words: &str) -> Vec<String> {
     let own = place.display().to_string();
     let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
@@ -189,7 +189,7 @@ pub(crate) fn read(state: &Path, name: &str) -> Session {
     Session::read(&state.join(format!("sessions/{name}.probity.jsonl"))).unwrap()
 }
 
-/// A greeting that opens an engine of this name.
+/// A greeting that opens an engine with this name.
 pub(crate) fn hello(name: &str) -> Hello {
     Hello { name: name.into(), device: "cpu".into(), dtype: "f32".into(), wait: 60, ..Hello::default() }
 }
@@ -210,7 +210,7 @@ pub(crate) fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
     board
 }
 
-/// An experiment that goes on while a link is cut and comes back many times.
+/// An experiment long enough for a link to be cut and restored many times.
 pub(crate) const LARGE_ENOUGH: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
@@ -227,7 +227,7 @@ name = "inlp"
 values = [0, 4, 8]
 "#;
 
-/// Everything that a board's run has found, without times.
+/// All findings of a board's run, without times.
 pub(crate) fn findings_of(board: &Board) -> serde_json::Value {
     let mut run = serde_json::to_value(&board.runs).unwrap();
     strip(&mut run);
@@ -237,7 +237,7 @@ pub(crate) fn findings_of(board: &Board) -> serde_json::Value {
 fn strip(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(object) => {
-            // Progress and forecasts are of the moment; the rest are wall times.
+            // Progress and forecasts are momentary; the rest are wall times.
             for key in ["t", "seconds", "progress", "forecasts", "elapsed"] {
                 object.remove(key);
             }
@@ -248,7 +248,7 @@ fn strip(value: &mut serde_json::Value) {
     }
 }
 
-/// What a local engine finds for [`TINY`]. Computed once: every test compares with the same.
+/// The findings of a local engine for [`TINY`]. Computed once: every test compares with the same.
 pub(crate) fn here() -> &'static serde_json::Value {
     static FOUND: OnceLock<serde_json::Value> = OnceLock::new();
     FOUND.get_or_init(|| computed(&Spec::parse(TINY, "tiny").unwrap()))
@@ -270,7 +270,7 @@ pub(crate) fn computed(spec: &Spec) -> serde_json::Value {
     findings_of(&board_of(spec, &mut events))
 }
 
-/// The entry with which a run ends.
+/// The entry that ends a run.
 pub(crate) fn ended(steps: &mut Receiver<Step>) -> Entry {
     loop {
         match steps.blocking_recv().expect("steps until the run has ended") {
@@ -280,7 +280,7 @@ pub(crate) fn ended(steps: &mut Receiver<Step>) -> Entry {
     }
 }
 
-/// Waits until something is there.
+/// Waits until `what` returns a value.
 pub(crate) fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {

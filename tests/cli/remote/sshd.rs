@@ -1,4 +1,4 @@
-//! The same through a real sshd on the loopback, which the test starts itself with keys of its own.
+//! The same through a real sshd on the loopback, which the test starts with its own keys.
 
 use std::io::Write;
 use std::time::Duration;
@@ -18,7 +18,7 @@ struct Sshd {
 }
 
 impl Sshd {
-    /// Changes what ssh is told.
+    /// Replaces text in ssh's configuration.
     fn told(&self, from: &str, to: &str) {
         let config = self.place.path().join("config");
         let text = std::fs::read_to_string(&config).unwrap();
@@ -27,7 +27,7 @@ impl Sshd {
     }
 }
 
-/// Starts a daemon; none, said visibly, where that cannot be.
+/// Starts a daemon; `None`, with a visible message, where that is impossible.
 fn start() -> Option<Sshd> {
     let place = Place::with("dir=\"${0%/*}\"\nexec ssh -F \"$dir/config\" \"$@\"");
     let dir = place.path().display();
@@ -37,14 +37,14 @@ fn start() -> Option<Sshd> {
     match Daemon::start(place.path(), &variables) {
         Ok(daemon) => Some(Sshd { daemon, place }),
         Err(why) => {
-            // Past the test harness, which keeps what a passing test prints.
+            // Bypasses the test harness, which hides the output of passing tests.
             let _ = writeln!(std::io::stderr(), "skipped: the engine through a real sshd ({why})");
             None
         }
     }
 }
 
-/// Cuts of the link in a test, at random moments: two, or as many as this variable says, with a run that is long enough for them.
+/// Cuts of the link in a test, at random moments: two, or the number in this variable, with a run that is long enough.
 const CUTS: &str = "PROBITY_TEST_CUTS";
 
 #[test]
@@ -81,9 +81,9 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     let list =
         |address: &str| near.command(&["remote", "list", address]).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert_eq!(list("ssh://far").status.code(), Some(0));
-    // A host on which the program is not: what its shell says, and how to put it there.
+    // A host without the program: the shell's message, and how to install it.
     refused(&list("ssh://far/no/such/probity"), 1, &["far: ", "/no/such/probity", "scp", "cargo install"]);
-    // A key that the host does not accept, and a host key that is not the known one.
+    // A key that the host does not accept, and a host key that differs from the known one.
     sshd.told("/user\n", "/stranger\n");
     refused(&list("ssh://far"), 1, &["far: ", "Permission denied", "ssh-copy-id"]);
     std::fs::write(place.path().join("known"), "").unwrap();
@@ -92,7 +92,7 @@ fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
     refused(&list("ssh://far"), 1, &["far: ", "resolve", "no such host"]);
 }
 
-/// ssh notices a changed bit and breaks the link; a late piece is only late.
+/// ssh notices a changed bit and breaks the link; a late piece is merely late.
 #[test]
 fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
     let Some(sshd) = start() else { return };

@@ -38,7 +38,7 @@ pub(crate) fn goals(set: &Set, meta: &Value) -> Vec<Goals> {
     all
 }
 
-/// Step sizes of the stored PGD runs, by their names.
+/// Step sizes of the stored PGD runs, by name.
 fn step(name: &str, epsilon: f64, steps: usize) -> f64 {
     match name {
         "2.5eps_over_T" => 2.5 * epsilon / steps as f64,
@@ -83,7 +83,7 @@ fn attacks_in_double_precision(dir: &Path) {
     report.finish();
 }
 
-/// Share of rows that are no longer classified as they should be, and of those that reach the goal.
+/// Share of rows that are no longer classified correctly, and of those that reach the goal.
 fn flips(mlp: &Mlp, h: &Matrix, truth: &[usize], goal: &[usize]) -> [f64; 2] {
     let logits = mlp.logits(h);
     let answers: Vec<usize> = logits.iter_rows().map(argmax).collect();
@@ -127,9 +127,10 @@ fn attacks_in_single_precision(dir: &Path) {
                 if parting == 0.0 {
                     report.close(&key, head(&got, rows), &want.data, 1e-5);
                 } else {
-                    // Their single precision parts from their double precision here, because its gradient vanishes at
-                    // certainty. Ours must not: it has to end where double precision does. A single coordinate may differ,
-                    // whose gradient is so near 0 somewhere that single precision cannot tell its sign.
+                    // Here the reference's single-precision run deviates from its double-precision run, because its
+                    // gradient vanishes at certainty. Ours must not: it must end where double precision does. A single
+                    // coordinate may differ, whose gradient is so near 0 that single precision cannot determine its
+                    // sign.
                     let exact = &stored.get(&format!("{key}.f64")).data;
                     let off =
                         head(&got, rows).iter().zip(exact).filter(|(g, w)| (f64::from(**g) - **w).abs() > 1e-5).count();

@@ -1,4 +1,5 @@
-//! LEACE against concept-erasure, RLACE against the authors' code by what it leaves, and the mean difference against its definition.
+//! LEACE against concept-erasure, RLACE against the authors' code by what remains, and the mean difference against its
+//! definition.
 
 use super::{Set, head, matrix, number};
 use crate::common::{Report, Tensors, json};
@@ -16,8 +17,8 @@ crate::harness::tests! {
     Needs::Larger("interventions/official") => [rlace];
 }
 
-/// The game has many ends of equal merit, so projections are not compared: what counts is what a fresh classifier finds in what
-/// they leave of the training data, ours beside the authors'.
+/// The game has many equally good results, so projections are not compared; what counts is how much a fresh classifier
+/// finds in the training data after erasure, ours next to the authors'.
 fn rlace(official: &Path) {
     let set = Set::open(official.parent().unwrap());
     let mut report = Report::new("interventions/official/rlace");
@@ -33,7 +34,7 @@ fn rlace(official: &Path) {
         let Some(most) = most else { continue };
         let data = set.intervention(&p);
         let train = data.train();
-        // As many steps as theirs took.
+        // The same number of steps as in the authors' run.
         let options = Options::new(&Rlace, [("steps", 6_000.0), ("judge", 1.0)]).unwrap();
         let curve = Curve::fit(train, 0, most / (classes - 1), &options, &mut NoPulse).unwrap();
         for dimensions in ranks(&p) {

@@ -1,5 +1,5 @@
-//! The authors' code once more: completeness and selectivity of RLACE's projections and of AutoAttack's points, what AutoAttack returns
-//! unchanged, FAB towards a class, and FAB's points.
+//! Further comparisons with the authors' code: completeness and selectivity of RLACE's projections and of AutoAttack's
+//! points, rows that AutoAttack returns unchanged, FAB toward a class, and FAB's points.
 
 use super::robust::Ground;
 use super::scores::{Judge, compare, mean};
@@ -21,14 +21,14 @@ crate::harness::tests! {
     ];
 }
 
-/// Their projections, scored here: every example and every mean.
+/// The authors' projections, scored here: every example and every mean.
 fn scores_of_rlace(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, scores of RLACE");
     let theirs = Tensors::load(&dir.join("rlace.safetensors"));
     let scores = json(&dir.join("rlace.json"))["scores"].clone();
     let judge = Judge::new(&set);
-    // Under `zc.1`, `zc.2`, …, `z3.2`: property and rank.
+    // Keys are `zc.1`, `zc.2`, …, `z3.2`: property and rank.
     for (of, want) in scores.as_object().unwrap() {
         let (p, rank) = of.split_once('.').unwrap();
         let kept = matrix::<f64>(&theirs, &format!("{p}.P.{rank}"));
@@ -38,8 +38,8 @@ fn scores_of_rlace(dir: &Path) {
     report.finish();
 }
 
-/// The method as a run uses it, away from the true label. APGD begins at random points, so the points of the rows that fall differ
-/// from theirs; how many fall, and the means, may differ by little, and rows that stand not at all.
+/// The method as used in a run, away from the true label. APGD begins at random points, so the points of successfully
+/// attacked rows differ from theirs; their number and the means may differ slightly, rows that resist not at all.
 fn scores_of_all_attacks_together(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, scores of AutoAttack");
@@ -75,7 +75,7 @@ fn scores_of_all_attacks_together(dir: &Path) {
     report.finish();
 }
 
-/// Towards each other class in turn, the nearest of which counts.
+/// Toward each other class in turn; the nearest point counts.
 fn fab_towards_a_class(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, FAB towards a class");
@@ -100,7 +100,7 @@ fn fab_towards_a_class(dir: &Path) {
     report.finish();
 }
 
-/// The points themselves, of the first rows, where both found one.
+/// The points themselves, for the first rows, where both found one.
 fn points_of_fab(dir: &Path) {
     let set = Set::open(dir.parent().unwrap());
     let mut report = Report::new("interventions/official, FAB's points");

@@ -1,5 +1,4 @@
-//! `reference/interventions/saturated`: attacks on probes that are very sure of themselves, in both precisions against the
-//! truth in f64.
+//! `reference/interventions/saturated`: attacks on very confident probes, in both precisions against the truth in f64.
 
 use super::{matrix, number, numbers};
 use std::path::Path;
@@ -21,11 +20,11 @@ struct Saturated {
     info: Value,
 }
 
-/// One attack: a probe at one scale, the labels of the loss, and where it goes.
+/// One attack: a probe at one scale, the labels of the loss, and the direction.
 struct Case {
     key: String,
-    /// Where the truth is stored, and whether its signs are turned: for two classes, away from the true label is towards
-    /// the other one.
+    /// Where the truth is stored, and whether its signs are reversed: for two classes, away from the true label is
+    /// toward the other one.
     truth: (String, bool),
     probe: Mlp<f64>,
     labels: Vec<usize>,
@@ -85,14 +84,14 @@ impl Saturated {
         all
     }
 
-    /// `eps x rows` numbers of the truth. Of a case whose truth is the other label's, margins change their sign.
+    /// `eps x rows` numbers of the truth. If a case uses the other label's truth, margins change their sign.
     fn grid(&self, case: &Case, what: &str) -> (Golden, f64) {
         let (key, turned) = &case.truth;
         (self.stored.get(&format!("{key}.{what}")).clone(), if *turned { -1.0 } else { 1.0 })
     }
 }
 
-/// `l_y` less the largest other logit, in f64 whatever the attack was computed in.
+/// `l_y` minus the largest other logit, in f64 whatever the precision of the attack.
 fn margins(probe: &Mlp<f64>, h: &Dense<f64>, labels: &[usize]) -> Vec<f64> {
     let logits = probe.logits(h);
     let one = |(row, y): (&[f64], &usize)| {
@@ -115,7 +114,8 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     let steps = number(&set.info["T"]) as usize;
     let first = signs(&probe, &h, &case.labels, case.aim);
     let (stored, turned) = set.grid(case, "sign");
-    // Stored is the sign of the gradient of the label's loss; ours is the step, which goes down it when towards.
+    // The stored value is the sign of the gradient of the label's loss; ours is the step, which descends it when
+    // toward.
     let down = if case.aim == Aim::Towards { -turned } else { turned };
     let steps_there: Vec<f64> = stored.data.iter().map(|s| down * s).collect();
     report.close64(&format!("{} signs", case.key), first.cast::<f64>().data(), &steps_there, 0.0);

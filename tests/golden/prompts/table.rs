@@ -250,13 +250,13 @@ fn judge(name: &str, tally: &Tally, entry: &Value, report: &mut Report) {
     report.equal(&format!("{name} popular"), &found, &popular);
 }
 
-/// Scores that somebody else enumerated over every subset and every draw of prompts.
+/// Scores enumerated by another program over every subset and every draw of prompts.
 fn enumerated_rank_consistency(dir: &Path) {
     let truth = json(&dir.join("rank_consistency.json"));
     let mut report = Report::new("enumerated ranks");
     let small = &truth["small"];
     let scores: Vec<Vec<Vec<f64>>> = serde_json::from_value(small["scores"].clone()).unwrap();
-    // There, of equal scores the earlier model is better.
+    // There, the earlier model wins ties.
     let reversed: Vec<Vec<Vec<f64>>> = scores.iter().rev().cloned().collect();
     let panel = of_scores(&reversed);
     let size = small["k"].as_u64().unwrap() as usize;
@@ -276,7 +276,7 @@ fn enumerated_rank_consistency(dir: &Path) {
     report.finish();
 }
 
-/// Eight models on 32 relations: 1,000 given draws, scores as whole numbers of a billionth.
+/// Eight models on 32 relations: 1,000 given draws, scores as whole billionths.
 fn big(big: &Value, report: &mut Report) {
     let scores: Vec<Vec<Vec<f64>>> = serde_json::from_value(big["scores"].clone()).unwrap();
     let subsets: Vec<Vec<usize>> = serde_json::from_value(big["subsets"].clone()).unwrap();
@@ -292,7 +292,7 @@ fn big(big: &Value, report: &mut Report) {
                     _ => each.map(|(r, _)| m[*r].iter().map(|s| exact(*s)).sum()).sum(),
                 }
             };
-            // There, of equal scores the earlier model is better.
+            // There, the earlier model wins ties.
             let scores: Vec<Exact> = scores.iter().rev().map(of).collect();
             tally.add(&places(&scores, |a, b| a.compare(*b), Ties::EarlierLower));
         }
@@ -305,7 +305,7 @@ fn big(big: &Value, report: &mut Report) {
     }
 }
 
-/// A panel whose P@1 are these scores: of so many instances that all of them are whole numbers of correct answers.
+/// A panel whose P@1 are these scores, with enough instances that all are whole numbers of correct answers.
 fn of_scores(scores: &[Vec<Vec<f64>>]) -> Panel {
     let whole = |n: usize| {
         let all = scores.iter().flatten().flatten();

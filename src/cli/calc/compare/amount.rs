@@ -6,9 +6,9 @@ use base::numbers::number;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Bare,
-    /// `%` or `points`: hundredths of a share.
+    /// `%` or `points`: hundredths of a proportion.
     Points,
-    /// `units`: those of a metric that is not a share.
+    /// `units`: the unit of a metric that is not a proportion.
     Units,
 }
 
@@ -34,27 +34,29 @@ impl Amount {
         Some(Self { value, form })
     }
 
-    /// A margin, in the unit of the values: of shares a bare number is one from 0 to 1.
+    /// A margin in the unit of the values: for proportions, a bare number is from 0 to 1.
     pub(super) fn margin(self) -> f64 {
         if self.form == Form::Points { self.value / 100.0 } else { self.value }
     }
 
-    /// Refuses a margin that could be read in two ways, by which of the compared metrics are shares.
+    /// Refuses a margin that could be read in two ways, depending on which of the compared metrics are proportions.
     pub(super) fn check_margin(self, mut shares: impl Iterator<Item = bool> + Clone) -> Result<(), CliError> {
         let value = self.value;
         let any = shares.clone().any(|share| share);
         let all = shares.all(|share| share);
         let why = match self.form {
             Form::Bare if any && value >= 1.0 => {
-                let elsewhere = if all { "" } else { "; for a metric in another unit choose it by --metric" };
-                format!("--margin {value} could be points or a share: write --margin {value}% for points{elsewhere}")
+                let elsewhere = if all { "" } else { "; for a metric in another unit, choose it with --metric" };
+                format!(
+                    "--margin {value} could be points or a proportion: write --margin {value}% for points{elsewhere}"
+                )
             }
             Form::Units if any => {
-                format!("--margin {value} units: the metric is a share; write --margin {value}% for points")
+                format!("--margin {value} units: the metric is a proportion; write --margin {value}% for points")
             }
             Form::Points if !any => {
                 format!(
-                    "--margin {value}%: the metric is not a share; write the margin in its own unit, as a bare number"
+                    "--margin {value}%: the metric is not a proportion; write the margin in its own unit, as a bare number"
                 )
             }
             _ => return Ok(()),
@@ -62,7 +64,7 @@ impl Amount {
         Err(CliError::Usage(why))
     }
 
-    /// The size in a condition, in the unit of the values: of shares a bare number of 1 or more is in points.
+    /// The size in a condition, in the unit of the values: for proportions, a bare number of 1 or more is in points.
     pub(super) fn condition(self, share: bool) -> Result<f64, CliError> {
         let value = self.value;
         match (self.form, share) {
@@ -71,11 +73,11 @@ impl Amount {
                 short(100.0 * value),
                 short(100.0 * value)
             ))),
-            (Form::Units, true) => {
-                Err(CliError::Usage(format!("`by {value} units`: the metric is a share; write `by {value} points`")))
-            }
+            (Form::Units, true) => Err(CliError::Usage(format!(
+                "`by {value} units`: the metric is a proportion; write `by {value} points`"
+            ))),
             (Form::Points, false) => Err(CliError::Usage(format!(
-                "`by {value} points`: the metric is not a share; write `by {value}`, in its own unit"
+                "`by {value} points`: the metric is not a proportion; write `by {value}`, in its own unit"
             ))),
             (_, true) => Ok(value / 100.0),
             (_, false) => Ok(value),
@@ -87,7 +89,7 @@ impl Amount {
     }
 }
 
-/// A number without the noise of its last bits.
+/// A number without floating-point noise.
 fn short(x: f64) -> String {
     ((x * 1e6).round() / 1e6).to_string()
 }
@@ -96,7 +98,7 @@ fn short(x: f64) -> String {
 mod tests {
     use super::*;
 
-    /// `--margin 1` was the whole scale, and `worse by 1` a point.
+    /// `--margin 1` meant the whole scale, while `worse by 1` meant a point.
     #[test]
     fn a_number_that_could_be_two_sizes_is_refused() {
         for (text, margin) in [(".02", 0.02), ("2%", 0.02), ("2 %", 0.02), ("2 points", 0.02), ("1 point", 0.01)] {

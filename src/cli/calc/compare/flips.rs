@@ -1,4 +1,4 @@
-//! Items that changed between two runs, with both answers, and what they have in common.
+//! Items that changed between two runs, with both answers and shared facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -12,9 +12,9 @@ use base::text::{printable_label, section, shortened};
 use corpus::results::Results;
 use labs::power::tasks::{Item, items};
 
-/// Most lines of a list for people; `--json` has all.
+/// Maximum lines of a list for people; `--json` has all.
 const MOST_SHOWN: usize = 50;
-/// Most different values of a fact by which items are grouped.
+/// Maximum number of different values of a fact for items to be grouped by it.
 const MOST_VALUES: usize = 50;
 
 /// An item that one side gets right and the other does not, or whose values differ.
@@ -33,7 +33,7 @@ struct Flip<'r> {
     traits: BTreeMap<&'r str, &'r str>,
 }
 
-/// Prints the items whose value changed, those of the filters only, and counts by what they share.
+/// Prints the items whose value changed and that pass the filters, with counts by shared facts.
 pub(super) fn print(
     (a, b): (&Results, &Results),
     (task, metric): (&str, &str),
@@ -81,7 +81,7 @@ fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
     args.r#where.iter().map(|f| f.split_once('=').ok_or_else(|| filter(f))).collect()
 }
 
-/// Refuses filters that are none and unknown keys of `--sort`, before anything is printed.
+/// Refuses filters that match nothing and unknown keys of `--sort`, before anything is printed.
 pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Results>) -> Result<(), CliError> {
     let wanted = filters(args)?;
     if wanted.is_empty() && args.sort.is_none() {
@@ -101,7 +101,7 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
         let Some(values) = facts.get(key) else {
             let known = list(facts.keys().map(String::as_str).collect());
             return Err(CliError::Usage(format!(
-                "--where {}: no item has this fact; facts: {known}",
+                "--where {}: no item has this fact; known facts: {known}",
                 shortened(key, 60)
             )));
         };
@@ -109,7 +109,7 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
             let known = list(values.iter().map(String::as_str).collect());
             let (key, value) = (shortened(key, 60), shortened(value, 60));
             return Err(CliError::Usage(format!(
-                "--where {key}={value}: no item has this value; values of {key}: {known}"
+                "--where {key}={value}: no item has this value; known values of {key}: {known}"
             )));
         }
     }
@@ -119,13 +119,13 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
         return Ok(());
     }
     let known = list(known.into_iter().collect());
-    Err(CliError::Usage(format!("--sort {}: one of {known}", shortened(key, 60))))
+    Err(CliError::Usage(format!("--sort {}: must be one of {known}", shortened(key, 60))))
 }
 
-/// Keys by which every list of flips can be sorted.
+/// Keys by which every list of changed items can be sorted.
 const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
 
-/// Sorts by a field or a fact: numbers by size, texts by their letters; items without the fact come last.
+/// Sorts by a field or a fact: numbers numerically, texts alphabetically; items without the fact come last.
 fn sort(flips: &mut [Flip<'_>], key: &str) {
     flips.sort_by_cached_key(|f| {
         let text = match key {
@@ -138,13 +138,13 @@ fn sort(flips: &mut [Flip<'_>], key: &str) {
             "input" => f.input.to_owned(),
             fact => f.traits.get(fact).map_or(String::new(), |t| (*t).to_owned()),
         };
-        // A total order of numbers as bits: negative ones reversed, positive ones above them.
+        // A total order of floats as bits: negative ones inverted, positive ones above them.
         let bits = |x: f64| if x.is_sign_negative() { !x.to_bits() } else { x.to_bits() | 1 << 63 };
         (text.is_empty(), text.trim().parse::<f64>().map_or(u64::MAX, bits), text)
     });
 }
 
-/// Items, those of them on which the first is better and the second, by fact and value.
+/// Number of items, of those better on the first side and of those better on the second, by fact and value.
 type Counts<'r> = BTreeMap<&'r str, BTreeMap<&'r str, [usize; 3]>>;
 
 /// The list and the counts, for people.

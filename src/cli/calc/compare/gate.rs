@@ -12,9 +12,9 @@ pub(super) struct Gate {
     text: String,
     not: bool,
     worse: bool,
-    /// None for any difference.
+    /// `None` for any difference.
     by: Option<Amount>,
-    /// Level of the interval; that of the command if none.
+    /// Level of the interval; the command's level if `None`.
     pub level: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ impl Gate {
         let bad = || {
             let shown = base::text::shortened(text, 60);
             CliError::Usage(format!(
-                "cannot read `{shown}`; write for example \"worse by 1 at 95 %\" or \"not worse by 1\""
+                "cannot read `{shown}`; write, for example, \"worse by 1 at 95 %\" or \"not worse by 1\""
             ))
         };
         let lower = text.trim().to_lowercase();
@@ -64,7 +64,7 @@ impl Gate {
     }
 }
 
-/// A difference with its interval.
+/// A difference with its interval, as text.
 fn told(d: Estimate, share: bool) -> String {
     let [mean, lo, hi] = [d.mean, d.lo, d.hi].map(|x| if share { points(x) } else { short(x) });
     format!("{mean} [{lo}, {hi}]{}", if share { " points" } else { "" })
@@ -87,17 +87,17 @@ impl Gates {
         self.fail_if.is_none() && self.fail_unless.is_none()
     }
 
-    /// Refuses sizes that a metric does not have, before anything is printed.
+    /// Refuses sizes that do not fit the metric, before anything is printed.
     pub(super) fn check_sizes(&self, mut shares: impl Iterator<Item = bool>) -> Result<(), CliError> {
         let sizes: Vec<Amount> =
             [&self.fail_if, &self.fail_unless].into_iter().flatten().filter_map(|g| g.by).collect();
         shares.try_for_each(|share| sizes.iter().try_for_each(|by| by.condition(share).map(|_| ())))
     }
 
-    /// Checks a difference; `at` gives its interval at a level. Returns a line that says what was found.
+    /// Checks a difference; `at` gives its interval at a level. Returns a line with the result.
     ///
     /// # Errors
-    /// [`CliError::Gate`], which exits with 3, and [`CliError::Usage`] for a size that the metric does not have.
+    /// [`CliError::Gate`], which exits with 3, and [`CliError::Usage`] for a size that does not fit the metric.
     pub(super) fn check(
         &self,
         subject: &str,
@@ -142,7 +142,7 @@ mod tests {
         let own = Gate::parse("worse by 1").unwrap();
         let few = Estimate { mean: -0.5, lo: -0.6, hi: -0.4 };
         assert!(!own.holds(few, false).unwrap(), "a unit of its own");
-        // `1%` was a hundredth of a point.
+        // `1%` was read as a hundredth of a point.
         assert!(holds("worse by 1%", -0.05, -0.011) && !holds("worse by 1 %", -0.05, -0.009));
         assert!(Gate::parse("worse by .02").unwrap().holds(few, true).is_err(), "2 points or .02");
     }

@@ -21,7 +21,7 @@ use labs::power::systems::{FEWEST_TASKS, Mean, Pooled, System, TaskComparison, V
 use labs::power::tasks::{TaskVerdict, few_clusters};
 use stats::Estimate;
 
-/// Options of comparing and showing systems.
+/// Options for comparing and showing systems.
 pub(super) struct Asked<'a> {
     pub terms: Terms,
     /// The margin as written.
@@ -60,7 +60,7 @@ struct PooledLine<'a> {
     n: usize,
     difference: Span,
     p: Option<f64>,
-    /// Over the systems, of the mean that speaks for the whole.
+    /// Holm's p-value over the systems, for the mean used as the summary.
     holm_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
@@ -74,13 +74,13 @@ struct Span {
     hi: Option<f64>,
 }
 
-/// A pooled difference with the name under which it is written, and Holm's p-value over the systems where it speaks for the whole.
+/// A pooled difference with its name, and Holm's p-value over the systems if it is the summary.
 pub(super) struct PooledRow {
     pub name: &'static str,
     pub found: Pooled,
     pub ends: Option<(f64, f64)>,
     pub holm_p: Option<f64>,
-    /// Why the interval covers less than it says.
+    /// The reason why the interval covers less than its level.
     pub doubt: Option<String>,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
     all.into_iter().filter_map(row).collect()
 }
 
-/// Why the interval of a task covers less than it says.
+/// The reason why the interval of a task covers less than its level.
 pub(super) fn doubt(t: &TaskComparison) -> Option<String> {
     few_values(&t.finding, t.n, "items")
 }
@@ -129,7 +129,7 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
     gates(systems, &all, asked)
 }
 
-/// Says which tasks and metrics are not compared.
+/// Reports which tasks and metrics are not compared.
 fn left_out(versus: &Versus, chosen: bool) {
     for (name, tasks) in [(&versus.a, &versus.only_a), (&versus.b, &versus.only_b)] {
         if !tasks.is_empty() {
@@ -155,14 +155,14 @@ fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Conditions are about the first of two systems, and with a baseline about the other one.
+/// Conditions concern the first of two systems, or with a baseline the other system.
 fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     if asked.gates.is_empty() {
         return Ok(());
     }
     for versus in all {
         let Some((mean, overall)) = versus.overall() else {
-            return Err(CliError::Usage("--fail-if and --fail-unless need tasks whose metric is a share".into()));
+            return Err(CliError::Usage("--fail-if and --fail-unless need tasks whose metric is a proportion".into()));
         };
         let turned = asked.baseline.is_some_and(|base| systems[base].name == versus.a);
         let (subject, other) = if turned { (&versus.b, &versus.a) } else { (&versus.a, &versus.b) };
@@ -213,14 +213,14 @@ fn json(all: &[Versus], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), Cl
     Ok(())
 }
 
-/// Columns of the table of tasks; the last one only where items are left out.
+/// Columns of the table of tasks; the last one only if items are left out.
 pub(super) fn head(versus: &Versus) -> Vec<&'static str> {
     let left_out = versus.tasks.iter().any(|t| t.unmatched_a + t.unmatched_b > 0);
     let all = ["task", "metric", "n", "A", "B", "A − B", "p", "Holm p", "verdict", "items left out"];
     all[..all.len() - usize::from(!left_out)].to_vec()
 }
 
-/// Items that only one side has.
+/// Items that only one side has, as text.
 fn unmatched(a: usize, b: usize) -> String {
     let side = |n: usize, name: &str| (n > 0).then(|| format!("{} only in {name}", grouped(n)));
     [side(a, "A"), side(b, "B")].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -253,11 +253,11 @@ fn span(e: Estimate) -> String {
     format!("{} [{}, {}]", points(e.mean), points(e.lo), points(e.hi))
 }
 
-/// The pooled differences, the family of the p-values, and the margin: a line each.
+/// The pooled differences, the family of the p-values, and the margin: one line each.
 pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let over_items = match versus.fixed {
-        Some(fixed) => ("mean over items, tasks taken as fixed (it speaks for these tasks only)", Some(fixed)),
+        Some(fixed) => ("mean over items, tasks taken as fixed (valid for these tasks only)", Some(fixed)),
         None => ("micro (mean over items, tasks as clusters)", versus.micro),
     };
     let over_tasks = ("macro (mean of the tasks' differences, t over tasks)", versus.macro_mean);
@@ -272,7 +272,10 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
                 counted(found.n, "item")
             ),
             None => {
-                format!("{kind}: {} points; no interval under {FEWEST_TASKS} tasks", points(found.difference.mean))
+                format!(
+                    "{kind}: {} points; no interval with fewer than {FEWEST_TASKS} tasks",
+                    points(found.difference.mean)
+                )
             }
         });
     }
@@ -284,8 +287,8 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     }
     match versus.apart {
         0 => {}
-        1 => lines.push("1 task is not pooled: its metric is not a share".into()),
-        n => lines.push(format!("{n} tasks are not pooled: their metric is not a share")),
+        1 => lines.push("1 task is not pooled: its metric is not a proportion".into()),
+        n => lines.push(format!("{n} tasks are not pooled: their metrics are not proportions")),
     }
     lines.push(family(versus, asked));
     lines
@@ -308,7 +311,7 @@ fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     }
 }
 
-/// One line for a log.
+/// The summary on one line, for a log.
 pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
     let count = |verdict| versus.count(verdict, asked.alpha);
     let overall = versus.overall().map_or("nothing to pool".into(), |(mean, o)| {

@@ -28,12 +28,12 @@ use stats::mcnemar::Test;
 use stats::power::share;
 use stats::required::Aim;
 
-/// Rule by which a prediction equals its target.
+/// When a prediction equals its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Match {
-    /// The same characters.
+    /// If the characters are the same.
     Exact,
-    /// Apart from case and blanks at the ends.
+    /// Apart from case and surrounding whitespace.
     Lenient,
 }
 
@@ -61,22 +61,23 @@ with the tasks taken as fixed, which speaks for these tasks only.
 Exit code 3: a condition of --fail-if or --fail-unless was not met. Conditions are about A against B (with --baseline about each other
 system against it), and about the whole interval; 1 is a point for accuracies, otherwise one unit of the metric.")]
 pub struct CompareArgs {
-    /// Results of two models or more: files, or folders.
+    /// Results of two or more models: files or folders.
     #[arg(value_name = "RESULTS", required = true, num_args = 2..)]
     results: Vec<PathBuf>,
-    /// Results of the first model with another seed (may be given several times).
+    /// Results of the first model with another seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_a: Vec<PathBuf>,
-    /// Results of the second model with another seed.
+    /// Results of the second model with another seed (may be repeated).
     #[arg(long, value_name = "FILE")]
     also_b: Vec<PathBuf>,
-    /// The filter of lm-evaluation-harness, where a file has several.
+    /// The filter of lm-evaluation-harness, if a file has several.
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
-    /// Compare this metric only.
+    /// Compare only this metric.
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
-    /// Differences within this margin count as none: for shares `.02`, `2%` or `2 points`, otherwise in the metric's own unit.
+    /// Differences within this margin count as none: for proportions `.02`, `2%` or `2 points`, otherwise in the
+    /// metric's own unit.
     #[arg(long, default_value = ".02", allow_hyphen_values = true)]
     margin: String,
     /// Level of the intervals.
@@ -85,29 +86,29 @@ pub struct CompareArgs {
     /// Level of the test whose power is reported.
     #[arg(long, default_value = ".05", allow_hyphen_values = true)]
     alpha: String,
-    /// Wanted power.
+    /// Target power.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
-    /// The test that decides for one file a side on independent items, and whose power is reported: mid_p, exact, chi2,
-    /// or corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
+    /// The test that decides for one file per side with independent items, and whose power is reported: mid_p, exact,
+    /// chi2, or corrected (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 use the paired t.
     #[arg(long, value_name = "TEST", default_value = "mid_p")]
     test: String,
     /// Seed of resampling.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Rule by which a prediction counts as its target.
+    /// When a prediction counts as equal to its target.
     #[arg(long = "match", value_name = "HOW", value_enum, default_value_t = Match::Exact)]
     matching: Match,
-    /// Compare every other system with this one only: one of RESULTS.
+    /// Compare every other system with only this one: one of RESULTS.
     #[arg(long, value_name = "RESULTS")]
     baseline: Option<PathBuf>,
-    /// List the items that changed, with both answers, and what they have in common.
+    /// List the items that changed, with both answers and shared facts.
     #[arg(long, conflicts_with = "summary")]
     flips: bool,
-    /// Flips of items with this fact only (may be given several times).
+    /// Only changed items with this fact (may be repeated).
     #[arg(long, value_name = "KEY=VALUE", requires = "flips")]
     r#where: Vec<String>,
-    /// Sort flips by this fact, or by item, a, b, answer_a, answer_b, target or input.
+    /// Sort changed items by this fact, or by item, a, b, answer_a, answer_b, target or input.
     #[arg(long, value_name = "KEY", requires = "flips")]
     sort: Option<String>,
     /// Exit with 3 if this holds: "worse by 1 at 95 %".
@@ -116,19 +117,19 @@ pub struct CompareArgs {
     /// Exit with 3 unless this holds: "not worse by 1".
     #[arg(long, value_name = "CONDITION")]
     fail_unless: Option<String>,
-    /// Print one line only, for a log.
+    /// Print only one line, for a log.
     #[arg(long, conflicts_with = "json")]
     summary: bool,
     /// Write the tables to a file: .md, .csv or .tex.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Not an option: --report FILE.csv writes a table.
+    /// Not an option: `--report FILE.csv` writes a table.
     #[arg(long, hide = true)]
     csv: bool,
     /// Replace the report if it exists.
     #[arg(long, requires = "report")]
     force: bool,
-    /// Print one object as JSON for each metric.
+    /// Print one JSON object per metric.
     #[arg(long)]
     json: bool,
 }
@@ -140,10 +141,10 @@ pub struct CompareArgs {
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     if args.csv {
-        return Err(CliError::Usage("--csv: write the tables to a file by --report FILE.csv".into()));
+        return Err(CliError::Usage("--csv: write the tables to a file with --report FILE.csv".into()));
     }
     let level = number(&args.level)?;
-    let bare = || CliError::Usage(format!("--margin {}: write for example 2% or .02", args.margin));
+    let bare = || CliError::Usage(format!("--margin {}: write, for example, 2% or .02", args.margin));
     let amount = Amount::parse(&args.margin).ok_or_else(bare)?;
     let margin = amount.margin();
     let by: Test = args.test.parse().map_err(CliError::Usage)?;
@@ -183,7 +184,7 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     pair::files(args, (first, second), &wanted, (terms, amount), aim, &gates, out)
 }
 
-/// Warns of results that are given twice.
+/// Warns about results that are given twice.
 fn same_twice(paths: &[PathBuf]) {
     let real: Vec<_> = paths.iter().map(|path| path.canonicalize().ok()).collect();
     for (k, path) in paths.iter().enumerate() {
@@ -212,7 +213,7 @@ fn systems(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     if !args.also_a.is_empty() || !args.also_b.is_empty() {
-        let what = "--also-a and --also-b go with two files; in folders, runs are read from the files";
+        let what = "--also-a and --also-b need two files; in folders, the files themselves contain the runs";
         return Err(CliError::Usage(what.into()));
     }
     let baseline = match &args.baseline {
@@ -257,7 +258,7 @@ fn systems(
     outcome
 }
 
-/// The last parts of the paths that distinguish them.
+/// The last parts of the paths, as many as distinguish them.
 fn distinct_names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let lasts: Vec<String> = paths.iter().map(|p| last(p)).collect();

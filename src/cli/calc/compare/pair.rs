@@ -1,4 +1,4 @@
-//! Two models by files: an answer for each metric under each filter, with power and required n.
+//! Two models from files: an answer for each metric under each filter, with power and required n.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -31,23 +31,23 @@ use stats::required::Aim;
 struct Answer<'f> {
     #[serde(flatten)]
     comparison: ComparisonFinding,
-    /// The filter of lm-evaluation-harness; absent where rows have none.
+    /// The filter of lm-evaluation-harness; absent if rows have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     filter: Option<&'f str>,
     level: f64,
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
-    /// Mean of each side, with the interval of a share if items are independent and right or wrong.
+    /// Mean of each side, with the interval of a proportion if items are independent and right or wrong.
     accuracy_a: Estimate,
     accuracy_b: Estimate,
     outlook: Option<Outlook>,
-    /// Why the interval covers less than it says.
+    /// The reason why the interval covers less than its level.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
 }
 
-/// Power and required n for a further comparison, as the items predict them.
+/// Power and required n for a further comparison, as predicted from the items.
 #[derive(Serialize)]
 struct Outlook {
     alpha: f64,
@@ -81,7 +81,7 @@ impl Outlook {
 /// The runs of one side under one filter.
 type Side = Vec<(String, Vec<Results>)>;
 
-/// Joins the files of a side. Filters that not all of them have are left out.
+/// Joins the files of a side. Filters that some of them lack are left out.
 fn side(read: Vec<(&PathBuf, Vec<Group>)>) -> Side {
     let mut side: Side = Vec::new();
     for (k, (path, groups)) in read.into_iter().enumerate() {
@@ -135,7 +135,7 @@ struct Compared<'r> {
     finding: ComparisonFinding,
 }
 
-/// Compares two files, metric by metric under each filter.
+/// Compares two files, metric by metric, under each filter.
 pub(super) fn files(
     args: &CompareArgs,
     (path_a, path_b): (&PathBuf, &PathBuf),
@@ -146,7 +146,7 @@ pub(super) fn files(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let paths: Vec<&PathBuf> = [path_a].into_iter().chain(&args.also_a).chain([path_b]).chain(&args.also_b).collect();
-    // Of several files that cannot be read the first one is named, whichever is read first.
+    // Of several unreadable files the first is named, in whatever order they are read.
     let read: Vec<_> = paths.par_iter().map(|f| read_all(f, wanted)).collect();
     let read: Vec<_> = read.into_iter().collect::<Result<_, _>>().map_err(|e| CliError::Usage(e.to_string()))?;
     let mut read: Vec<_> = paths.into_iter().zip(read).collect();
@@ -198,7 +198,7 @@ pub(super) fn files(
 }
 
 impl Compared<'_> {
-    /// The metric, with its filter where there is one.
+    /// The metric, with its filter if there is one.
     fn metric(&self) -> String {
         match self.filter {
             NO_FILTER => self.finding.metric.clone(),
@@ -234,7 +234,7 @@ impl Compared<'_> {
     }
 }
 
-/// The name of a file, with its folder where both files have the same.
+/// The name of a file, with its folder if both files have the same name.
 fn name(path: &std::path::Path, other: &std::path::Path) -> String {
     let short = path.file_name().filter(|n| Some(*n) != other.file_name());
     printable_label(&short.map_or(path.display().to_string(), |n| n.to_string_lossy().into_owned()))
@@ -287,7 +287,7 @@ fn tell(
         output::line(out, &text)?;
     }
     if let Some(clusters) = clusters {
-        let text = format!("items belong to {} clusters, which are taken together", grouped(clusters));
+        let text = format!("items belong to {} clusters, which are treated as units", grouped(clusters));
         output::line(out, &text)?;
     }
     if let Some(boot) = c.bootstrap {
@@ -326,7 +326,7 @@ fn sides(found: &Matched, c: &ComparisonFinding, level: f64) -> String {
 /// The 2×2 table with McNemar's tests; `None` for metrics that are not 0 or 1.
 fn table(c: &ComparisonFinding) -> Option<String> {
     let (both, a, b, neither) = (c.both?, c.right_to_wrong?, c.wrong_to_right?, c.neither?);
-    let plain = if c.clusters.is_some() { "as if each item stood for itself: " } else { "" };
+    let plain = if c.clusters.is_some() { "as if items were independent: " } else { "" };
     let sums = if c.seeds > 1 { format!(", sums over {} seeds", c.seeds) } else { String::new() };
     let [mid_p, exact, chi2, corrected] =
         [c.mid_p, c.exact_p, c.chi2_p, c.corrected_p].map(|p| p.map_or("-".into(), p_value));
@@ -335,7 +335,7 @@ fn table(c: &ComparisonFinding) -> Option<String> {
     ))
 }
 
-/// Prints power and required n for a further comparison, as the pilot predicts them.
+/// Prints power and required n for a further comparison, as predicted from the pilot.
 fn outlook(pilot: &Pilot, c: &ComparisonFinding, n: usize, aim: Aim, out: &mut dyn Write) -> Result<(), CliError> {
     let found = pilot.power(n as u64, aim).ok();
     let power = found.as_ref().map_or(0.0, |p| p.0.mean);

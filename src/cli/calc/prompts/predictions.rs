@@ -16,22 +16,22 @@ use labs::prompts::predictions::{Missing, Predictions, read};
 use labs::prompts::ranked::Ranked;
 use stats::estimate::Estimate;
 
-/// Draws, as in the paper.
+/// Number of draws, as in the paper.
 const DRAWS: usize = 1000;
-/// Relations of a draw, as in the paper.
+/// Relations per draw, as in the paper.
 const SUBSET: usize = 20;
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
-/// Most lines about items left out.
+/// Maximum lines about items left out.
 const LISTED: usize = 5;
 
 /// Options for predictions only.
 #[derive(Debug, Args)]
 pub(super) struct OfPredictions {
-    /// Predictions: draws of relations behind the rank consistency [default: 1000].
+    /// Predictions: draws of relations for the rank consistency [default: 1000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     draws: Option<u32>,
-    /// Predictions: relations of a draw [default: 20].
+    /// Predictions: relations per draw [default: 20].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     subset: Option<u32>,
     /// Predictions: whether models share the prompts and mentions of the random regime [default: per-model].
@@ -43,7 +43,7 @@ pub(super) struct OfPredictions {
     /// Predictions: the seed of the draws [default: 0].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Predictions: take upper and lower case as the same where `prediction` is compared with `object`.
+    /// Predictions: ignore case when comparing `prediction` with `object`.
     #[arg(long)]
     ignore_case: bool,
 }
@@ -51,7 +51,7 @@ pub(super) struct OfPredictions {
 /// Models that share a random draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RandomArg {
-    /// Each model draws by itself, as the published code does.
+    /// Each model draws separately, as in the published code.
     PerModel,
     /// All get the same.
     Shared,
@@ -62,12 +62,12 @@ enum RandomArg {
 enum ScoringArg {
     /// As exact fractions.
     Exact,
-    /// Rounded to two decimals of a per cent, as published.
+    /// Rounded to two decimals of a percent, as published.
     TwoDecimals,
 }
 
 impl OfPredictions {
-    /// A flag that was given, if any.
+    /// One of these flags, if any was given.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.draws.is_some(), "--draws"),
@@ -121,7 +121,7 @@ struct Whole {
 /// Prints the statistics of predictions.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a file that makes no sense, or a subset of more relations than it has.
+/// [`CliError::Usage`] for an invalid file, or a subset with more relations than it has.
 pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
     let found =
@@ -130,7 +130,7 @@ pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut 
     let subset = wanted.subset.map_or(SUBSET, |n| n as usize);
     if wanted.subset.is_some() && subset > relations {
         let what = format!(
-            "--subset {subset}: {} has {relations} relations that all models answered; name at most that many",
+            "--subset {subset}: {} has {relations} relations that all models answered; use at most that many",
             printable_label(&args.table.display().to_string())
         );
         return Err(CliError::Usage(what));
@@ -159,7 +159,7 @@ pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut 
     tell(&said, relations, ranked.as_ref(), out)
 }
 
-/// All but the rank consistency.
+/// Everything except the rank consistency.
 fn said(found: &Predictions, draws: &Draws) -> Whole {
     let left = |m: &Missing| Left { relation: m.relation.clone(), instances: m.instances, reason: m.reason.clone() };
     Whole {
@@ -186,7 +186,7 @@ fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut 
     }
     let Some(ranked) = ranked else {
         let what = format!(
-            "rank consistency: n/a: a draw takes {subset} relations, and there are {relations}; --subset lowers it"
+            "rank consistency: n/a: a draw needs {subset} relations, but there are {relations}; use a smaller --subset"
         );
         return output::line(out, &what);
     };
@@ -211,7 +211,7 @@ fn told(shares: [String; 3]) -> String {
     named.map(|(r, s)| format!("{} {s}", r.name())).collect::<Vec<_>>().join("  ")
 }
 
-/// A share of draws; where all of them were counted it has no interval.
+/// A share of draws; if all possible ones were counted, it has no interval.
 fn share(e: Estimate, counted: bool) -> String {
     if counted { format!("{:.3} (counted)", e.mean) } else { format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi) }
 }
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!((&v["relations_total"], &v["unstable_relations"]), (&4.into(), &4.into()));
         assert_eq!((&v["adjusted"]["a"], &v["stability"]["a"]), (&0.5.into(), &serde_json::Value::Null));
         let of = |regime: &str| &v["rank_consistency"][regime];
-        // All subsets are counted where they are few; relations that are alike change no order.
+        // If there are few subsets, all are counted; identical relations change no order.
         assert_eq!((&of("adjusted")["consistency"]["mean"], &of("adjusted")["draws"]), (&1.0.into(), &6.into()));
         assert_eq!(of("adjusted")["order"], serde_json::json!(["m", "a", "z"]));
         assert_eq!(of("adjusted")["models"]["z"]["histogram"], serde_json::json!([0, 0, 6]));

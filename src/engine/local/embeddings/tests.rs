@@ -1,4 +1,4 @@
-//! The cache gives back the bits it was given, or nothing.
+//! The cache returns exactly the stored bits, or nothing.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ fn writers_side_by_side_leave_whole_files() {
                 // Each thread plays a process: it has a separate handle on the folder.
                 let cache = Embeddings::at(dir);
                 for round in 0..20u32 {
-                    // Half of the sets are written by everybody.
+                    // Half of the sets are written by all threads.
                     let from = if round % 2 == 0 { round * 10 } else { 10_000 * (thread + 1) + round * 10 };
                     let (k, x) = (keys(from..from + 10), rows(10, 16, from as usize));
                     cache.keep(s, &k, &x).unwrap();
@@ -167,7 +167,7 @@ fn a_limit_is_read_from_the_folder_and_nonsense_in_it_is_no_limit() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Embeddings::at(dir.path());
     if std::env::var_os("PROBITY_CACHE_MAX").is_some() {
-        return; // The user's own limit goes first.
+        return; // Skipped if the user has set a limit.
     }
     assert_eq!(cache.limit(), DEFAULT_LIMIT);
     cache.set_limit(1234).unwrap();

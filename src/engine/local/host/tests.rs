@@ -1,4 +1,4 @@
-//! The host as an experiment sees it, on a channel instead of a thread.
+//! The experiment's view of the host, on a channel instead of a thread.
 
 use std::sync::mpsc::{Sender, channel as commands_channel};
 
@@ -11,7 +11,7 @@ use labs::interventions::question::{PointQuestion, Question as Asked};
 use labs::{Common, LABS, Spec};
 use model::{Device, Dtype};
 
-/// Everything that a run is lent, and both far ends.
+/// Everything lent to a run, and both far ends of its channels.
 struct Rig {
     commands: Sender<Command>,
     events: Receiver<Event>,
@@ -37,7 +37,7 @@ impl Rig {
         }
     }
 
-    /// A run of this number, which keeps things unless it has none.
+    /// A host for this run; number 0 keeps nothing.
     fn host(&mut self, job: JobId) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
@@ -90,8 +90,7 @@ fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
     assert!(!rig.rates.contains_key("steps"));
 }
 
-/// A cancel during the forecast of the paper's experiment took three seconds, until all kinds of work had been
-/// measured.
+/// A cancel during the forecast of the paper's experiment took three seconds: every kind of work was measured first.
 #[test]
 fn a_run_that_is_to_stop_measures_no_further_rate() {
     let mut rig = Rig::new(Cache::none());
@@ -145,7 +144,7 @@ fn a_held_run_goes_on_when_the_pause_ends() {
     assert!(!rig.inbox.queue.held());
 }
 
-/// A slider that was pulled along had to wait at every step for the answer on all examples to the step before.
+/// A slider being dragged had to wait at every step for the full answer to the previous step.
 #[test]
 fn a_whole_answer_gives_way_to_a_newer_question() {
     let mut rig = Rig::new(Cache::none());
@@ -241,7 +240,7 @@ fn a_model_is_loaded_for_the_run_and_a_cancelled_run_loads_none() {
     assert!(matches!(rig.host(1).model("./no/such/folder"), Err(Fault::Failed(_))));
 }
 
-/// A bar at its end began anew with every slider that was moved after the run.
+/// Each slider moved after a run restarted the finished progress bar.
 #[test]
 fn an_answer_about_a_finished_run_reports_no_progress() {
     let mut rig = Rig::new(Cache::none());

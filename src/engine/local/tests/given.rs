@@ -1,10 +1,10 @@
-//! Files of own interventions that do not fit the experiment.
+//! Files of the user's own interventions that do not fit the experiment.
 
 use super::*;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-/// A file of this tensor, all of whose values are one of `value`.
+/// A file with this tensor, filled with `value`.
 fn file(folder: &Path, name: &str, shape: &[usize], value: f32) -> String {
     let bytes: Vec<u8> = (0..shape.iter().product::<usize>()).flat_map(|_| value.to_le_bytes()).collect();
     let view = TensorView::new(Dtype::F32, shape.to_vec(), &bytes).unwrap();
@@ -13,7 +13,7 @@ fn file(folder: &Path, name: &str, shape: &[usize], value: f32) -> String {
     path.display().to_string()
 }
 
-/// Of another width the refusal named neither the file nor the tensor.
+/// For a wrong width, the refusal named neither the file nor the tensor.
 #[test]
 fn own_files_of_another_shape_are_refused_by_file_and_tensor() {
     let folder = tempfile::tempdir().unwrap();
@@ -22,10 +22,10 @@ fn own_files_of_another_shape_are_refused_by_file_and_tensor() {
     let cases: [(&str, &str, &[usize], f32, &str); 6] = [
         ("directions", "directions", &[2, 7], 1.0, "its `directions` have size 7, the hidden states 32"),
         ("directions", "directions", &[2], 1.0, "`directions` has shape [2]"),
-        ("directions", "directions", &[2, 32], f32::NAN, "`directions` holds a value that is not finite"),
+        ("directions", "directions", &[2, 32], f32::NAN, "`directions` contains NaN or infinity (element 0)"),
         ("directions", "states", &[600, 32], 1.0, "no `directions`"),
         ("states", "states", &[600, 7], 1.0, "its `states` have size 7, the hidden states 32"),
-        ("states", "states", &[9, 32], 1.0, "its `states` have 9 rows, the experiment 600 examples"),
+        ("states", "states", &[9, 32], 1.0, "its `states` have 9 rows, but the experiment has 600 examples"),
     ];
     for (job, (method, tensor, shape, value, want)) in (1..).zip(cases) {
         let path = file(folder.path(), tensor, shape, value);

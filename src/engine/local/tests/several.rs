@@ -1,9 +1,9 @@
-//! Several properties that should stay, against the run with one.
+//! Several properties to keep, against the run with one.
 
 use super::*;
 use labs::interventions::spec::MapSpec;
 
-/// A run in which every example has both properties that should stay; of a model that knows something.
+/// A run in which every example has both properties to keep, on a model that knows something.
 fn of(also: &[&str]) -> Spec {
     let mut spec = plain("bert-tiny");
     spec.task.name = "attractors".into();
@@ -12,8 +12,7 @@ fn of(also: &[&str]) -> Spec {
     spec
 }
 
-/// With a second property, the numbers of the first stay the same to the bit: the second adds its own, and S is the
-/// mean.
+/// With a second property, the numbers of the first stay bit-identical: the second adds its own, and S is the mean.
 #[test]
 fn a_further_property_changes_no_number_but_the_mean() {
     let mut rig = Rig::new(Cache::none());
@@ -58,14 +57,14 @@ fn a_further_property_changes_no_number_but_the_mean() {
         }
     }
     assert_eq!(compared, 3 + 1 + 2);
-    // The map's own layer says the same as the run, with both properties.
+    // The map's own layer gives the same numbers as the run, with both properties.
     let own = two.map.iter().find(|c| (c.value.point.layer, c.value.point.oracle_layer) == (2, 2)).unwrap();
     let curve = two.curves.iter().find(|c| c.key.method.name == "alterrep").unwrap();
     assert_eq!(own.value.point, curve.points[0].value);
     assert_eq!(own.value.point.beside.selectivities.len(), 2);
 }
 
-/// A file whose rows do not say the further property is refused before anything is trained, with the field to change.
+/// A file whose rows lack the further property is refused before training, with the field to change.
 #[test]
 fn a_further_property_of_one_value_is_refused() {
     let folder = tempfile::tempdir().unwrap();

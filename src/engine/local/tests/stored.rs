@@ -19,7 +19,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     rig.send(run(1, spec.clone()));
     assert_eq!(rig.finish(), Outcome::Done);
     assert_eq!(values(&live), values(&rig));
-    // Without the probes everything is trained anew, on cached vectors: nothing is added to them.
+    // Without the probes everything is retrained on cached vectors: none are added.
     let filled = cache.embeddings().contents();
     assert!(filled.vectors > 300, "{filled:?}");
     cache.clear().unwrap();
@@ -28,7 +28,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     assert!(rig.results().probes.iter().all(|p| !p.value.cached));
     assert_eq!(values(&live), values(&rig), "cached vectors are the model's own, to the bit");
     assert_eq!(cache.embeddings().contents(), filled);
-    // A damaged vector is detected, reported and computed again.
+    // A damaged vector is detected, reported and recomputed.
     let path = std::fs::read_dir(folder.path().join("embeddings")).unwrap().flatten().next().unwrap().path();
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;

@@ -1,4 +1,4 @@
-//! The worker beside its runs: the list of models, questions about single models, pauses, cancellations, its end.
+//! The worker between runs: the list of models, questions about single models, pauses, cancellations, shutdown.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl Rig {
         self.send(Command::Ask { ticket, question });
     }
 
-    /// All events up to the first one that `stop` knows, that one last.
+    /// All events up to and including the first one that satisfies `stop`.
     fn until(&mut self, stop: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut all = Vec::new();
         loop {
@@ -84,7 +84,7 @@ fn options(models: &[&str]) -> LocalOptions {
     }
 }
 
-/// The least that a run can be: a control, which trains nothing, judged by linear oracles of few examples.
+/// The smallest possible run: a control, which trains nothing, judged by linear oracles on few examples.
 fn spec(model: &str) -> interventions::Spec {
     let mut spec = interventions::Spec::shipped();
     spec.models = vec![model.to_owned()];
@@ -173,7 +173,7 @@ fn questions_about_models_that_were_withdrawn_are_not_answered() {
     let own = model(dir.path());
     let mut rig = Rig::new();
     rig.send(run(1, spec(&own)));
-    // They wait for the run; meanwhile they are withdrawn.
+    // They wait for the run, and are withdrawn meanwhile.
     rig.about(1, "bert-tiny", ModelQuestion::Inspect);
     rig.about(2, "gpt2-tiny", ModelQuestion::Inspect);
     rig.send(Command::Withdraw { topic: Topic::Model });
@@ -193,14 +193,14 @@ fn a_question_to_no_experiment_has_no_answer_and_blocks_nothing() {
     assert!(matches!(events.last(), Some(Event::Answer { ticket: 2, .. })), "{events:?}");
 }
 
-/// After a cancellation the sliders were dead: every question counted as work of the run that was to stop.
+/// After a cancellation the sliders were dead: every question counted as work of the cancelled run.
 #[test]
 fn a_cancelled_run_can_be_asked_about_what_it_had_computed() {
     let dir = tempfile::tempdir().unwrap();
     let own = model(dir.path());
     let mut rig = Rig::new();
     rig.send(run(1, spec(&own)));
-    // With its first estimate the oracles are there as well.
+    // With its first estimate the oracles exist as well.
     rig.until(|e| matches!(e, Event::Finding { finding, .. } if finding.level.is_some()));
     rig.send(Command::Cancel { job: 1 });
     rig.until(|e| matches!(e, Event::Finished { .. }));

@@ -1,4 +1,4 @@
-//! The shapes that most rows of a setup have, and the rows that every lab has: models, level, seed.
+//! The common shapes of setting rows, and the rows that every lab has: models, level, seed.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -9,10 +9,10 @@ use base::numbers::score;
 use base::text::last_part;
 use model::Long;
 
-/// Largest seed that can be typed: beyond it a float no longer holds every integer.
+/// Largest seed that can be typed: beyond it a float no longer represents every integer.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
 
-/// Builder of a setting from its key, label and help; each method finishes it as one kind of field.
+/// Builder of a setting from its key, label and help; each method completes it as one kind of field.
 #[derive(Debug, Clone)]
 pub struct Row {
     key: String,
@@ -20,14 +20,13 @@ pub struct Row {
     help: &'static str,
 }
 
-/// The row of what is done with texts that are longer than the model reads.
+/// The row for the treatment of texts longer than the model reads.
 pub fn long<S: 'static>(
     key: &'static str,
     get: impl Fn(&S) -> Long + 'static,
     put: impl Fn(&mut S, Long) + 'static,
 ) -> Setting<S> {
-    let help = "Texts that are longer than the model reads: left out, cut at the end, or read in a window around the position \
-                in question (for vectors of sentences, in windows that cover the text).";
+    let help = "Texts longer than the model reads: left out, cut at the end, or read in a window around the position in question (for sentence vectors, in windows that cover the text).";
     row(key, "Long texts", help).one_of(
         &Long::ALL,
         |l| l.name().into(),
@@ -36,8 +35,8 @@ pub fn long<S: 'static>(
     )
 }
 
-/// A path as it was typed, for a spec whose relative paths begin in `folder`: a typed one is relative to the current folder, and the
-/// others stay where they are.
+/// Resolves a typed path for a spec whose relative paths start in `folder`: typed paths are relative to the current
+/// folder, while the others keep their meaning.
 pub fn typed(folder: &Path, path: String) -> String {
     match folder.as_os_str().is_empty() {
         true => path,
@@ -51,7 +50,7 @@ pub fn row(key: impl Into<String>, label: impl Into<String>, help: &'static str)
 }
 
 impl Row {
-    /// A number on a track.
+    /// A number with a slider.
     pub fn number<S: 'static>(
         self,
         stops: &'static [f64],
@@ -72,7 +71,7 @@ impl Row {
         )
     }
 
-    /// A whole number on a track.
+    /// A whole number with a slider.
     pub fn count<S: 'static>(
         self,
         stops: &'static [usize],
@@ -93,7 +92,7 @@ impl Row {
         )
     }
 
-    /// A whole number on a track that begins with `unset`, a word for none.
+    /// A whole number with a slider that begins with `unset`, a word for no value.
     pub fn count_or<S: 'static>(
         self,
         unset: &'static str,
@@ -115,7 +114,7 @@ impl Row {
         )
     }
 
-    /// A number on a track that begins with `unset`, a word for none.
+    /// A number with a slider that begins with `unset`, a word for no value.
     pub fn real_or<S: 'static>(
         self,
         unset: &'static str,
@@ -137,7 +136,7 @@ impl Row {
         )
     }
 
-    /// One entry of a list: `name` is shown, `is` says whether the spec has it.
+    /// One entry of a list: `name` is its label, `is` says whether the spec has it.
     pub fn one_of<S: 'static, T: 'static>(
         self,
         all: &'static [T],
@@ -160,7 +159,7 @@ impl Row {
         )
     }
 
-    /// A text; none is shown as `unset`.
+    /// A text; an empty one is shown as `unset`.
     pub fn text<S: 'static>(
         self,
         unset: &'static str,
@@ -180,7 +179,7 @@ impl Row {
         )
     }
 
-    /// A file, shown by its name alone; none is shown as `unset`.
+    /// A file, shown by its name alone; an empty one is shown as `unset`.
     pub fn file<S: 'static>(
         self,
         unset: &'static str,
@@ -202,7 +201,7 @@ impl Row {
         .shown(move |spec, _| shown(spec).map_or(unset.to_owned(), |path| last_part(&path).to_owned()))
     }
 
-    /// A seed, which has no track.
+    /// A seed, without a slider.
     pub fn seed<S: 'static>(
         self,
         get: impl Fn(&S) -> u64 + 'static,

@@ -1,4 +1,4 @@
-//! Tests of assessments, on scores whose statistics are known.
+//! Tests of assessments on scores with known statistics.
 
 use super::*;
 use crate::score::{ExampleScores, Kept};
@@ -16,7 +16,7 @@ fn logistic(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }
 
-/// Examples of which every third has a value of the other property, a fifth of those the second.
+/// Every third example has a value of the other property; a fifth of those have the second value.
 fn labels(n: usize) -> Vec<Option<usize>> {
     (0..n).map(|i| (i % 3 == 0).then_some(usize::from(i % 15 == 0))).collect()
 }
@@ -103,8 +103,8 @@ fn statistics_are_those_of_the_definitions() {
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
 }
 
-/// Trainings that trade completeness for selectivity: the R shown used to be the mean of the trainings' R, .046 off
-/// what its C and S give.
+/// Trainings that trade completeness for selectivity: the R shown used to be the mean of the trainings' R, .046 off the
+/// R of its C and S.
 #[test]
 fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     let other = labels(300);
@@ -133,7 +133,7 @@ fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     }
 }
 
-/// An oracle that answers one value for everything still has a selectivity; it must not become an optimum.
+/// An oracle that gives one answer for everything still has a selectivity, but must not become an optimum.
 #[test]
 fn no_star_on_a_ruin() {
     let other = labels(600);
@@ -143,7 +143,7 @@ fn no_star_on_a_ruin() {
             (2, 3),
             &mut |_, m, _| 0.3 * (m + 1) as f64,
             &mut |_, _, _| 0.8,
-            // At strengths from `one` on the answer is always the first value.
+            // From strength `one` on, the answer is always the first value.
             &|_, m, i| if m < one { 1.0 } else { f64::from(u8::from(other[i] == Some(0))) },
         );
         run(&other, &[1.0, 2.0, 3.0], &judged, 50)
@@ -159,7 +159,8 @@ fn no_star_on_a_ruin() {
     assert_eq!(optimum.chosen, [0.0, 1.0, 0.0]);
 }
 
-/// Examples with both properties: the other one, and a further one of three values that all have; scores of both by place.
+/// Examples with both properties, the other one and a further one of three values, defined for all; scores of both by
+/// index.
 fn with_further(ruined: bool) -> (Vec<Option<usize>>, [Further; 1], Vec<Vec<Judged>>) {
     let (n, k, m) = (600, 3, 2);
     let other = labels(n);
@@ -193,7 +194,7 @@ fn run_with(other: &[Option<usize>], further: &[Further], judged: &[Vec<Judged>]
     assess(&Sweep { values, replicates, judged: &at, other, classes: 2, further }, &resamples, &halves, LEVEL).unwrap()
 }
 
-/// S is the mean over the properties, each with the numbers that it has alone; C knows nothing of them.
+/// S is the mean over the properties, each with the same numbers as alone; C does not depend on them.
 #[test]
 fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     let (other, further, judged) = with_further(false);
@@ -205,7 +206,7 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
         j.0.scores.selectivity.clone_from(&j.1.further[0].selectivity);
         j.0.right.clone_from(&j.1.further[0].right);
     }
-    // The same blocks, so that sums are rounded alike.
+    // The same blocks, so that rounding is the same.
     let halves = Halves::new(&other.iter().map(|o| o.unwrap_or(2)).collect::<Vec<_>>(), 20, 1);
     let at = |k: usize, m: usize| alone[k][m].clone();
     let sweep =
@@ -225,14 +226,14 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
         let (c, r) = (s.completeness.narrow.mean, s.reliability.unwrap().narrow.mean);
         assert!((r - reliability(c, mean(s))).abs() < 0.01, "{r}");
         assert_eq!((s.n_c, s.n_s, s.eligible()), (600, 600, Some(true)));
-        // Half of the spread of the noisier one would be too little, all of it too much.
+        // Half the spread of the noisier one would be too little, all of it too much.
         let width = |s: &Strength| s.selectivity.unwrap().narrow.hi - s.selectivity.unwrap().narrow.lo;
         assert!(width(s) > 0.4 * width(a).max(width(b)) && width(s) < width(a).max(width(b)));
     }
     assert!(both.optimum.is_ok());
 }
 
-/// Nor is a strength chosen on a half where only the further property is ruined, however reliable it looks.
+/// A strength is not chosen on a half where only the further property collapses, however reliable it looks.
 #[test]
 fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     let (other, further, mut judged) = with_further(false);
@@ -247,7 +248,7 @@ fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     assert_eq!(all.paper.unwrap().index, 1, "the paper's way looks at nothing else");
 }
 
-/// A further property that the oracle no longer reads is as bad as the other one, and is named.
+/// A further property that the oracle no longer reads counts like the other one, and is named.
 #[test]
 fn a_further_property_that_is_ruined_leaves_no_optimum() {
     let (other, further, judged) = with_further(true);
@@ -281,7 +282,7 @@ fn without_the_other_property_there_is_no_optimum() {
     assert_eq!(run(&other, &[1.0, 2.0], &judged, 40).optimum, Err(NoOptimum::OneValue { values: 1, classes: 2 }));
 }
 
-/// Strengths that differ by chance only: the paper's way finds a winner that is too good, the halves do not.
+/// Strengths that differ only by chance: the paper's choice finds an inflated winner, the halves do not.
 #[test]
 fn the_optimum_has_no_optimism() {
     let other = labels(300);
@@ -300,7 +301,7 @@ fn the_optimum_has_no_optimism() {
     assert!(paper > 0.52 && (honest - 0.5).abs() < 0.006, "{paper} {honest}");
 }
 
-/// Coverage by simulation, small: the wide band of completeness, and a mean near 0, where resampling alone covers .7.
+/// Small coverage simulation: the wide band of completeness, and a mean near 0, where resampling alone covers .7.
 #[test]
 fn bands_cover() {
     let other = labels(120);

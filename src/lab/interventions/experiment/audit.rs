@@ -1,6 +1,7 @@
-//! The audit of every probe of a panel: how well its trainings read the test examples, and how their recipe was chosen.
+//! The audit of every probe of a panel: how well its trainings read the test examples, and how its settings were
+//! chosen.
 
-use super::panel::{Panel, Seat, Seated, Which};
+use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;
 use crate::Host;
 use crate::doubts::MISCALIBRATED;
@@ -18,22 +19,22 @@ use probe::train::EPOCH;
 use stats::Estimate;
 use stats::intervals::share;
 
-/// Audits every probe on the test examples that have been read.
+/// Audits every probe on the test examples read so far.
 pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
-    for seat in &bench.seats {
-        let Some((data, audits)) = audits(bench, *seat)? else { continue };
+    for slot in &bench.slots {
+        let Some((data, audits)) = audits(bench, *slot)? else { continue };
         let mean = |of: &dyn Fn(&Audit) -> f64| audits.iter().map(of).sum::<f64>() / audits.len() as f64;
         let accuracy = share_of_trainings(mean(&|a| a.accuracy.mean), data.len(), bench.label.level());
         let (majority, calibration) = (audits[0].majority, mean(&|a| a.calibration_error));
-        let (role, oracle, layer) = match seat {
-            Seat::Oracle(kind, _) => (ProbeRole::Oracle, Some(*kind), bench.site.oracle_layer),
-            Seat::Attacked => (ProbeRole::Interventional, None, bench.site.layer),
+        let (role, oracle, layer) = match slot {
+            Slot::Oracle(kind, _) => (ProbeRole::Oracle, Some(*kind), bench.site.oracle_layer),
+            Slot::Attacked => (ProbeRole::Interventional, None, bench.site.layer),
         };
         let body = Kind::Probe(ProbeFinding {
             role,
-            property: bench.property(seat.role()).to_owned(),
+            property: bench.property(slot.role()).to_owned(),
             classifier: bench
-                .recipe(*seat, bench.panels[0].which)
+                .recipe(*slot, bench.panels[0].which)
                 .map_or_else(|| "given".into(), |(recipe, _)| recipe.describe()),
             oracle,
             layer,
@@ -41,36 +42,36 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
             majority,
             balanced_accuracy: mean(&|a| a.balanced_accuracy),
             calibration_error: calibration,
-            cached: bench.was_cached(*seat),
+            cached: bench.was_cached(*slot),
             grid: bench.grid(oracle),
-            choice: choice(bench, *seat, &audits)?,
+            choice: choice(bench, *slot, &audits)?,
         });
         host.find(bench.label.finding(data.len(), is_final, host.elapsed(), body))?;
         if is_final && accuracy.lo <= majority {
-            host.notice(NoticeLevel::Warning, doubt(bench, *seat, accuracy, majority))?;
+            host.notice(NoticeLevel::Warning, doubt(bench, *slot, accuracy, majority))?;
         } else if is_final && calibration > MISCALIBRATED {
-            host.notice(NoticeLevel::Warning, miscalibrated(bench, *seat, calibration))?;
+            host.notice(NoticeLevel::Warning, miscalibrated(bench, *slot, calibration))?;
         }
     }
     Ok(())
 }
 
-/// Interval of a mean share over trainings: between whole numbers of answers, the outer ends of the intervals on
+/// Interval of a mean proportion over trainings: between whole numbers of answers, the outer ends of the intervals on
 /// either side.
 fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
     let count = mean * n as f64;
-    // A mean of whole numbers may miss a whole number by rounding.
+    // A mean of integers may miss an integer by rounding.
     let (below, above) = ((count + 1e-9).floor() as u64, (count - 1e-9).ceil() as u64);
     let n = n as u64;
     Estimate { mean, lo: share(below.min(n), n, level).lo, hi: share(above.min(n), n, level).hi }
 }
 
-/// The test examples that a probe is audited on, and the audit of each training.
-fn audits(bench: &Bench, seat: Seat) -> Result<Option<(Labelled, Vec<Audit>)>, Fault> {
-    let (labels, classes) = bench.labels.of(seat.role());
+/// The test examples on which a probe is audited, and the audit of each training.
+fn audits(bench: &Bench, slot: Slot) -> Result<Option<(Labelled, Vec<Audit>)>, Fault> {
+    let (labels, classes) = bench.labels.of(slot.role());
     let (mut x, mut y, mut dim) = (Vec::new(), Vec::new(), 0);
     for chunk in &bench.chunks {
-        let h = if seat == Seat::Attacked { &chunk.h } else { &chunk.oracle_h };
+        let h = if slot == Slot::Attacked { &chunk.h } else { &chunk.oracle_h };
         dim = h.cols();
         for (i, r) in chunk.rows.iter().enumerate() {
             if let Some(label) = labels[*r] {
@@ -85,15 +86,15 @@ fn audits(bench: &Bench, seat: Seat) -> Result<Option<(Labelled, Vec<Audit>)>, F
     let x: Matrix = Dense::from_fn(y.len(), dim, |i, j| x[i * dim + j]);
     let data = Labelled::new(x, y, classes)?;
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
-    let seen = judges.filter_map(|p| probabilities(p, seat, data.x()));
+    let seen = judges.filter_map(|p| probabilities(p, slot, data.x()));
     let audits: Vec<Audit> = seen.map(|p| audit(&p, &data, bench.label.level())).collect();
     Ok((!audits.is_empty()).then_some((data, audits)))
 }
 
-fn probabilities(panel: &Panel, seat: Seat, x: &Matrix) -> Option<Dense<f64>> {
-    match seat {
-        Seat::Attacked => panel.attacked.as_ref().map(|p| p.probabilities(x)),
-        Seat::Oracle(kind, role) => {
+fn probabilities(panel: &Panel, slot: Slot, x: &Matrix) -> Option<Dense<f64>> {
+    match slot {
+        Slot::Attacked => panel.attacked.as_ref().map(|p| p.probabilities(x)),
+        Slot::Oracle(kind, role) => {
             let oracle = panel.oracles.iter().find(|o| o.kind == kind)?;
             let probe = match role {
                 Roles::Target => &oracle.target,
@@ -105,11 +106,11 @@ fn probabilities(panel: &Panel, seat: Seat, x: &Matrix) -> Option<Dense<f64>> {
     }
 }
 
-fn choice(bench: &Bench, seat: Seat, audits: &[Audit]) -> Result<Option<ChoiceFinding>, Fault> {
-    let Some(chosen) = bench.searched(seat) else { return Ok(None) };
+fn choice(bench: &Bench, slot: Slot, audits: &[Audit]) -> Result<Option<ChoiceFinding>, Fault> {
+    let Some(chosen) = bench.searched(slot) else { return Ok(None) };
     let (standing, best) = match chosen {
-        Seated::Oracle(p) => (p.standing(), p.trials()),
-        Seated::Attacked(p) => (p.standing(), p.trials()),
+        SlotProbe::Oracle(p) => (p.standing(), p.trials()),
+        SlotProbe::Attacked(p) => (p.standing(), p.trials()),
     };
     let Some(Standing { trial, epoch, score }) = standing else { return Ok(None) };
     let best = best.iter().flat_map(|t| &t.run.correct).max().copied().unwrap_or(0);
@@ -125,33 +126,33 @@ fn choice(bench: &Bench, seat: Seat, audits: &[Audit]) -> Result<Option<ChoiceFi
         validation: [score.accuracy, best as f64 / trial.run.examples.max(1) as f64],
         steps: (epoch + 1) * EPOCH,
         rivals: chosen.rivals().iter().map(probe::Recipe::describe).collect(),
-        material: trained_on(bench, seat)?,
+        material: trained_on(bench, slot)?,
     }))
 }
 
 /// Training and validation data of a probe.
-fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
-    Ok(match seat {
-        Seat::Oracle(_, role) => {
+fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
+    Ok(match slot {
+        Slot::Oracle(_, role) => {
             let part = training_part(bench.split.oracle(), &bench.labels, role, bench.seed)?;
             material(part.train(), part.validation(), &bench.labels, role)
         }
-        Seat::Attacked => {
+        Slot::Attacked => {
             let part = bench.split.intervention();
             material(part.train(), part.validation(), &bench.labels, Roles::Target)
         }
     })
 }
 
-/// The warning about a probe that may read nothing: every score that rests on it is in doubt.
-fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Problem {
-    let property = bench.property(seat.role());
-    let (who, what) = match seat {
-        Seat::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust the completeness that it judges"),
-        Seat::Oracle(kind, Roles::Other | Roles::Further(_)) => {
+/// The warning about a probe that may read nothing: every score based on it is in doubt.
+fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Problem {
+    let property = bench.property(slot.role());
+    let (who, what) = match slot {
+        Slot::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust the completeness that it judges"),
+        Slot::Oracle(kind, Roles::Other | Roles::Further(_)) => {
             (format!("{kind} oracle"), "do not trust the selectivity that it judges")
         }
-        Seat::Attacked => ("interventional probe".to_owned(), "do not trust attacks on it"),
+        Slot::Attacked => ("interventional probe".to_owned(), "do not trust attacks on it"),
     };
     Problem {
         what: format!(
@@ -164,9 +165,9 @@ fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Proble
     }
 }
 
-/// An oracle whose probabilities are far from its accuracy colours every score that is made of them.
-fn miscalibrated(bench: &Bench, seat: Seat, error: f64) -> Problem {
-    let (name, property) = (bench.seat_words(seat), bench.property(seat.role()).replace('_', " "));
+/// If an oracle's probabilities are far from its accuracy, every score computed from them is affected.
+fn miscalibrated(bench: &Bench, slot: Slot, error: f64) -> Problem {
+    let (name, property) = (bench.slot_title(slot), bench.property(slot.role()).replace('_', " "));
     Problem {
         what: format!(
             "the {name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands say",

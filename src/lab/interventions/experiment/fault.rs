@@ -1,4 +1,4 @@
-//! Errors of the lab as ends of a run.
+//! The lab's errors as reasons for a run to end.
 
 use crate::bench::BenchError;
 use crate::method::InterventionError;

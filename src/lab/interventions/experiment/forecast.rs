@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::memory::Counts;
-use super::panel::{MOST_RIVALS, Seat, Which};
+use super::panel::{MOST_RIVALS, Slot, Which};
 use super::prepare::Bench;
 use super::stages::{LENS, MAP, STATES, fit_of, leaks_of, search_of, sweep_of, training_of};
 use super::training::is_shared;
@@ -14,7 +14,7 @@ use super::{lens, map};
 use crate::Host;
 use crate::InterventionError;
 use crate::assess::assess;
-use crate::bench::Court;
+use crate::bench::Judges;
 use crate::distance::{Meter, REAL_STATES};
 use crate::method::{FitData, Fitted, Goal, Method};
 use crate::options::Options;
@@ -38,28 +38,29 @@ use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 use stats::rng::stream;
 
-/// Test rows that a slice of reading takes.
+/// Test rows read in a slice.
 const SLICE: usize = 192;
-/// Steps of a slice of training.
+/// Steps in a slice of training.
 const STEPS: usize = 100;
-/// Steps after which most networks of a grid have settled; they take between [`EPOCH`], where the first validation has no fault,
-/// and [`SEARCH_STEPS`].
+/// Steps after which most networks of a grid have settled; the number lies between [`EPOCH`], if the first validation
+/// is perfect, and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
-/// Strengths of a slice of a sweep, spread over the grid.
+/// Strengths in a slice of a sweep, spread over the grid.
 const APPLIED: usize = 6;
-/// Strengths of a slice of assessment.
+/// Strengths in a slice of assessment.
 const ASSESSED: usize = 8;
-/// Resamples of a slice of assessment, at most.
+/// Maximum resamples in a slice of assessment.
 const RESAMPLED: usize = 1_000;
-/// Assessments of a sweep in units of its last one: the bands on the way there, and the rivals on a part of the examples.
+/// Cost of all assessments of a sweep relative to the last one: includes the interim bands, and the rivals on part of
+/// the examples.
 const ASSESSMENTS: f64 = 2.6;
-/// Strengths at which fresh probes look for what is left, and probes at each.
+/// Number of strengths at which fresh probes are trained, and of probes at each.
 const LEAKS: (f64, f64) = (2.0, 2.0);
 
 /// Forecast of a run on this bench, within the host's limit if there is one.
 ///
 /// # Errors
-/// [`Fault::Failed`] where the limit cannot be kept, or the model refuses.
+/// [`Fault::Failed`] if the limit cannot be kept, or the model refuses.
 pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fault> {
     let limit = host.memory_limit();
     let (bytes, parts, tokens_per_batch) = memory(bench, limit)?;
@@ -68,11 +69,11 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
         bench.read_first(host)?;
     }
     if bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().twins)) {
-        bench.seat_twins(host)?;
+        bench.attach_twins(host)?;
     }
     for m in bench.spec.methods.clone() {
         if let Some(method) = find(&m.name) {
-            bench.seat_given(method, host)?;
+            bench.load_given(method, host)?;
         }
     }
     let (stages, range) = seconds(bench, host)?;
@@ -86,7 +87,7 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
     Ok(Forecast { model, bytes, parts, seconds, range, because, refined: false, tokens_per_batch, limit })
 }
 
-/// Bytes, their parts, and the tokens of a batch.
+/// Bytes, their parts, and the tokens in a batch.
 type Memory = (u64, Vec<MemoryPart>, usize);
 
 fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
@@ -117,7 +118,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         map: bench.map.len(),
         map_continued: bench.map.first().map_or(0, |_| bench.test.iter().map(|r| lengths[*r] + 2).sum()),
     };
-    // If the system does not report the resident memory, the model's own count is used.
+    // If the system does not report resident memory, the model's own count is used.
     let resident = resident().unwrap_or((model.bytes() + (32 << 20)) as u64);
     let (tokens_per_batch, parts, bytes) =
         counts.plan(resident, limit, |tokens| model.pass_bytes(tokens, longest)).map_err(Fault::Failed)?;
@@ -132,7 +133,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
     Ok((bytes.max(loaded), parts, tokens_per_batch))
 }
 
-/// Kinds of work, by what a unit of each costs.
+/// Kinds of work, named by their cost unit.
 pub(super) const READ: &str = "token";
 const STEP: &str = "step";
 pub(super) const FIT: &str = "fit";
@@ -142,12 +143,12 @@ pub(super) const ASSESS: &str = "assess";
 const GAUGE: &str = "gauge";
 const MEASURE: &str = "measure";
 
-/// Seconds of the stages that are left: as expected, and of all between which bounds where training decides.
+/// Seconds of the remaining stages: the expected value, and bounds where training time is uncertain.
 fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
-    // The sweeps' slices apply what these fit: a fit takes longer than the few strengths that it is then applied at, and its
-    // time would be taken for theirs.
+    // The slices of the sweeps use these fits: a fit takes longer than the few strengths it is applied at, and its time
+    // would be counted as theirs.
     for method in 0..bench.spec.methods.len() {
         host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
     }
@@ -159,8 +160,8 @@ fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 
     Ok((stages, (step > 0.0).then_some(bounds)))
 }
 
-/// The work of the run: everything but training, and training by a step of each network. Probes that are there already cost
-/// nothing, and neither do texts that were read before.
+/// The work of the run: training by steps of each network, and everything else. Trained probes and texts already read
+/// cost nothing.
 fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cancelled> {
     // The meter reads the twins of the first examples, which are as long as these.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
@@ -172,14 +173,14 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     states.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
     to_train(bench, store.as_ref(), MOST_RIVALS, &mut |stage, kind, units| training.at(stage).add(kind, units));
     let threads = rayon::current_num_threads() as f64;
-    let shape_of_gauge = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
-    states.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
+    let meter_shape = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
+    states.add(&format!("{GAUGE} {meter_shape}"), 1.0);
     let rows = bench.split.intervention().train().len() as f64;
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
         let Some((method, options)) = resolve(m) else { continue };
-        // A method that uses the attacked probe keeps it, which takes hardly any time; a method with random parts is
-        // fitted for each training.
+        // A method that reuses the attacked probe fits in almost no time; a method with random parts is fitted for each
+        // training.
         let fits = if is_shared(method) { 1 } else { bench.spec.probe.replicates };
         for replicate in (1..=fits).filter(|_| !method.needs().mlp) {
             let key = bench.fit_key(method, &options, Which::Replicate(replicate));
@@ -193,7 +194,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         let values = strengths(m) as f64;
         let test = bench.test.len();
         // The model's behaviour is evaluated for the first training, and for the others if their fits differ and only
-        // the head is left to run.
+        // the head remains to run.
         let alone = is_shared(method) || method.is_control() || !bench.model.ends_at(bench.site.layer);
         let all = bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let full = if alone { test as f64 } else { all };
@@ -201,11 +202,11 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         sweep.add(&named(bench, SWEEP, i), values * full);
         sweep.add(&named(bench, BARE, i), values * bare);
         // Distances from real states are measured for the first estimate of each strength.
-        sweep.add(&format!("{MEASURE} {shape_of_gauge}"), values);
+        sweep.add(&format!("{MEASURE} {meter_shape}"), values);
         let judged = values * bench.spec.probe.oracles.len() as f64;
         sweep.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
         if leaves(method) {
-            let recipe = bench.seats.first().and_then(|s| small(bench, *s));
+            let recipe = bench.slots.first().and_then(|s| small(bench, *s));
             let leaks = training.at(&leaks_of(&m.key()));
             recipe.iter().for_each(|r| leaks.add(&shape(bench, r), LEAKS.0 * LEAKS.1 / threads));
         }
@@ -215,36 +216,36 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     Ok((work, training))
 }
 
-/// Adds the steps of the probes of a bench that the cache lacks, by stage and kind: the search for the recipes, and the trainings
-/// with `rivals` rivals.
+/// Adds the training steps of the probes that the cache lacks, by stage and kind: the search for the recipes, and the
+/// trainings with `rivals` rivals.
 pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mut dyn FnMut(&str, &str, f64)) {
     let threads = rayon::current_num_threads() as f64;
-    let missing: Vec<Seat> =
-        bench.seats.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
-    for seat in &missing {
+    let missing: Vec<Slot> =
+        bench.slots.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
+    for slot in &missing {
         // Networks of a grid train side by side.
-        let grid = bench.grid_of(*seat);
+        let grid = bench.grid_of(*slot);
         let share = 1.0 / threads.min(grid.recipes.len() as f64);
-        grid.recipes.iter().for_each(|r| add(&search_of(*seat), &shape(bench, r), share));
+        grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
     }
     let replicates = bench.spec.probe.replicates;
-    // Of equals the smallest is chosen; its replicates are there exactly when the choice is.
-    for (seat, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
-        add(&training_of(*seat), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
+    // Assume the smallest recipe is chosen; its replicates are cached exactly when the choice is.
+    for (slot, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
+        add(&training_of(*slot), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
     }
 }
 
 /// The smallest recipe of a probe's grid.
-fn small(bench: &Bench, seat: Seat) -> Option<Recipe> {
-    bench.grid_of(seat).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
+fn small(bench: &Bench, slot: Slot) -> Option<Recipe> {
+    bench.grid_of(slot).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
 }
 
-/// Real states that changed ones are held against.
+/// Number of real states to compare changed ones with.
 fn real_states(bench: &Bench) -> usize {
     bench.split.intervention().train().len().min(REAL_STATES)
 }
 
-/// The name of the work of one method of the spec: rates of one model say nothing of another.
+/// The name of the work of one method of the spec: rates differ between models.
 pub(super) fn named(bench: &Bench, kind: &str, method: usize) -> String {
     let title = bench.spec.methods[method].key().title();
     format!("{kind} {method} {title} {} {:?}", bench.model.hash(), bench.site)
@@ -263,7 +264,7 @@ pub(crate) fn strengths(spec: &MethodSpec) -> usize {
     }
 }
 
-/// True if fresh probes are trained on the states that a method leaves.
+/// True if fresh probes are trained on the states after a method.
 fn leaves(method: &dyn Method) -> bool {
     method.goal() == Goal::Nullifying && !method.is_control()
 }
@@ -274,21 +275,21 @@ pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static dyn Method, Options
     Some((method, options))
 }
 
-/// Tokens of texts that have not been read before.
+/// Number of tokens in texts not yet read.
 pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     let all: Vec<usize> = (0..bench.stimuli.list.len()).collect();
     let absent = hidden::absent(&bench.model, &bench.stimuli, (bench.site.layer, Where::Changed), &all, store);
     absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64
 }
 
-/// Pieces of the run's own work: its first test examples, untrained networks of its shapes.
+/// Samples of the run's own work: its first test examples, untrained networks of its shapes.
 struct Slices<'a> {
     bench: &'a Bench,
     data: TrainingData<Intervention>,
     labelled: Labelled,
     mlp: Probe<Intervention>,
     oracles: Vec<Oracle>,
-    /// By method of the spec.
+    /// By index of the method in the spec.
     fits: RefCell<HashMap<usize, Box<dyn Fitted>>>,
 }
 
@@ -300,7 +301,7 @@ impl<'a> Slices<'a> {
         let split = Split::new(chunk.len(), bench.seed)?;
         let data = TrainingData::new(split.intervention(), &chunk.h, &labels, classes)?;
         let labelled = Labelled::new(chunk.h.clone(), chunk.target.clone(), classes)?;
-        // The rule takes the smallest of equals, which is what is attacked and judged with most of the time.
+        // The selection rule takes the smallest of equals, so that is usually what is attacked and judged with.
         let small = |grid: &Grid| grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>());
         let mut rng = stream(bench.seed, "slices of work");
         let mut net = |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
@@ -316,13 +317,13 @@ impl<'a> Slices<'a> {
         Ok(Self { bench, data, labelled, mlp, oracles, fits: RefCell::default() })
     }
 
-    /// Does a piece of the work of that name; the number of units that it did.
+    /// Does a piece of the named work; returns the number of units done.
     fn work(&self, name: &str) -> Result<f64, Fault> {
         match name.split(' ').next() {
             Some(READ) => self.read(),
             Some(STEP) => self.steps(name),
             Some(ASSESS) => Ok(self.assess()),
-            Some(GAUGE) => self.gauge().map(|_| 1.0),
+            Some(GAUGE) => self.distance_meter().map(|_| 1.0),
             Some(MEASURE) => self.measure(),
             Some(kind) => {
                 let method = name.split(' ').nth(1).and_then(|i| i.parse::<usize>().ok());
@@ -332,19 +333,20 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// A meter of as many states as the run's has: the first test examples, again and again.
-    fn gauge(&self) -> Result<Meter, Fault> {
+    /// A meter with as many states as the run's: the first test examples, repeated.
+    fn distance_meter(&self) -> Result<Meter, Fault> {
         let h = &self.bench.chunks[0].h;
         let rows: Vec<usize> = (0..real_states(self.bench)).map(|i| i % h.rows()).collect();
         Ok(Meter::new(&h.select_rows(&rows)).map_err(InterventionError::from)?)
     }
 
     fn measure(&self) -> Result<f64, Fault> {
-        let (begun, meter) = (Instant::now(), self.gauge()?);
+        let (begun, meter) = (Instant::now(), self.distance_meter()?);
         let ready = begun.elapsed().as_secs_f64();
         let h = &self.bench.chunks[0].h;
         std::hint::black_box(meter.measure(h, h, None));
-        // The run makes its meter once: this slice did as many units as would have taken so long at the run's own rate.
+        // The run makes its meter only once, so this slice counts the units that would have taken as long at the run's
+        // own rate.
         let all = begun.elapsed().as_secs_f64();
         Ok(all / (all - ready).max(f64::MIN_POSITIVE))
     }
@@ -365,7 +367,7 @@ impl<'a> Slices<'a> {
         Ok(STEPS as f64)
     }
 
-    /// Fits the method at `index` of the spec; the number of examples that it would have been done for in the time.
+    /// Fits the method at `index` of the spec; returns the number of examples that could have been fitted in that time.
     fn fit(&self, index: usize) -> Result<f64, Fault> {
         let mut units = self.data.train().len() as f64;
         if let Some((method, options)) = resolve(&self.bench.spec.methods[index]) {
@@ -394,14 +396,14 @@ impl<'a> Slices<'a> {
             return Ok(1.0);
         };
         let chunk = &bench.chunks[0];
-        let before = chunk.sights(&self.oracles);
-        let court = Court {
+        let before = chunk.outputs(&self.oracles);
+        let judges = Judges {
             model: &bench.model,
             oracles: &self.oracles,
             before: &before,
             prior: &bench.prior,
             site: bench.site,
-            conduct: kind == SWEEP && bench.asks(),
+            behaviour: kind == SWEEP && bench.asks(),
             meter: None,
         };
         let begun = Instant::now();
@@ -412,12 +414,12 @@ impl<'a> Slices<'a> {
         let mut tally = Tally::default();
         for i in 0..count {
             let value = grid[(2 * i + 1) * grid.len() / (2 * count)];
-            let outcome = applied.judge(value, court, &mut NoPulse)?;
+            let outcome = applied.judge(value, judges, &mut NoPulse)?;
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);
-        // The run readies the rows once for all its strengths, this slice for few. So many units at the run's own rate would
-        // have taken as long.
+        // The run prepares the rows once for all its strengths, this slice for few. Counts the units that would have
+        // taken as long at the run's own rate.
         let all = begun.elapsed().as_secs_f64();
         let strengths = strengths(&bench.spec.methods[index]).max(1) as f64;
         let unit = (all - ready) / count.max(1) as f64 + ready / strengths;
@@ -447,12 +449,12 @@ impl<'a> Slices<'a> {
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
         let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
-        // Each resample costs the same. All of 100,000 took longer here than the run did, and more memory.
+        // Every resample costs the same. All 100,000 took more time and memory here than the run did.
         let count = bench.resample_count.min(RESAMPLED);
         let resamples = Resamples::new(other.len(), count, bench.seed);
         let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();
         let halves = Halves::new(&strata, HALVINGS, bench.seed);
-        // The run draws resamples and halves once for all that it assesses.
+        // The run draws resamples and halves once for all assessments.
         let drawn = begun.elapsed().as_secs_f64();
         std::hint::black_box(assess(&sweep, &resamples, &halves, bench.label.level()));
         let all = begun.elapsed().as_secs_f64();
@@ -461,12 +463,12 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// True if some method attacks a separate perceptron.
+/// True if a method attacks a separate perceptron.
 fn attacks(bench: &Bench) -> bool {
     bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp))
 }
 
-/// Weights and biases of a classifier.
+/// Number of weights and biases of a classifier.
 pub(crate) fn parameters(recipe: &Recipe, inputs: usize, classes: usize) -> usize {
     let widths = [&[inputs][..], &recipe.hidden, &[classes]].concat();
     widths.windows(2).map(|w| (w[0] + 1) * w[1]).sum()

@@ -14,8 +14,8 @@ impl Bench {
     /// Reads the file of a method that needs one, and reports its hash.
     ///
     /// # Errors
-    /// [`Fault::Failed`] where the spec names no file, or it cannot be used.
-    pub(crate) fn seat_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
+    /// [`Fault::Failed`] if the spec names no file, or the file cannot be used.
+    pub(crate) fn load_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
         if !method.needs().file || self.given.iter().any(|(id, _)| *id == method.id()) {
             return Ok(());
         }
@@ -25,12 +25,12 @@ impl Bench {
         let spec = self.spec.methods.iter().find(|m| m.name == method.id());
         let path = spec.and_then(|m| Some((m.file_path()?, m.file.clone()?)));
         let Some((path, named)) = path else {
-            let what = format!("{} needs a file, and the spec names none", method.title());
+            let what = format!("{} needs a file, but the spec names none", method.title());
             return Err(refuse(what, "set its file in the setup, or `file` under its [[method]] in a spec"));
         };
         host.poll()?;
         let given =
-            Given::read(&path).map_err(|e| refuse(e.to_string(), "`probity states --help` says what it must hold"))?;
+            Given::read(&path).map_err(|e| refuse(e.to_string(), "`probity states --help` describes its format"))?;
         let held = match &given.content {
             Content::Directions(d) => format!("{} directions of size {}", d.rows(), d.cols()),
             Content::States(s) => format!("{} x {} states of size {}", s.len(), s[0].rows(), s[0].cols()),
@@ -39,7 +39,8 @@ impl Bench {
         if let Content::States(states) = &given.content
             && states[0].rows() != all
         {
-            let what = format!("{named}: its `states` have {} rows, the experiment {all} examples", states[0].rows());
+            let what =
+                format!("{named}: its `states` have {} rows, but the experiment has {all} examples", states[0].rows());
             return Err(refuse(what, "regenerate the table with `probity states` from this spec, then edit it"));
         }
         let what = format!("{named}: {held}, SHA-256 {}", given.sha256.get(..12).unwrap_or_default());
@@ -49,21 +50,21 @@ impl Bench {
         Ok(())
     }
 
-    /// A fit that failed, with the name of the method's file where that is why.
+    /// The error of a failed fit, with the name of the method's file if that is the cause.
     pub(crate) fn not_fitted(&self, method: &dyn Method, error: InterventionError) -> Fault {
         let file = self.spec.methods.iter().find(|m| m.name == method.id()).and_then(|m| m.file.as_ref());
         match (error, file) {
             (InterventionError::Given(why), Some(file)) => Problem {
                 what: format!("{file}: {why}"),
                 r#where: format!("method {}", method.id()),
-                hint: "`probity states --help` says what it must hold".into(),
+                hint: "`probity states --help` describes its format".into(),
             }
             .into(),
             (error, _) => error.into(),
         }
     }
 
-    /// Content of a method's file, once it has been read.
+    /// Content of a method's file, once read.
     pub(crate) fn given_to(&self, method: &dyn Method) -> Option<&Content> {
         self.given.iter().find(|(id, _)| *id == method.id()).map(|(_, given)| &given.content)
     }

@@ -1,6 +1,6 @@
 //! Accuracy of fresh probes after a nullifying method, at its optimum and at the end of its grid.
 
-use super::panel::Seat;
+use super::panel::Slot;
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
 use crate::Host;
@@ -21,12 +21,12 @@ use lab::stimuli::Where;
 use probe::train::Recipe;
 use probe::{Labelled, Oracle, TrainingData};
 
-/// States that give back more accuracy than this are worth a warning.
+/// Recovered accuracy above which a warning is given.
 const GIVEN_BACK: f64 = 0.05;
-/// Rows that are changed together.
+/// Rows changed together.
 const TOGETHER: usize = 512;
 
-/// Trains fresh probes on the states that every nullifying method but the controls leaves.
+/// Trains fresh probes on the states left by every nullifying method except the controls.
 pub(crate) fn look(
     bench: &mut Bench,
     sweeps: &[Sweep],
@@ -39,7 +39,7 @@ pub(crate) fn look(
         if method.goal() != Goal::Nullifying || method.is_control() {
             continue;
         }
-        // The oracles are trained.
+        // The oracles are already trained.
         bench.oracle_data = None;
         let best = concluded.first().and_then(|c| c.best);
         let mut values: Vec<f64> = best.into_iter().chain(sweep.values().last().copied()).collect();
@@ -57,8 +57,8 @@ pub(crate) fn look(
     Ok(())
 }
 
-/// The examples that the oracle of the target was trained on, as chunks that can be changed: those of the training half, then
-/// those of the validation half.
+/// The examples that the target's oracle was trained on, as chunks that can be changed: first the training part, then
+/// the validation part.
 fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> {
     let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
     let mut chunks = Vec::new();
@@ -109,8 +109,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         fit.fitted.preimages().filter(|p| sweep.values().last() == Some(&value) && p.found > p.erased + GIVEN_BACK)
     {
         let what = format!(
-            "a classifier of the kernel of {} reads the target from the states that were found for its erased features at {:.2} \
-             ({:.2} from the features, {:.2} before): the states give back what the erasure takes",
+            "a classifier with the kernel of {} reads the target with accuracy {:.2} from the states found for its erased features ({:.2} from the features, {:.2} before): the states restore what was erased",
             named.method.title(),
             p.found,
             p.erased,
@@ -122,7 +121,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         );
         host.notice(NoticeLevel::Warning, Problem { what, r#where: bench.model.name().to_owned(), hint })?;
     }
-    let recipe = bench.searched(Seat::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
+    let recipe = bench.searched(Slot::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
     let recipe = recipe.unwrap_or_else(Recipe::provisional);
     let name = format!("leak {} {value}", named.key.file_name());
     let streams = purpose(&bench.labels, Roles::Target, &name, bench.spec.probe.seed);

@@ -20,15 +20,14 @@ use probe::logistic::Settings;
 use probe::{Labelled, Logistic};
 use stats::intervals::wilson;
 
-/// Reads every layer that the spec names, if it has a lens.
+/// Reads every layer of the spec's lens, if it has one.
 pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(spec) = bench.spec.lens.clone() else { return Ok(()) };
     let name = bench.model.name().to_owned();
     let notice = |what: String, hint: &str| Problem { what, r#where: name.clone(), hint: hint.into() };
     if !bench.asks() {
-        let what =
-            "no logit lens: the model has no language model head, or the target is not of two values with word forms";
-        return Ok(host.notice(NoticeLevel::Warning, notice(what.into(), "leave [lens] out"))?);
+        let what = "no logit lens: the model has no language model head, or the target does not have two values with word forms";
+        return Ok(host.notice(NoticeLevel::Warning, notice(what.into(), "remove [lens]"))?);
     }
     let depth = bench.model.depth();
     let layers = layers(&spec, depth)?;
@@ -53,12 +52,12 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
 /// The layers of the lens in a model with `depth` blocks.
 pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Problem> {
     spec.resolve(depth).map_err(|what| {
-        let (r#where, hint) = ("lens.layers".into(), "name other layers, or none for all".into());
+        let (r#where, hint) = ("lens.layers".into(), "name other layers, or omit them for all".into());
         Problem { what, r#where, hint }
     })
 }
 
-/// Adds the texts that no layer of the lens has read yet; a unit takes a token up to the spec's own layer.
+/// Adds the texts not yet read at some layer of the lens; a unit takes a token up to the spec's own layer.
 pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
     let layers = bench.spec.lens.as_ref().and_then(|lens| lens.resolve(bench.model.depth()).ok());
     let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();

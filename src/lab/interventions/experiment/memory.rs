@@ -7,66 +7,67 @@ use base::size::show;
 use lab::demand::{MARGIN, MemoryPart};
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Counts that memory depends on.
+/// Counts that determine memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Counts {
     /// Width D of hidden states.
     pub width: usize,
     pub stimuli: usize,
-    /// Rows that oracles (and as many that interventions) read.
+    /// Rows that oracles read (interventions read as many).
     pub part: usize,
     /// Test rows.
     pub test: usize,
     /// Tokens of the longest text.
     pub longest: usize,
-    /// Tokens, padding included, of test sentences that stay in memory because the pass goes on from below the top.
+    /// Tokens, including padding, of test sentences that stay in memory because the pass continues from below the last
+    /// layer.
     pub(crate) continued: usize,
     /// Parameters of the largest probe of the grid.
     pub probe: usize,
     pub threads: usize,
-    /// Bootstrap resamples.
+    /// Number of bootstrap resamples.
     pub resamples: usize,
     pub replicates: usize,
     pub oracles: usize,
-    /// Properties that should stay.
+    /// Number of properties to keep.
     pub stays: usize,
-    /// Strengths of every method.
+    /// Number of strengths of each method.
     pub strengths: Vec<usize>,
-    /// True if fresh probes are trained on the states that a method leaves.
+    /// True if fresh probes are trained on the states after a method.
     pub leaks: bool,
     /// Layers of the map; 0 without one.
     pub map: usize,
-    /// As `continued`, for the layer of the map that is at work.
+    /// Like `continued`, for the map's current layer.
     pub(crate) map_continued: usize,
 }
 
-/// Bytes that a trained network's numbers take while it trains: weights, gradients, two moments, the best epoch.
+/// Copies of a network's numbers during training: weights, gradients, two moments, the best epoch.
 const TRAINING_COPIES: usize = 5;
 /// Allocator, stacks, notices, findings: measured.
 const REST: usize = 6 << 20;
-/// Resident memory of a run relative to its largest phase: the allocator keeps some of the memory that other phases
-/// have freed. Measured with the system's allocator on Linux.
+/// Ratio of a run's resident memory to its largest phase: the allocator keeps some of the memory freed by other phases.
+/// Measured with the system's allocator on Linux.
 const HELD: f64 = 1.7;
-/// Bytes of an example's scores at a strength: completeness always, selectivity and its like where it is defined.
+/// Numbers per example and strength: completeness always, selectivity and related ones where defined.
 const TALLY: usize = 6;
-/// The same for each further property that should stay, which most examples have.
+/// The same for each further property to keep, which most examples have.
 const FURTHER: usize = 8;
-/// Bytes of an oracle's output on an example: two probabilities, or three.
-const SIGHT: usize = 16;
-/// Statistics that are followed through the resamples.
+/// Bytes of an oracle's output on an example: two or three probabilities.
+const OUTPUT: usize = 16;
+/// Number of statistics computed on the resamples.
 const STATISTICS: usize = 7;
 /// Largest table of resampling counts.
 const RESAMPLE_TABLE: usize = 64 << 20;
-/// Vectors that are written to the cache at once.
+/// Vectors written to the cache at a time.
 const CACHE_FILE: usize = 32 << 20;
 
 impl Counts {
-    /// Memory beyond what is resident before the first hidden state is read, by parts; `pass` is the working memory of a
-    /// forward pass.
+    /// Memory in addition to what is resident before the first hidden state is read, by parts; `pass` is the working
+    /// memory of a forward pass.
     ///
-    /// The phases of a run do not overlap, so the largest of them counts: embedding a part (vectors, their copy in a
-    /// matrix with a row per stimulus, what goes to the cache), training on it (that matrix and the labelled copy), and
-    /// judging (test vectors at both layers, changed vectors, resampling counts).
+    /// The phases of a run do not overlap, so the largest counts: embedding a part (vectors, their copy in a matrix
+    /// with a row per stimulus, data for the cache), training on it (that matrix and the labelled copy), and judging
+    /// (test vectors at both layers, changed vectors, resampling counts).
     pub(crate) fn parts(&self, pass: usize) -> Vec<MemoryPart> {
         let row = 4 * self.width;
         let (all, some) = (self.stimuli * row, self.part * row);
@@ -77,8 +78,13 @@ impl Counts {
         let table = self.test * self.resamples;
         let table = if table <= RESAMPLE_TABLE { table } else { self.threads * self.test };
         let test = 2 * self.test * row + self.continued * row;
-        let judging =
-            2 * some + test + table + 3 * self.test.min(4096) * row + 96 * self.test + self.scores() + self.gauge();
+        let judging = 2 * some
+            + test
+            + table
+            + 3 * self.test.min(4096) * row
+            + 96 * self.test
+            + self.scores()
+            + self.distance_meter();
         // Changed and unchanged states of a part, as chunks, gathered, and as training data.
         let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
         let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
@@ -96,13 +102,13 @@ impl Counts {
         parts
     }
 
-    /// Scores of the first replicate of every method and of all replicates of one; its assessment: columns, and what every
-    /// statistic is in every resample.
+    /// Scores of the first replicate of every method and of all replicates of one; for its assessment, columns, and
+    /// every statistic in every resample.
     fn scores(&self) -> usize {
         let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
         let tallies = self.oracles * (all + curves) * self.tally() * self.test;
-        // Two columns and one for each value of a property, with three at most.
+        // Two columns and one for each value of a property, at most three.
         let values = 2 + 3 * (self.stays - 1);
         let columns = 4 * self.test * (1 + values + (2 + values) * curves + values * most);
         let single = if self.stays > 1 { self.stays } else { 0 };
@@ -110,7 +116,7 @@ impl Counts {
         tallies + columns + drawn + self.draws()
     }
 
-    /// Memory of the map besides the states of the spec's own layer: those of the current layer, with their
+    /// Memory of the map in addition to the states of the spec's own layer: those of the current layer, with their
     /// continuation; the probes of all layers, and their outputs.
     fn map(&self) -> usize {
         if self.map == 0 {
@@ -119,7 +125,7 @@ impl Counts {
         let row = 4 * self.width;
         let states = 2 * self.test * row + self.map_continued * row + self.map * self.test.min(512) * row;
         let probes = self.map * self.replicates * ((1 + self.stays) * self.oracles + 1) * 4 * self.probe;
-        let seen = (1 + self.stays) * SIGHT + self.tally();
+        let seen = (1 + self.stays) * OUTPUT + self.tally();
         let seen = self.map * self.replicates * self.oracles * self.test * seen;
         states + probes + seen
     }
@@ -129,23 +135,22 @@ impl Counts {
         TALLY + FURTHER * (self.stays - 1)
     }
 
-    /// Real states that changed ones are held against, their metric, and the products of a first chunk with them.
-    fn gauge(&self) -> usize {
+    /// Real states for comparison, their metric, and their products with a first chunk of changed states.
+    fn distance_meter(&self) -> usize {
         let states = self.part.min(REAL_STATES);
         4 * states * (self.width + FIRST_CHUNK) + 4 * self.width * self.width
     }
 
-    /// Memory of every method until all are compared: its optimum in every resample.
+    /// Memory of all methods' optima in every resample, kept until they are compared.
     fn draws(&self) -> usize {
         self.strengths.len() * self.oracles * self.resamples * (8 * self.replicates + 32)
     }
 
-    /// Chooses the tokens of a batch: as many as usual, fewer where a limit asks for it. `resident` is the process's
-    /// memory so far, `pass` gives the working memory of a batch of a number of tokens. Returns tokens, parts and the
-    /// peak.
+    /// Chooses the tokens of a batch: as many as usual, or fewer to keep a limit. `resident` is the process's memory so
+    /// far, `pass` the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
     ///
     /// # Errors
-    /// A problem that says what would fit, where not even one text does.
+    /// A problem that says what would fit, if not even one text does.
     pub(crate) fn plan(
         &self,
         resident: u64,
@@ -170,7 +175,7 @@ impl Counts {
                 let pass = pass(least);
                 let sum_of = |c: &Counts| resident + c.parts(pass).iter().map(|p| p.bytes).sum::<u64>();
                 let what = format!(
-                    "the run needs {} even one text at a time; the limit is {}",
+                    "the run needs {} even with one text at a time; the limit is {}",
                     show(needed),
                     show(limit.unwrap_or(0))
                 );

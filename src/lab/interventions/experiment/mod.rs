@@ -1,11 +1,12 @@
-//! The procedure: for each model, data and split, a first look by provisional probes, recipes, replicates of all probes, every
-//! method over its grid, first on a subsample and then on all test examples, with questions answered in between.
+//! The procedure: for each model, data and split, a first look with provisional probes, the choice of recipes,
+//! replicates of all probes, and every method over its grid, first on a subsample and then on all test examples, with
+//! questions answered in between.
 
 mod audit;
 mod counted;
+mod distance_meter;
 mod fault;
 mod forecast;
-mod gauge;
 mod given;
 mod leaks;
 mod lens;
@@ -24,7 +25,7 @@ mod training;
 mod twins;
 mod verdicts;
 
-use self::panel::{Seat, Which};
+use self::panel::{Slot, Which};
 use self::prepare::Bench;
 use self::sweep::Sweep;
 use super::method::Method;
@@ -97,11 +98,11 @@ impl Instrument for Interventions {
     }
 }
 
-/// A spec at work.
+/// A run of a spec.
 struct Run {
     spec: Spec,
     methods: Vec<&'static dyn Method>,
-    /// One bench a model with trained oracles, to answer questions.
+    /// One bench per model with trained oracles, for answering questions.
     benches: Vec<Bench>,
     /// See [`Experiment::examined`].
     examined: usize,
@@ -118,7 +119,7 @@ impl Experiment<Kind, Question> for Run {
             let result = self.investigate(&mut bench, models.len() - k - 1, host);
             if !bench.panels.is_empty() {
                 self.examined += bench.test.len();
-                // Whatever was computed can be asked about, also after a cancellation.
+                // Whatever was computed can be queried, also after a cancellation.
                 if host.asked() {
                     self.benches.push(bench);
                 }
@@ -154,8 +155,8 @@ impl Experiment<Kind, Question> for Run {
 }
 
 impl Run {
-    /// One model: a first look, recipes, the first estimates of every method, all test examples and replicates, comparisons. `later`
-    /// models follow, which are expected to take as long.
+    /// One model: a first look, recipes, first estimates of every method, all test examples and replicates,
+    /// comparisons. `later` more models follow, each expected to take as long.
     fn investigate(&self, bench: &mut Bench, later: usize, host: &mut Host<'_>) -> Result<(), Fault> {
         let forecast = forecast::of(bench, host)?;
         let all = bench.stages.total("");
@@ -169,8 +170,8 @@ impl Run {
         self.first_look(bench, &mut sweeps, host)?;
         bench.choose_recipes(host)?;
         bench.panels.clear();
-        let seats = bench.seats.clone();
-        bench.train_panels(&[Which::Replicate(1)], &seats, host)?;
+        let slots = bench.slots.clone();
+        bench.train_panels(&[Which::Replicate(1)], &slots, host)?;
         audit::audit_probes(bench, false, host)?;
         for sweep in &mut sweeps {
             sweep.begin(bench, host)?;
@@ -181,7 +182,7 @@ impl Run {
         let replicates = (2..=self.spec.probe.replicates).map(Which::Replicate);
         let rivals = (1..=bench.rival_count()).map(Which::Rival);
         let list: Vec<Which> = replicates.chain(rivals).collect();
-        bench.train_panels(&list, &seats, host)?;
+        bench.train_panels(&list, &slots, host)?;
         audit::audit_probes(bench, true, host)?;
         // The methods' share of the time grows with the examples and the panels; their first fits are done.
         let applied: f64 = sweeps.iter().map(Sweep::first_seconds).sum();
@@ -208,17 +209,17 @@ impl Run {
         map::draw(bench, &sweeps, host)
     }
 
-    /// The first method's first estimate by probes of a provisional recipe, if the search for theirs is still to come.
+    /// The first method's first estimate with provisional probes, if the search for recipes is still to come.
     fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
         let store = host.store();
-        let known = |seat: &Seat| store.trained(&bench.search_key(*seat)).is_some();
-        let Some(sweep) = sweeps.first_mut().filter(|_| !bench.seats.iter().all(known)) else {
+        let known = |slot: &Slot| store.trained(&bench.search_key(*slot)).is_some();
+        let Some(sweep) = sweeps.first_mut().filter(|_| !bench.slots.iter().all(known)) else {
             return Ok(());
         };
-        let judges = bench.seats.iter().copied().take(2 + bench.labels.further.len());
-        let attacked = bench.seats.last().copied().filter(|_| sweep.named().method.needs().mlp);
-        let seats: Vec<Seat> = judges.chain(attacked).collect();
-        bench.train_panels(&[Which::Provisional], &seats, host)?;
+        let judges = bench.slots.iter().copied().take(2 + bench.labels.further.len());
+        let attacked = bench.slots.last().copied().filter(|_| sweep.named().method.needs().mlp);
+        let slots: Vec<Slot> = judges.chain(attacked).collect();
+        bench.train_panels(&[Which::Provisional], &slots, host)?;
         sweep.begin(bench, host)
     }
 }

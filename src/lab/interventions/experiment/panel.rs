@@ -1,4 +1,4 @@
-//! A panel: the probes of one replicate. One run of the paper would have had one panel; several say what is an accident of
+//! A panel: the probes of one replicate. One run in the paper corresponds to one panel; several show the luck of
 //! training.
 
 use std::sync::Arc;
@@ -6,27 +6,27 @@ use std::sync::Arc;
 use crate::bench::Chunk;
 use crate::key::MethodKey;
 use crate::method::Fitted;
-use crate::oracle::{Oracle, OracleKind, Sight};
+use crate::oracle::{Oracle, OracleKind, OracleOutput};
 use lab::plan::Roles;
 use probe::split::Oracle as OracleRole;
 use probe::{Intervention, Probe, Recipe};
 
-/// Most rivals that are run: recipes that the validation examples cannot distinguish from the chosen ones.
+/// Maximum number of rivals to run: recipes that the validation examples cannot distinguish from the chosen ones.
 pub(crate) const MOST_RIVALS: usize = 2;
 
 /// Kind of panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Trained by a provisional recipe, for a first look while the search goes on.
+    /// Trained with a provisional recipe, for a first look while the search runs.
     Provisional,
     /// A replicate of the chosen recipes, from 1.
     Replicate(usize),
-    /// One training by the recipes of this rank among the equals of the chosen ones, from 1.
+    /// One training with the recipes of this rank among the chosen ones' equals, from 1.
     Rival(usize),
 }
 
 impl Which {
-    /// The replicate whose streams it draws from.
+    /// The replicate whose random streams it uses.
     pub(crate) fn stream(self) -> usize {
         match self {
             Which::Replicate(k) => k,
@@ -34,7 +34,8 @@ impl Which {
         }
     }
 
-    /// The panel whose fit of a method serves it: where the method reads no probe of the panel, fits differ by their stream alone.
+    /// The panel whose fit of a method to use: if the method reads no probe of the panel, fits differ only by their
+    /// random stream.
     pub(crate) fn fitted_as(self, reads_probe: bool) -> Which {
         if reads_probe { self } else { Which::Replicate(self.stream()) }
     }
@@ -49,47 +50,47 @@ impl Which {
     }
 }
 
-/// Place of a probe in a panel.
+/// A probe within a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seat {
+pub(crate) enum Slot {
     /// The oracle of a kind for the property of a role.
     Oracle(OracleKind, Roles),
-    /// The probe that attacks are made on.
+    /// The probe under attack.
     Attacked,
 }
 
-impl Seat {
-    /// The kind of classifier, as streams are named.
+impl Slot {
+    /// The kind of classifier, as in the names of streams.
     pub(crate) fn classifier(self) -> String {
         match self {
-            Seat::Oracle(kind, _) => kind.to_string(),
-            Seat::Attacked => OracleKind::Mlp.to_string(),
+            Slot::Oracle(kind, _) => kind.to_string(),
+            Slot::Attacked => OracleKind::Mlp.to_string(),
         }
     }
 
-    /// The property that it reads.
+    /// The role of the property that it reads.
     pub(crate) fn role(self) -> Roles {
         match self {
-            Seat::Oracle(_, role) => role,
-            Seat::Attacked => Roles::Target,
+            Slot::Oracle(_, role) => role,
+            Slot::Attacked => Roles::Target,
         }
     }
 }
 
-/// A trained probe, whose role depends on its place.
+/// A trained probe with the role of its place in the panel.
 #[derive(Debug, Clone)]
-pub(crate) enum Seated {
-    /// Judges.
+pub(crate) enum SlotProbe {
+    /// A judge.
     Oracle(Probe<OracleRole>),
     Attacked(Probe<Intervention>),
 }
 
-impl Seated {
+impl SlotProbe {
     /// Recipes that validate as well as the chosen one, the simplest first.
     pub(crate) fn rivals(&self) -> Vec<Recipe> {
         let standing = match self {
-            Seated::Oracle(p) => p.rivals(),
-            Seated::Attacked(p) => p.rivals(),
+            SlotProbe::Oracle(p) => p.rivals(),
+            SlotProbe::Attacked(p) => p.rivals(),
         };
         standing.into_iter().map(|s| s.trial.recipe.clone()).collect()
     }
@@ -97,81 +98,81 @@ impl Seated {
     /// The chosen recipe.
     pub(crate) fn recipe(&self) -> Option<Recipe> {
         let trial = match self {
-            Seated::Oracle(p) => p.chosen(),
-            Seated::Attacked(p) => p.chosen(),
+            SlotProbe::Oracle(p) => p.chosen(),
+            SlotProbe::Attacked(p) => p.chosen(),
         };
         trial.map(|t| t.recipe.clone())
     }
 
-    /// Most steps of a replicate.
+    /// Maximum steps of a replicate.
     pub(crate) fn replicate_steps(&self) -> usize {
         match self {
-            Seated::Oracle(p) => p.replicate_steps(),
-            Seated::Attacked(p) => p.replicate_steps(),
+            SlotProbe::Oracle(p) => p.replicate_steps(),
+            SlotProbe::Attacked(p) => p.replicate_steps(),
         }
     }
 
-    /// For the cache.
+    /// Serialised for the cache.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Seated::Oracle(p) => p.to_bytes(),
-            Seated::Attacked(p) => p.to_bytes(),
+            SlotProbe::Oracle(p) => p.to_bytes(),
+            SlotProbe::Attacked(p) => p.to_bytes(),
         }
     }
 
-    /// Reads the output of [`Self::to_bytes`] for this place.
-    pub(crate) fn from_bytes(seat: Seat, bytes: &[u8]) -> Option<Self> {
-        match seat {
-            Seat::Oracle(..) => Probe::from_bytes(bytes).ok().map(Seated::Oracle),
-            Seat::Attacked => Probe::from_bytes(bytes).ok().map(Seated::Attacked),
+    /// Reads the output of [`Self::to_bytes`] for this probe.
+    pub(crate) fn from_bytes(slot: Slot, bytes: &[u8]) -> Option<Self> {
+        match slot {
+            Slot::Oracle(..) => Probe::from_bytes(bytes).ok().map(SlotProbe::Oracle),
+            Slot::Attacked => Probe::from_bytes(bytes).ok().map(SlotProbe::Attacked),
         }
     }
 }
 
-/// Trained probes with what they saw of the test examples before any intervention, and the fits that rest on them.
+/// Trained probes with their outputs on the test examples before any intervention, and the fits that depend on them.
 #[derive(Clone)]
 pub(crate) struct Panel {
     pub which: Which,
     /// The oracles, in the spec's order. A provisional panel has only the first.
     pub oracles: Arc<Vec<Oracle>>,
-    /// The probe that attacks use; none if no method of the spec attacks.
+    /// The attacked probe; `None` if no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,
-    /// Outputs of the oracles for each chunk that has been read.
-    pub(crate) sights: Vec<Arc<Vec<Sight>>>,
-    /// Fits that rest on this panel.
+    /// Outputs of the oracles for each chunk read so far.
+    pub(crate) outputs: Vec<Arc<Vec<OracleOutput>>>,
+    /// Fits that depend on this panel.
     pub fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
 }
 
 impl Panel {
-    /// Takes its probes from `list`, which is in the order of `seats`.
-    pub(crate) fn new(which: Which, seats: &[Seat], list: Vec<Seated>) -> Self {
+    /// A panel with the probes from `list`, in the order of `slots`.
+    pub(crate) fn new(which: Which, slots: &[Slot], list: Vec<SlotProbe>) -> Self {
         let mut oracles: Vec<Oracle> = Vec::new();
         let (mut attacked, mut target) = (None, None);
-        for (seat, probe) in seats.iter().zip(list) {
-            match (seat, probe) {
-                (Seat::Oracle(_, Roles::Target), Seated::Oracle(p)) => target = Some(p),
-                (Seat::Oracle(kind, Roles::Other), Seated::Oracle(other)) => {
+        for (slot, probe) in slots.iter().zip(list) {
+            match (slot, probe) {
+                (Slot::Oracle(_, Roles::Target), SlotProbe::Oracle(p)) => target = Some(p),
+                (Slot::Oracle(kind, Roles::Other), SlotProbe::Oracle(other)) => {
                     if let Some(target) = target.take() {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
-                // After that of the other property, of the same kind.
-                (Seat::Oracle(_, Roles::Further(_)), Seated::Oracle(p)) => {
+                // Follows that of the other property, of the same kind.
+                (Slot::Oracle(_, Roles::Further(_)), SlotProbe::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);
                     }
                 }
-                (_, Seated::Attacked(p)) => attacked = Some(p),
-                (Seat::Attacked, Seated::Oracle(_)) => {}
+                (_, SlotProbe::Attacked(p)) => attacked = Some(p),
+                (Slot::Attacked, SlotProbe::Oracle(_)) => {}
             }
         }
-        Self { which, oracles: Arc::new(oracles), attacked, sights: Vec::new(), fits: Vec::new() }
+        Self { which, oracles: Arc::new(oracles), attacked, outputs: Vec::new(), fits: Vec::new() }
     }
 
-    /// Looks at the chunks that it has not seen yet.
+    /// Evaluates the oracles on the chunks that are new to it.
     pub(crate) fn look(&mut self, chunks: &[Arc<Chunk>]) {
-        for chunk in &chunks[self.sights.len().min(chunks.len())..] {
-            self.sights.push(Arc::new(chunk.sights(&self.oracles)));
+        for chunk in &chunks[self.outputs.len().min(chunks.len())..] {
+            self.outputs.push(Arc::new(chunk.outputs(&self.oracles)));
         }
     }
 }

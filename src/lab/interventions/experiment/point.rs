@@ -5,7 +5,7 @@ use super::prepare::Bench;
 use super::training::is_shared;
 use crate::Finding;
 use crate::Host;
-use crate::bench::{Chunk, Court};
+use crate::bench::{Chunk, Judges};
 use crate::distance::Distances;
 use crate::find;
 use crate::finding::{ExampleFinding, Kind, Shift};
@@ -21,11 +21,11 @@ use lab::fault::{Fault, problem};
 use lab::host::Share;
 use lab::plan::Roles;
 
-/// Answers the latest question that waits, if it is about this bench's model. One that cannot be answered becomes a notice:
-/// it must not end the run beneath it.
+/// Answers the latest pending question, if it is about this bench's model. A question that cannot be answered becomes a
+/// notice: it must not end the run.
 ///
 /// # Errors
-/// [`Fault::Cancelled`] where the run is to stop.
+/// [`Fault::Cancelled`] if the run must stop.
 pub(crate) fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     asked::serve(host, false, |question, host| {
         let question::Question::Point(point) = question;
@@ -33,8 +33,8 @@ pub(crate) fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault>
     })
 }
 
-/// The findings that answer a question, from the first chunk of test examples or from all that have been read. They carry
-/// the hash of the spec that would make them: with other options than the run's, that is another spec.
+/// The findings that answer a question, from the first chunk of test examples or from all read so far. They carry the
+/// hash of the spec that would produce them: with other options than the run's, that is another spec.
 pub(crate) fn answer(
     bench: &mut Bench,
     request: &PointQuestion,
@@ -46,11 +46,12 @@ pub(crate) fn answer(
         let hint = "run the experiment with it".into();
         return Err(Problem { what, r#where: "point".into(), hint }.into());
     }
-    let method = find(&request.method)
-        .ok_or_else(|| problem(&format!("there is no method `{}`", request.method), "point", "pick one of the list"))?;
+    let method = find(&request.method).ok_or_else(|| {
+        problem(&format!("there is no method `{}`", request.method), "point", "pick one from the list")
+    })?;
     let options = Options::new(method, request.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     if bench.panels.is_empty() {
-        let what = format!("no probe of {} is trained yet", request.model);
+        let what = format!("no probe of {} has been trained yet", request.model);
         return Err(Problem { what, r#where: "point".into(), hint: "wait for the first estimate".into() }.into());
     }
     let named = Named { method, key: MethodKey::new(&request.method, &request.options) };
@@ -67,7 +68,8 @@ pub(crate) fn answer(
     Ok(list.into_iter().map(|(kind, n)| label.finding(n, full, t, kind)).collect())
 }
 
-/// Tallies by replicate and oracle, what the model did by replicate, and how far the states of the first are from real ones.
+/// Tallies by replicate and oracle, the model's behaviour by replicate, and the distances of the first replicate's
+/// states from real ones.
 type Answered = (Vec<Vec<Tally>>, Vec<Behaved>, Distances);
 
 fn judge(
@@ -80,27 +82,27 @@ fn judge(
 ) -> Result<Answered, Fault> {
     let (model, classes, asks) = (bench.model.clone(), bench.labels.target_classes, bench.asks());
     let (mut tallies, mut behaved, mut distances) = (Vec::new(), Vec::new(), Distances::default());
-    let gauge = bench.gauge.clone();
+    let distance_meter = bench.distance_meter.clone();
     for at in 0..bench.replicates() {
         let fit = bench.fit(at, named.method, options, host)?;
         let panel = &bench.panels[at];
         let mut mine = vec![Tally::default(); panel.oracles.len()];
         let mut done = Behaved::default();
-        for (c, (chunk, before)) in bench.chunks.iter().zip(&panel.sights).take(chunks).enumerate() {
-            let court = Court {
+        for (c, (chunk, before)) in bench.chunks.iter().zip(&panel.outputs).take(chunks).enumerate() {
+            let judges = Judges {
                 model: &model,
                 oracles: &panel.oracles,
                 before,
                 prior: &bench.prior,
                 site: bench.site,
-                conduct: asks && (at == 0 || !is_shared(named.method)),
-                meter: gauge.as_deref().filter(|_| at == 0 && c == 0).map(|g| &g.meter),
+                behaviour: asks && (at == 0 || !is_shared(named.method)),
+                meter: distance_meter.as_deref().filter(|_| at == 0 && c == 0).map(|g| &g.meter),
             };
             let mut applied = chunk.apply(named.method, fit.fitted.as_ref(), classes, host)?;
-            let outcome = applied.judge(value, court, host)?;
+            let outcome = applied.judge(value, judges, host)?;
             mine.iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
-            if let Some(conduct) = &outcome.conduct {
-                done.extend(conduct);
+            if let Some(behaviour) = &outcome.behaviour {
+                done.extend(behaviour);
             }
             if !outcome.distances.is_empty() {
                 distances = outcome.distances;
@@ -119,7 +121,7 @@ fn method_twins(bench: &mut Bench, named: &Named, index: usize, host: &mut Host<
     if named.method.needs().twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
 }
 
-/// One test example before and after, as the first replicate sees it.
+/// One test example before and after, by the first replicate.
 fn example(
     bench: &mut Bench,
     named: &Named,

@@ -6,11 +6,11 @@ use super::panel::Which;
 use super::prepare::Bench;
 use crate::assess::{Readable, Strength, bands};
 use crate::banded::Banded;
-use crate::bench::Conduct;
+use crate::bench::ModelBehaviour;
 use crate::finding::{BehaviourFinding, Beside, Kind, OnFinding, ReliabilityFinding, Told};
 use crate::key::MethodKey;
 use crate::method::{Goal, Method};
-use crate::oracle::Sight;
+use crate::oracle::OracleOutput;
 use crate::score::{counterfactual_completeness, majority, nullifying_completeness, selectivity_floor};
 use crate::table::Sweep as Judged;
 use crate::tally::Tally;
@@ -20,7 +20,7 @@ use stats::mcnemar;
 use stats::replicates::{Bands, exact_floor};
 use stats::sweep::largest;
 
-/// Behaviour of the model after one strength by the fit of one panel, in single precision.
+/// Behaviour of the model after one strength with the fit of one panel, in single precision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Behaved {
     flipped: Vec<f32>,
@@ -31,12 +31,12 @@ pub(crate) struct Behaved {
     forms: usize,
 }
 
-/// Number of values of [`Behaved`] for each example.
+/// Number of values in [`Behaved`] per example.
 const COLUMNS: usize = 5;
 
 impl Behaved {
     /// Appends further examples.
-    pub(crate) fn extend(&mut self, more: &Conduct) {
+    pub(crate) fn extend(&mut self, more: &ModelBehaviour) {
         let add = |to: &mut Vec<f32>, from: &[f64]| to.extend(from.iter().map(|v| *v as f32));
         add(&mut self.flipped, &more.flipped);
         add(&mut self.before, &more.correct_before);
@@ -46,14 +46,15 @@ impl Behaved {
         self.forms = more.forms;
     }
 
-    /// Examples whose correct form the model prefers before and not after, and after and not before.
+    /// Counts of examples whose correct form the model prefers before but not after, and after but not before.
     fn turned(&self) -> (u64, u64) {
         let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
         let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;
         (count((true, false)), count((false, true)))
     }
 
-    /// Change of an example: 1 if the correct form is preferred only after the intervention, -1 if only before, else 0.
+    /// Change of an example: 1 if the correct form is preferred only after the intervention, -1 if only before,
+    /// otherwise 0.
     fn change(&self, example: usize) -> i8 {
         i8::from(self.after[example] > 0.5) - i8::from(self.before[example] > 0.5)
     }
@@ -64,14 +65,15 @@ impl Behaved {
     }
 }
 
-/// p-value of no change of preference at any strength, by what the model did at each; none where it did nothing at one of them.
+/// p-value of no change of preference at any strength, from the model's behaviour at each; `None` if it is missing at
+/// one of them.
 pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
     let n = strengths.first()?.len();
     let whole = n > 0 && strengths.iter().all(|b| b.len() == n);
     whole.then(|| largest((0..n).map(|i| strengths.iter().map(|b| b.change(i)).collect()), seed))
 }
 
-/// A method as findings name it.
+/// A method with its name in findings.
 #[derive(Clone)]
 pub(crate) struct Named {
     /// The registry's entry.
@@ -84,25 +86,25 @@ pub(crate) struct Named {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     c_before: Option<f64>,
-    /// By property that should stay.
+    /// For each property to keep.
     floors: Vec<Option<f64>>,
 }
 
-/// The base lines under the oracle at `o` for the first `n` test examples, of the replicates that a point rests on: others that
-/// are trained already would put the line elsewhere than the curve at strength 0.
+/// The baselines under the oracle at `o` for the first `n` test examples, over the replicates behind a point: including
+/// others already trained would put the baseline at a different value from the curve at strength 0.
 pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
-    baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.sights.as_slice()))
+    baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
-/// The baselines of trainings with these oracle outputs on the bench's chunks, each a list of outputs by oracle for
-/// every chunk.
+/// The baselines of trainings with these oracle outputs on the bench's chunks: for each training, by oracle, the
+/// outputs on every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,
     o: usize,
     n: usize,
-    judges: impl Iterator<Item = &'a [Arc<Vec<Sight>>]>,
+    judges: impl Iterator<Item = &'a [Arc<Vec<OracleOutput>>]>,
 ) -> Baseline {
     let (further, distance) = (bench.further(n), bench.spec.distance);
     let mut answers = vec![majority(&bench.other(n))];
@@ -110,25 +112,25 @@ pub(crate) fn baseline_of<'a>(
     let classes = bench.labels.target_classes;
     let (mut c, mut count_c) = (0.0, 0usize);
     let mut floors = vec![(0.0, 0usize); answers.len()];
-    for sights in judges {
+    for outputs in judges {
         let mut at = 0;
-        for (chunk, sights) in bench.chunks.iter().zip(sights) {
+        for (chunk, outputs) in bench.chunks.iter().zip(outputs) {
             if at >= n {
                 break;
             }
-            let sight: &Sight = &sights[o];
+            let output: &OracleOutput = &outputs[o];
             let completeness = match goal {
-                Goal::Nullifying => nullifying_completeness(distance, &sight.target),
+                Goal::Nullifying => nullifying_completeness(distance, &output.target),
                 Goal::Counterfactual => (1..classes)
                     .flat_map(|j| {
                         let wanted: Vec<usize> = chunk.target.iter().map(|y| (y + j) % classes).collect();
-                        counterfactual_completeness(distance, &sight.target, &wanted)
+                        counterfactual_completeness(distance, &output.target, &wanted)
                     })
                     .collect(),
             };
             count_c += completeness.len();
             c += completeness.iter().sum::<f64>();
-            let seen = std::iter::once((&sight.other, &chunk.other)).chain(sight.further.iter().zip(&chunk.further));
+            let seen = std::iter::once((&output.other, &chunk.other)).chain(output.further.iter().zip(&chunk.further));
             for (((seen, labels), answer), (s, count)) in seen.zip(&answers).zip(&mut floors) {
                 let Some(answer) = *answer else { continue };
                 let floor = selectivity_floor(distance, seen, answer);
@@ -146,15 +148,15 @@ pub(crate) fn baseline_of<'a>(
 }
 
 impl Baseline {
-    /// The selectivity of a constant answer: the mean over the properties, where all of them have one.
+    /// The selectivity of a constant answer: the mean over the properties, if all of them have one.
     fn s_floor(&self) -> Option<f64> {
         let known: Option<Vec<f64>> = self.floors.iter().copied().collect();
         known.filter(|k| !k.is_empty()).map(|k| k.iter().sum::<f64>() / k.len() as f64)
     }
 }
 
-/// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies` are
-/// by replicate and oracle, `behaved` by replicate.
+/// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies`
+/// are by replicate and oracle, `behaved` by replicate.
 pub(crate) fn kinds(
     bench: &mut Bench,
     named: &Named,
@@ -231,7 +233,7 @@ pub(crate) fn reliability(
     }
 }
 
-/// Selectivity by property, where there are several.
+/// Selectivity by property, if there are several.
 fn selectivities(bench: &Bench, strength: &Strength, base: &Baseline) -> Vec<OnFinding> {
     let further = (0..bench.labels.further.len()).map(Roles::Further);
     let roles = std::iter::once(Roles::Other).chain(further);
@@ -255,12 +257,12 @@ fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
         }
     }
     let share = 1.0 / tallies.len() as f64;
-    // Counts are sums of halves and thirds at most: a few digits say all.
+    // Counts are multiples of halves and thirds: four decimals are enough.
     let rounded = |v: f64| (v * share * 1e4).round() / 1e4;
     sum.into_iter().map(|row| row.into_iter().map(rounded).collect()).collect()
 }
 
-/// Behaviour of the model after one strength, mean over the trainings of the method.
+/// Behaviour of the model after one strength, averaged over the method's trainings.
 pub(crate) fn behaviour(bench: &mut Bench, named: &Named, value: f64, behaved: &[&Behaved]) -> Option<(Kind, usize)> {
     let n = behaved.first().map(|b| b.len()).filter(|n| *n > 0)?;
     let level = bench.label.level();

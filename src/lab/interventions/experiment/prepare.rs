@@ -1,11 +1,11 @@
-//! From a spec to a bench: data, splits, test examples, and the draws common to all of them.
+//! From a spec to a bench: data, splits, test examples, and the random draws that all of them share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::gauge::Gauge;
+use super::distance_meter::DistanceMeter;
 use super::lens;
-use super::panel::{Panel, Seat, Seated, Which};
+use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::scale::scale;
 use super::training::OracleData;
 use crate::Host;
@@ -34,28 +34,28 @@ use probe::{Grid, Intervention, Split, TrainingData};
 use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 
-/// Test examples that answer a slider and give the first estimate of each point.
+/// Test examples for answering a slider and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
-/// Test examples that are changed together afterwards; between chunks the run looks up.
+/// Test examples changed together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
-/// Chunks that a rival judges: a tick needs no more, and its n is said.
+/// Chunks that a rival judges: a tick needs no more, and its n is shown.
 pub(crate) const RIVAL_CHUNKS: usize = 2;
-/// The examples in them.
+/// Number of examples in them.
 pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
-/// Raised when a change of the program changes what a cached probe would be.
+/// Increased when a change of the program changes cached probes.
 const PROBE_VERSION: u32 = 3;
 
-/// One model at one layer, with everything that judges and everything that is changed.
+/// One model at one layer, with all judges and all examples to change.
 pub(crate) struct Bench {
     pub model: Arc<Model>,
     pub task: &'static Task,
     pub examples: Arc<ExampleSet>,
-    /// Origin, if they were not generated.
+    /// Origin of the examples, unless generated.
     pub source: Option<Provenance>,
     /// The examples as the model sees them.
     pub stimuli: Arc<Stimuli>,
     pub labels: PropertyLabels,
-    /// Examples that train each probe.
+    /// The examples that train each probe.
     pub split: Split,
     /// Test rows that have a value of the target.
     pub test: Vec<usize>,
@@ -63,42 +63,42 @@ pub(crate) struct Bench {
     pub site: Site,
     /// Layers of the map, ascending; empty if the spec has no map.
     pub map: Vec<usize>,
-    /// Trained probes: replicates in their order, then rivals; before them one provisional panel.
+    /// Trained probes: replicates in order, then rivals; before them a single provisional panel.
     pub panels: Vec<Panel>,
-    /// Places of a panel's probes.
-    pub(crate) seats: Vec<Seat>,
-    /// The chosen recipe for each place, with all that were tried.
-    pub chosen: Vec<(Seat, Seated)>,
+    /// The probes of a panel.
+    pub(crate) slots: Vec<Slot>,
+    /// The chosen recipe for each probe, with all trials.
+    pub chosen: Vec<(Slot, SlotProbe)>,
     /// True where the choice came from the cache.
     pub(crate) was_stored: Vec<bool>,
-    /// Test examples, ready; the first chunk is the subsample that answers sliders.
+    /// Prepared test examples; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,
     /// Share of each target value among the stimuli.
     pub prior: Vec<f64>,
     pub spec: Spec,
-    /// Head of every finding.
+    /// Header of every finding.
     pub label: Label,
-    /// Recipes that probes are chosen from.
+    /// Candidate recipes for probes.
     pub(super) grid: Grid,
     /// Seed of data and split.
     pub(super) seed: u64,
-    /// Prefix of the keys of stored probes.
+    /// Prefix of the cache keys of probes.
     pub(super) key: String,
-    /// Training data of the oracles, once it has been put together.
+    /// Training data of the oracles, once assembled.
     pub(super) oracle_data: Option<Arc<OracleData>>,
-    /// Data for the attacked probe and the methods, once it has been put together.
+    /// Data for the attacked probe and the methods, once assembled.
     pub(super) material: Option<Arc<TrainingData<Intervention>>>,
-    /// Values of the other property of the training half of `material`, once it has been put together.
+    /// Values of the other property in the training part of `material`, once assembled.
     pub(super) beside: Vec<Option<usize>>,
-    /// The twins of all test examples, once a method has asked for them.
+    /// The twins of all test examples, once a method has requested them.
     pub(super) twins: Option<Arc<Stimuli>>,
-    /// Expected seconds of the stages of its run, once it has been forecast.
+    /// Expected seconds of the run's stages, once forecast.
     pub(super) stages: Seconds,
-    /// Distance meter for changed states, once a method is at work.
-    pub(super) gauge: Option<Arc<Gauge>>,
-    /// Files of own interventions, by method.
+    /// Distance meter for changed states, once a method is applied.
+    pub(super) distance_meter: Option<Arc<DistanceMeter>>,
+    /// Files of the user's own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
-    /// Fits that serve all panels.
+    /// Fits shared by all panels.
     pub(super) fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
     halves: HashMap<usize, Arc<Halves>>,
@@ -113,20 +113,20 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     let layer = spec.site.layer.resolve(layers).map_err(place)?;
     let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
     if oracle_layer < layer {
-        return Err(place(format!("the oracle at layer {oracle_layer} stands before layer {layer}")));
+        return Err(place(format!("the oracle's layer {oracle_layer} is before the intervention's layer {layer}")));
     }
     if let Some(read) = spec.task.read_elsewhere().filter(|_| oracle_layer == layer) {
         let (edit, read) = (spec.task.position.title(), read.title());
         return Err(Problem {
             what: format!(
-                "at layer {layer}, an edit at one position ({edit}) has not reached the other ({read}), where oracles are to read"
+                "at layer {layer}, an edit at one position ({edit}) has not yet reached the other ({read}), where oracles read"
             ),
             r#where: "task.oracle_position".into(),
             hint: "set site.layer to an earlier layer and site.oracle_layer to a later one".into(),
         });
     }
     let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
-        let (r#where, hint) = ("map.layers".into(), "name other layers, or leave the map out".into());
+        let (r#where, hint) = ("map.layers".into(), "name other layers, or remove the map".into());
         Problem { what, r#where, hint }
     })?;
     spec.lens.as_ref().map_or(Ok(Vec::new()), |spec| lens::layers(spec, layers))?;
@@ -134,7 +134,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
 }
 
 impl Bench {
-    /// Data, stimuli and split; nothing runs through the model yet.
+    /// Data, stimuli and split; nothing has run through the model yet.
     pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = spec.task.task(host)?;
@@ -179,7 +179,7 @@ impl Bench {
             site,
             map,
             panels: Vec::new(),
-            seats: seats(spec),
+            slots: slots(spec),
             chosen: Vec::new(),
             was_stored: Vec::new(),
             chunks: Vec::new(),
@@ -192,7 +192,7 @@ impl Bench {
             beside: Vec::new(),
             twins: None,
             stages: Seconds::default(),
-            gauge: None,
+            distance_meter: None,
             given: Vec::new(),
             fits: Vec::new(),
             resamples: HashMap::new(),
@@ -206,13 +206,13 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Test examples at each strength, times replicates and rivals.
+    /// Number of test examples judged at each strength, times replicates and rivals.
     pub(crate) fn judged(&self, replicates: usize, rivals: usize) -> usize {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
     /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, except
-    /// that the probes of this bench are reused at its own layer, without the rivals.
+    /// that at its own layer the probes of this bench are reused, without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let same = site == self.site;
@@ -229,7 +229,7 @@ impl Bench {
             site,
             map: Vec::new(),
             panels: if same { replicates.cloned().collect() } else { Vec::new() },
-            seats: self.seats.clone(),
+            slots: self.slots.clone(),
             chosen: if same { self.chosen.clone() } else { Vec::new() },
             was_stored: if same { self.was_stored.clone() } else { Vec::new() },
             chunks: if same { self.chunks.clone() } else { Vec::new() },
@@ -244,7 +244,7 @@ impl Bench {
             beside: if same { self.beside.clone() } else { Vec::new() },
             twins: self.twins.clone(),
             stages: Seconds::default(),
-            gauge: None,
+            distance_meter: None,
             given: Vec::new(),
             fits: if same { self.fits.clone() } else { Vec::new() },
             resamples: HashMap::new(),
@@ -258,7 +258,7 @@ impl Bench {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
 
-    /// True if the model can be asked which of two forms it would say.
+    /// True if the model can be asked which of two forms it would predict.
     pub(crate) fn asks(&self) -> bool {
         self.model.has_head() && self.labels.target_classes == 2 && self.stimuli.list.iter().all(|s| s.forms.is_some())
     }
@@ -278,7 +278,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Reads the test chunks that are still missing.
+    /// Reads the remaining test chunks.
     pub(crate) fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
@@ -289,14 +289,14 @@ impl Bench {
         Ok(())
     }
 
-    /// Says how many examples the model reads only a part of.
+    /// Reports how many examples the model reads only in part.
     fn tell_of_long_texts(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let (cut, all, most) = (self.stimuli.long, self.examples.examples.len(), self.model.arch().max_positions);
         if cut == 0 {
             return Ok(());
         }
         let what = format!(
-            "{cut} of {all} examples are longer than the {most} tokens that the model reads: they {}",
+            "{cut} of {all} examples are longer than the {most} tokens that the model can read: they {}",
             self.spec.task.long.done()
         );
         let hint = "the key is task.long: drop, truncate or window".to_owned();
@@ -323,7 +323,7 @@ impl Bench {
                 Problem {
                     what: format!(
                         "{dropped} of {} examples left out ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
-                         texts unreadable, {dropped_repeats} the same to the model as another)",
+                         texts unreadable, {dropped_repeats} identical to another one for the model)",
                         self.examples.examples.len()
                     ),
                     r#where: self.model.name().to_owned(),
@@ -408,7 +408,7 @@ impl Bench {
         self.halves.entry(n).or_insert_with(|| Arc::new(Halves::new(&strata, HALVINGS, seed))).clone()
     }
 
-    /// Panels that are replicates, or the provisional one.
+    /// Number of replicate panels, or 1 for the provisional one.
     pub(crate) fn replicates(&self) -> usize {
         self.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_))).count()
     }
@@ -420,7 +420,8 @@ impl Bench {
     }
 }
 
-/// A further property of which the oracles would see one value, or none, cannot be judged: that is said before anything is read.
+/// A further property with fewer than two values in the oracles' part cannot be judged: this is reported before
+/// anything is read.
 fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     for f in &labels.further {
         let oracle = split.oracle().train().iter().chain(split.oracle().validation());
@@ -438,7 +439,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
                         f.id
                     ),
                     r#where: "task.also".into(),
-                    hint: "leave it out, or name examples that have it".into(),
+                    hint: "remove it, or name examples that have it".into(),
                 });
             }
         }
@@ -446,7 +447,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The recipes that a spec's probes are chosen from.
+/// The candidate recipes of a spec's probes.
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| Problem {
         what: format!("there is no grid `{}`", spec.probe.grid),
@@ -455,13 +456,13 @@ fn grid(spec: &Spec) -> Result<Grid, Problem> {
     })
 }
 
-/// Places of a spec's panels.
-fn seats(spec: &Spec) -> Vec<Seat> {
+/// The probes of a spec's panels.
+fn slots(spec: &Spec) -> Vec<Slot> {
     let further = (0..spec.task.further().len()).map(Roles::Further);
     let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();
-    let judges = spec.probe.oracles.iter().flat_map(|k| roles.iter().map(|role| Seat::Oracle(*k, *role)));
+    let judges = spec.probe.oracles.iter().flat_map(|k| roles.iter().map(|role| Slot::Oracle(*k, *role)));
     let attacks = spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp));
-    judges.chain(attacks.then_some(Seat::Attacked)).collect()
+    judges.chain(attacks.then_some(Slot::Attacked)).collect()
 }
 
 fn shares(labels: &PropertyLabels) -> Vec<f64> {

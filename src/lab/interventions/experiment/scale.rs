@@ -1,4 +1,4 @@
-//! Scale of hidden states, to compare a strength with.
+//! Scale of hidden states, to compare strengths with.
 
 use base::matrix::Matrix;
 

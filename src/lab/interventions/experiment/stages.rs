@@ -1,19 +1,20 @@
-//! Names of the stages of a run, under which the forecast counts their work and the progress finds their seconds: hidden states,
-//! searches for probe settings, trainings, fits and strengths of the methods, probes on what they leave, the map, and the lens.
+//! Names of a run's stages, under which the forecast counts their work and the progress looks up their seconds: hidden
+//! states, searches for probe settings, trainings, fits and strengths of the methods, probes on edited states, the map,
+//! and the lens.
 
-use super::panel::Seat;
+use super::panel::Slot;
 use crate::key::MethodKey;
 
 pub(crate) const STATES: &str = "states";
 pub(crate) const MAP: &str = "map";
 pub(crate) const LENS: &str = "lens";
 
-pub(crate) fn search_of(seat: Seat) -> String {
-    format!("search {seat:?}")
+pub(crate) fn search_of(slot: Slot) -> String {
+    format!("search {slot:?}")
 }
 
-pub(crate) fn training_of(seat: Seat) -> String {
-    format!("training {seat:?}")
+pub(crate) fn training_of(slot: Slot) -> String {
+    format!("training {slot:?}")
 }
 
 pub(crate) fn fit_of(method: &MethodKey) -> String {

@@ -1,5 +1,5 @@
-//! The sweep: a method over its grid, first on a subsample by the first panel, then on all test examples, replicate after
-//! replicate, with sliders answered between.
+//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate
+//! by replicate, with sliders answered in between.
 
 use crate::experiment::panel::MOST_RIVALS;
 use crate::experiment::stages::sweep_of;
@@ -15,7 +15,7 @@ use super::training::is_shared;
 use crate::Host;
 use crate::assess::{Assessment, Strength, assess, bands};
 use crate::banded::Banded;
-use crate::bench::{Applied, Chunk, Court, Outcome};
+use crate::bench::{Applied, Chunk, Judges, Outcome};
 use crate::distance::Distances;
 use crate::finding::{BehaviourFinding, How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
 use crate::method::Method;
@@ -29,7 +29,8 @@ use crate::verdict::{NoOptimumFinding, RivalFinding};
 use base::SharedPulse;
 use lab::fault::Fault;
 
-/// Scores by one panel: by strength and oracle; what the model did and how far the states are from real ones, by strength.
+/// Results of one panel: scores by strength and oracle; the model's behaviour and the distances of the states from real
+/// ones, by strength.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     tallies: Vec<Vec<Tally>>,
@@ -37,14 +38,14 @@ struct Seen {
     distances: Vec<Distances>,
 }
 
-/// One method of the spec with its values.
+/// One method of the spec with its strengths.
 pub(crate) struct Sweep {
     named: Named,
     options: Options,
     values: Vec<f64>,
     /// By replicate.
     seen: Vec<Seen>,
-    /// Seconds that the first chunk took, without the fit.
+    /// Seconds for the first chunk, without the fit.
     first_seconds: f64,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct Sweep {
 pub(crate) struct Concluded {
     /// The optimum's reliability in every resample.
     pub draws: Draws,
-    /// The same by each rival.
+    /// The same for each rival.
     pub rivals: Vec<Draws>,
     /// The optimum, if there is one.
     pub best: Option<f64>,
@@ -60,7 +61,7 @@ pub(crate) struct Concluded {
     pub points: Vec<ReliabilityFinding>,
 }
 
-/// Readies a method of the spec.
+/// Prepares a method of the spec.
 pub(crate) fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     let mut values = if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
@@ -83,17 +84,17 @@ impl Sweep {
         &self.values
     }
 
-    /// Seconds that the first chunk took at all strengths.
+    /// Seconds for the first chunk at all strengths.
     pub(crate) fn first_seconds(&self) -> f64 {
         self.first_seconds
     }
 
-    /// The first estimate of every strength, by the first panel on the first chunk.
+    /// The first estimate of every strength, with the first panel on the first chunk.
     pub(crate) fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         self.seen.clear();
         let title = self.named.method.title();
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
-        bench.gauge(host)?;
+        bench.distance_meter(host)?;
         let share = bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let seconds = bench.stages.of(&sweep_of(&self.named.key)) * share;
         host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", seconds);
@@ -104,7 +105,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// All test examples, all replicates, all rivals; then the optimum. It takes about `seconds`.
+    /// All test examples, all replicates, all rivals; then the optimum. Takes about `seconds`.
     pub(crate) fn finish(
         &mut self,
         bench: &mut Bench,
@@ -123,7 +124,8 @@ impl Sweep {
                 self.seen.push(Seen::default());
             }
             self.pass(bench, at, from..chunks, fit.fitted.as_ref(), false, host)?;
-            // Between the first and the last the bands are shown again whenever the replicates have doubled.
+            // Between the first and the last replicate the bands are updated whenever the number of replicates has
+            // doubled.
             if (at + 1).is_power_of_two() && at + 1 < replicates {
                 self.tell(bench, host)?;
             }
@@ -161,43 +163,43 @@ impl Sweep {
         }
         let (model, site, prior) = (bench.model.clone(), bench.site, bench.prior.clone());
         let panel = &bench.panels[at];
-        let (oracles, sights) = (panel.oracles.clone(), panel.sights.clone());
-        // One fit for all panels changes the model's answers in one way; of a control one is enough.
+        let (oracles, outputs) = (panel.oracles.clone(), panel.outputs.clone());
+        // A fit shared by all panels changes the model's answers in the same way; for a control one is enough.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control());
-        // If only the head is left, the model's own answer is cheap; else the blocks in between run again for every
-        // value, for the first training only.
+        // If only the head remains, the model's own answer is cheap; otherwise the intermediate blocks run again for
+        // every value, so only for the first training.
         let everywhere = model.ends_at(site.layer);
         let (total, asks) = (self.values.len(), bench.asks());
         let which = self.seen.len() - 1;
         self.seen[which].tallies.resize(total, vec![Tally::default(); oracles.len()]);
         self.seen[which].behaved.resize(total, Behaved::default());
         self.seen[which].distances.resize(total, Distances::default());
-        let gauge = bench.gauge.clone();
-        // Blocks in between take memory for every chunk that is on its way; without them chunks go side by side, as many as
-        // keep all threads busy and sliders quick.
+        let distance_meter = bench.distance_meter.clone();
+        // Intermediate blocks take memory for every chunk in flight; without them, chunks run side by side, as many as
+        // keep all threads busy and sliders responsive.
         let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
         for i in 0..total {
             for group in applied.chunks_mut(abreast) {
                 let value = self.values[i];
                 let shared = SharedPulse::new(host, group.len());
                 let judge = |(c, applied): &mut (usize, Applied<'_>)| {
-                    let court = Court {
+                    let judges = Judges {
                         model: &model,
                         oracles: &oracles,
-                        before: &sights[*c],
+                        before: &outputs[*c],
                         prior: &prior,
                         site,
-                        conduct: asks && !same && (at == 0 || everywhere),
-                        meter: gauge.as_deref().filter(|_| at == 0 && *c == 0).map(|g| &g.meter),
+                        behaviour: asks && !same && (at == 0 || everywhere),
+                        meter: distance_meter.as_deref().filter(|_| at == 0 && *c == 0).map(|g| &g.meter),
                     };
-                    applied.judge(value, court, &mut |_, _| shared.beat())
+                    applied.judge(value, judges, &mut |_, _| shared.beat())
                 };
                 let outcomes: Vec<Outcome> = group.par_iter_mut().map(judge).collect::<Result<_, _>>()?;
                 let seen = &mut self.seen[which];
                 for outcome in &outcomes {
                     seen.tallies[i].iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
-                    if let Some(conduct) = &outcome.conduct {
-                        seen.behaved[i].extend(conduct);
+                    if let Some(behaviour) = &outcome.behaviour {
+                        seen.behaved[i].extend(behaviour);
                     }
                     if !outcome.distances.is_empty() {
                         seen.distances[i] = outcome.distances.clone();
@@ -219,7 +221,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// The curve by the replicates that are there.
+    /// The curve over the replicates so far.
     fn tell(&self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         let n = bench.test.len();
         for o in 0..bench.panels[0].oracles.len() {
@@ -247,7 +249,7 @@ impl Sweep {
         Judged { values: &self.values, replicates, judged, other, classes, further }
     }
 
-    /// Results of the trainings at a strength, and the model's behaviour.
+    /// Results of the trainings at a strength so far, and the model's behaviour.
     fn so_far(&self, i: usize) -> (Vec<&[Tally]>, Vec<&Behaved>) {
         let tallies = self.seen.iter().map(|s| s.tallies[i].as_slice()).collect();
         let behaved = self.seen.iter().map(|s| &s.behaved[i]).filter(|b| b.len() > 0).collect();
@@ -299,7 +301,7 @@ impl Sweep {
         Ok(draws)
     }
 
-    /// Final points, the optimum under each oracle, and the rest that comparisons need.
+    /// Final points, the optimum under each oracle, and the data for comparisons.
     fn conclude(
         &self,
         bench: &mut Bench,
@@ -341,12 +343,12 @@ impl Sweep {
         for i in 0..self.values.len() {
             let (_, behaved) = self.so_far(i);
             let value = self.values[i];
-            let mut conduct = behaviour(bench, &self.named, value, &behaved);
-            if let Some((Kind::Behaviour(BehaviourFinding { told: Some(told), .. }), _)) = &mut conduct {
+            let mut behaviour = behaviour(bench, &self.named, value, &behaved);
+            if let Some((Kind::Behaviour(BehaviourFinding { told: Some(told), .. }), _)) = &mut behaviour {
                 told.sweep_p = sweep_p;
             }
             let distance = bench.distance(&self.named, value, &self.seen[0].distances[i]);
-            for (body, n) in conduct.into_iter().chain(distance) {
+            for (body, n) in behaviour.into_iter().chain(distance) {
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             }
         }

@@ -49,7 +49,7 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     out
 }
 
-/// The tables of a run that papers would print.
+/// The tables of a run in the style of papers.
 pub(crate) fn all(results: &Results) -> Vec<Table> {
     paper::tables(results).into_iter().chain(map::table(results)).collect()
 }
@@ -159,7 +159,7 @@ const KEPT_TITLE: &str = "Selectivity by property at the highest reliability (th
 const KEPT_HEAD: [&str; 7] =
     ["method", "oracle", "property", "selectivity", "of a constant answer", "balanced accuracy", "n"];
 
-/// Selectivity on each property, where several should stay.
+/// Selectivity on each property to keep, if there are several.
 fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mine = results.optima.iter().filter(|o| o.model == model);
     mine.flat_map(|o| o.value.how.selectivities.iter().map(move |on| (&o.value, on)))
@@ -180,7 +180,7 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
 const VERSUS_HEAD: [&str; 7] =
     ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "turns with"];
 
-/// The order of the methods, then each neighbouring pair of it.
+/// The order of the methods, then each neighbouring pair in it.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for ranking in results.rankings.iter().filter(|r| r.model == model) {
@@ -216,7 +216,7 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
 
 const FRONT_HEAD: [&str; 3] = ["oracle", "knee", "settings"];
 
-/// The knee of the front under each oracle, or why there is none, and how many settings are dominated.
+/// The knee of the front under each oracle, or the reason why there is none, and the number of dominated settings.
 fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut oracles: Vec<OracleKind> =
         results.curves.iter().filter(|c| c.key.model == model).map(|c| c.key.oracle).collect();
@@ -233,7 +233,7 @@ const DISTANCE_TITLE: &str = "Distance from real states where reliability is hig
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 
-/// The distances of every method at its best strength under the first oracle that has one, or at its largest.
+/// The distances of every method at its best strength under the first oracle that has one, otherwise at its largest.
 fn distances(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut seen: Vec<MethodKey> = Vec::new();
@@ -326,7 +326,7 @@ fn bands(b: &Banded) -> String {
     }
 }
 
-/// A score in the manner of the papers: three decimals, no zero before the point.
+/// A score in the style of the papers: three decimals, no leading zero.
 fn score(value: f64) -> String {
     let text = format!("{value:.3}");
     match text.strip_prefix("0.").or_else(|| text.strip_prefix("-0.")) {

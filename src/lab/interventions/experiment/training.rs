@@ -4,7 +4,7 @@
 use crate::experiment::stages::{STATES, fit_of, search_of, training_of};
 use std::sync::Arc;
 
-use super::panel::{MOST_RIVALS, Panel, Seat, Seated, Which};
+use super::panel::{MOST_RIVALS, Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;
 use super::stored::keep;
 use crate::Host;
@@ -21,11 +21,11 @@ use probe::grid::search;
 use probe::train::{Recipe, SEARCH_STEPS};
 use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all};
 
-/// A fitted method together with what names it.
+/// A fitted method with its identity.
 pub(crate) struct Fit {
     /// The registry's entry.
     pub method: &'static dyn Method,
-    /// Method and options, as results are kept under.
+    /// Method and options, the key of its results.
     pub key: MethodKey,
     /// The fit.
     pub fitted: Arc<dyn Fitted>,
@@ -55,15 +55,15 @@ pub(crate) fn is_shared(method: &dyn Method) -> bool {
 }
 
 impl Bench {
-    /// The grid that a probe is chosen from.
-    pub(crate) fn grid_of(&self, seat: Seat) -> Grid {
-        match seat {
-            Seat::Oracle(kind, _) => kind.grid(self.recipes()),
-            Seat::Attacked => self.recipes().clone(),
+    /// The grid from which a probe is chosen.
+    pub(crate) fn grid_of(&self, slot: Slot) -> Grid {
+        match slot {
+            Slot::Oracle(kind, _) => kind.grid(self.recipes()),
+            Slot::Attacked => self.recipes().clone(),
         }
     }
 
-    /// The training examples of the oracles.
+    /// The training examples of the oracles, assembled on first use.
     pub(crate) fn oracle_data(&mut self, host: &mut Host<'_>) -> Result<Arc<OracleData>, Fault> {
         if let Some(data) = &self.oracle_data {
             return Ok(data.clone());
@@ -81,7 +81,7 @@ impl Bench {
         Ok(data)
     }
 
-    /// The examples that methods are fitted to.
+    /// The examples for fitting methods, assembled on first use.
     pub(crate) fn material(&mut self, host: &mut Host<'_>) -> Result<Arc<TrainingData<Intervention>>, Fault> {
         if let Some(data) = &self.material {
             return Ok(data.clone());
@@ -91,14 +91,14 @@ impl Bench {
         let x = self.embed(&rows, (self.site.layer, Where::Changed), "interventional", host)?;
         let (labels, classes) = self.labels.of(Roles::Target);
         let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
-        // The data leave out rows without a value of the target.
+        // The data leave out rows without a target value.
         let kept = part.train().iter().filter(|r| self.labels.target[**r].is_some());
         self.beside = kept.map(|r| self.labels.other[*r]).collect();
         self.material = Some(data.clone());
         Ok(data)
     }
 
-    /// Hidden states of `rows` at a layer and position, at their places in a matrix with one row per stimulus.
+    /// Hidden states of `rows` at a layer and position, at their rows of a matrix with one row per stimulus.
     fn embed(&self, rows: &[usize], at: (usize, Where), who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let seconds = self.states_of(rows.len());
         host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", seconds);
@@ -115,89 +115,90 @@ impl Bench {
         self.stages.of(STATES) * rows as f64 / self.stimuli.list.len().max(1) as f64
     }
 
-    /// Chooses a recipe for every probe, or recalls the choice.
+    /// Chooses a recipe for every probe, or loads the choice from the cache.
     pub(crate) fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
-        for seat in self.seats.clone() {
-            if self.searched(seat).is_some() {
+        for slot in self.slots.clone() {
+            if self.searched(slot).is_some() {
                 continue;
             }
-            let key = self.search_key(seat);
-            let stored = host.store().trained(&key).and_then(|b| Seated::from_bytes(seat, &b));
+            let key = self.search_key(slot);
+            let stored = host.store().trained(&key).and_then(|b| SlotProbe::from_bytes(slot, &b));
             self.was_stored.push(stored.is_some());
             let chosen = match stored {
                 Some(chosen) => chosen,
                 None => {
-                    let chosen = self.search(seat, host)?;
+                    let chosen = self.search(slot, host)?;
                     keep(&key, &chosen.to_bytes(), host)?;
                     chosen
                 }
             };
-            self.chosen.push((seat, chosen));
+            self.chosen.push((slot, chosen));
         }
         Ok(())
     }
 
-    fn search(&mut self, seat: Seat, host: &mut Host<'_>) -> Result<Seated, Fault> {
-        let (grid, stage) = (self.grid_of(seat), format!("{}: {}", self.model.name(), self.seat_words(seat)));
-        let streams = purpose(&self.labels, seat.role(), &seat.classifier(), self.spec.probe.seed);
-        let seconds = self.stages.of(&search_of(seat));
-        Ok(match seat {
-            Seat::Oracle(_, role) => {
+    fn search(&mut self, slot: Slot, host: &mut Host<'_>) -> Result<SlotProbe, Fault> {
+        let (grid, stage) = (self.grid_of(slot), format!("{}: {}", self.model.name(), self.slot_title(slot)));
+        let streams = purpose(&self.labels, slot.role(), &slot.classifier(), self.spec.probe.seed);
+        let seconds = self.stages.of(&search_of(slot));
+        Ok(match slot {
+            Slot::Oracle(_, role) => {
                 let data = self.oracle_data(host)?;
                 host.stage(stage, "step", seconds);
-                Seated::Oracle(search(data.of(role), &grid, &streams, host, &mut |_| {})?)
+                SlotProbe::Oracle(search(data.of(role), &grid, &streams, host, &mut |_| {})?)
             }
-            Seat::Attacked => {
+            Slot::Attacked => {
                 let data = self.material(host)?;
                 host.stage(stage, "step", seconds);
-                Seated::Attacked(search(&data, &grid, &streams, host, &mut |_| {})?)
+                SlotProbe::Attacked(search(&data, &grid, &streams, host, &mut |_| {})?)
             }
         })
     }
 
     /// The choice for a probe.
-    pub(crate) fn searched(&self, seat: Seat) -> Option<&Seated> {
-        self.chosen.iter().find(|(s, _)| *s == seat).map(|(_, probe)| probe)
+    pub(crate) fn searched(&self, slot: Slot) -> Option<&SlotProbe> {
+        self.chosen.iter().find(|(s, _)| *s == slot).map(|(_, probe)| probe)
     }
 
-    /// Rivals that there are, at most [`MOST_RIVALS`].
+    /// Number of rivals, at most [`MOST_RIVALS`].
     pub(crate) fn rival_count(&self) -> usize {
         self.chosen.iter().map(|(_, probe)| probe.rivals().len()).max().unwrap_or(0).min(MOST_RIVALS)
     }
 
-    /// The recipe of a probe on a panel, and most steps of its training.
-    pub(crate) fn recipe(&self, seat: Seat, which: Which) -> Option<(Recipe, usize)> {
-        let first = || match seat {
-            Seat::Oracle(OracleKind::Linear, _) => {
+    /// The recipe of a probe on a panel, and the maximum steps of its training.
+    pub(crate) fn recipe(&self, slot: Slot, which: Which) -> Option<(Recipe, usize)> {
+        let first = || match slot {
+            Slot::Oracle(OracleKind::Linear, _) => {
                 let middle = linear::grid().recipes.into_iter().nth(1);
                 middle.map(|recipe| (recipe, SEARCH_STEPS))
             }
             _ => Some((Recipe::provisional(), SEARCH_STEPS)),
         };
         let chosen = || {
-            let seated = self.searched(seat)?;
+            let seated = self.searched(slot)?;
             Some((seated.recipe()?, seated.replicate_steps()))
         };
         match which {
             Which::Provisional => first(),
             Which::Replicate(_) => chosen(),
             Which::Rival(r) => {
-                let rival = self.searched(seat)?.rivals().into_iter().nth(r - 1);
+                let rival = self.searched(slot)?.rivals().into_iter().nth(r - 1);
                 rival.map(|recipe| (recipe, SEARCH_STEPS)).or_else(chosen)
             }
         }
     }
 
-    /// Trains or recalls panels, all that is missing as one batch, the earlier panels first, and adds them to the bench.
-    pub(crate) fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut Host<'_>) -> Result<(), Fault> {
-        let mut found: Vec<Option<Seated>> = Vec::new();
-        let mut missing: Vec<(usize, Seat, Which)> = Vec::new();
+    /// Trains panels, or loads them from the cache, and adds them to the bench; everything missing is one batch, with
+    /// the earlier panels first.
+    pub(crate) fn train_panels(&mut self, list: &[Which], slots: &[Slot], host: &mut Host<'_>) -> Result<(), Fault> {
+        let mut found: Vec<Option<SlotProbe>> = Vec::new();
+        let mut missing: Vec<(usize, Slot, Which)> = Vec::new();
         for which in list {
-            for seat in seats {
-                let key = self.panel_key(*seat, *which);
-                let stored = key.and_then(|k| host.store().trained(&k)).and_then(|b| Seated::from_bytes(*seat, &b));
+            for slot in slots {
+                let key = self.panel_key(*slot, *which);
+                let stored = key.and_then(|k| host.store().trained(&k)).and_then(|b| SlotProbe::from_bytes(*slot, &b));
                 if stored.is_none() {
-                    missing.push((found.len(), *seat, *which));
+                    missing.push((found.len(), *slot, *which));
                 }
                 found.push(stored);
             }
@@ -207,8 +208,8 @@ impl Bench {
         }
         let mut probes = found.into_iter().flatten();
         for which in list {
-            let mine: Vec<Seated> = probes.by_ref().take(seats.len()).collect();
-            let mut panel = Panel::new(*which, seats, mine);
+            let mine: Vec<SlotProbe> = probes.by_ref().take(slots.len()).collect();
+            let mut panel = Panel::new(*which, slots, mine);
             panel.look(&self.chunks);
             self.panels.push(panel);
         }
@@ -217,40 +218,40 @@ impl Bench {
 
     fn train_missing(
         &mut self,
-        missing: &[(usize, Seat, Which)],
+        missing: &[(usize, Slot, Which)],
         host: &mut Host<'_>,
-    ) -> Result<Vec<(usize, Seated)>, Fault> {
+    ) -> Result<Vec<(usize, SlotProbe)>, Fault> {
         if missing.is_empty() {
             return Ok(Vec::new());
         }
-        let judges = missing.iter().any(|(_, seat, _)| *seat != Seat::Attacked);
+        let judges = missing.iter().any(|(_, slot, _)| *slot != Slot::Attacked);
         let oracle = if judges { Some(self.oracle_data(host)?) } else { None };
-        let attacks = missing.iter().any(|(_, seat, _)| *seat == Seat::Attacked);
+        let attacks = missing.iter().any(|(_, slot, _)| *slot == Slot::Attacked);
         let material = if attacks { Some(self.material(host)?) } else { None };
         let mut jobs = Vec::new();
-        for (_, seat, which) in missing {
-            let Some((recipe, most)) = self.recipe(*seat, *which) else { continue };
+        for (_, slot, which) in missing {
+            let Some((recipe, most)) = self.recipe(*slot, *which) else { continue };
             let seed = self.spec.probe.seed;
-            let streams = purpose(&self.labels, seat.role(), &seat.classifier(), seed);
+            let streams = purpose(&self.labels, slot.role(), &slot.classifier(), seed);
             let streams = streams.replicate(which.stream());
-            jobs.extend(match seat {
-                Seat::Oracle(_, role) => oracle.as_ref().map(|d| Job::new(d.of(*role), &recipe, most, &streams)),
-                Seat::Attacked => material.as_ref().map(|d| Job::new(d, &recipe, most, &streams)),
+            jobs.extend(match slot {
+                Slot::Oracle(_, role) => oracle.as_ref().map(|d| Job::new(d.of(*role), &recipe, most, &streams)),
+                Slot::Attacked => material.as_ref().map(|d| Job::new(d, &recipe, most, &streams)),
             });
         }
         let trained = (self.spec.probe.replicates + MOST_RIVALS) as f64;
-        let seconds = missing.iter().map(|(_, seat, _)| self.stages.of(&training_of(*seat)) / trained).sum();
+        let seconds = missing.iter().map(|(_, slot, _)| self.stages.of(&training_of(*slot)) / trained).sum();
         host.stage(format!("{}: {} probes", self.model.name(), jobs.len()), "step", seconds);
         let done = train_all(&jobs, host, &mut |_, _| {})?;
         let mut out = Vec::new();
-        for ((at, seat, which), finished) in missing.iter().zip(done) {
-            let diverged = || ProbeError::Diverged { grid: self.seat_name(*seat), trials: 1 };
+        for ((at, slot, which), finished) in missing.iter().zip(done) {
+            let diverged = || ProbeError::Diverged { grid: self.slot_name(*slot), trials: 1 };
             let finished = finished.ok_or_else(diverged)?;
-            let probe = match seat {
-                Seat::Oracle(..) => Seated::Oracle(finished.probe()?),
-                Seat::Attacked => Seated::Attacked(finished.probe()?),
+            let probe = match slot {
+                Slot::Oracle(..) => SlotProbe::Oracle(finished.probe()?),
+                Slot::Attacked => SlotProbe::Attacked(finished.probe()?),
             };
-            if let Some(key) = self.panel_key(*seat, *which) {
+            if let Some(key) = self.panel_key(*slot, *which) {
                 keep(&key, &probe.to_bytes(), host)?;
             }
             out.push((*at, probe));
@@ -258,27 +259,27 @@ impl Bench {
         Ok(out)
     }
 
-    /// Trains the attacked probe for panels that have none: a method was asked for that the spec does not run.
-    fn seat_attacked(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    /// Trains the attacked probe for panels without one: a method was requested that the spec does not run.
+    fn train_attacked(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.iter().all(|p| p.attacked.is_some()) {
             return Ok(());
         }
-        if !self.seats.contains(&Seat::Attacked) {
-            self.seats.push(Seat::Attacked);
+        if !self.slots.contains(&Slot::Attacked) {
+            self.slots.push(Slot::Attacked);
         }
         self.choose_recipes(host)?;
         let bare: Vec<usize> = (0..self.panels.len()).filter(|i| self.panels[*i].attacked.is_none()).collect();
-        let list: Vec<(usize, Seat, Which)> =
-            bare.iter().map(|i| (*i, Seat::Attacked, self.panels[*i].which)).collect();
+        let list: Vec<(usize, Slot, Which)> =
+            bare.iter().map(|i| (*i, Slot::Attacked, self.panels[*i].which)).collect();
         for (at, probe) in self.train_missing(&list, host)? {
-            if let Seated::Attacked(probe) = probe {
+            if let SlotProbe::Attacked(probe) = probe {
                 self.panels[at].attacked = Some(probe);
             }
         }
         Ok(())
     }
 
-    /// Fits or recalls a method for the panel at `at`.
+    /// Fits a method for the panel at `at`, or loads the fit from the cache.
     pub(crate) fn fit(
         &mut self,
         at: usize,
@@ -289,9 +290,9 @@ impl Bench {
         let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
         let key = MethodKey::new(method.id(), &given);
         if method.needs().twins {
-            self.seat_twins(host)?;
+            self.attach_twins(host)?;
         }
-        self.seat_given(method, host)?;
+        self.load_given(method, host)?;
         let shared = is_shared(method);
         let which = self.panels[at].which.fitted_as(method.needs().mlp);
         let alike = self.panels.iter().filter(|p| p.which.fitted_as(method.needs().mlp) == which);
@@ -302,7 +303,7 @@ impl Bench {
             return Ok(Fit { method, key, fitted: fitted.clone() });
         }
         if method.needs().mlp {
-            self.seat_attacked(host)?;
+            self.train_attacked(host)?;
         }
         let name = self.fit_key(method, options, which);
         let stored = name.as_ref().and_then(|n| host.store().trained(n));
@@ -342,11 +343,11 @@ fn both(part: &OracleSplit) -> Vec<usize> {
 }
 
 impl Bench {
-    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of those of the properties that should stay, of the
-    /// attacked one.
+    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of the probes of the properties to
+    /// keep, of the attacked one.
     pub(crate) fn recipes_of(&self, at: usize, kind: OracleKind) -> Vec<String> {
-        let mine = |s: &&Seat| **s == Seat::Attacked || matches!(s, Seat::Oracle(k, _) if *k == kind);
-        let here = self.seats.iter().filter(mine).copied();
+        let mine = |s: &&Slot| **s == Slot::Attacked || matches!(s, Slot::Oracle(k, _) if *k == kind);
+        let here = self.slots.iter().filter(mine).copied();
         here.filter_map(|s| self.recipe(s, self.panels[at].which)).map(|(r, _)| r.describe()).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The states of the test examples' true counterfactuals, read when a method asks for them.
+//! The states of the test examples' true counterfactuals ("twins"), read when a method requests them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,11 +16,11 @@ use lab::host::NoticeLevel;
 use lab::stimuli::{Stimuli, StimuliError, Where};
 
 impl Bench {
-    /// Gives every chunk that has been read the states of its examples' twins.
+    /// Adds the states of their examples' twins to all chunks read so far.
     ///
     /// # Errors
     /// [`Fault::Failed`] with the reason if there are no twins.
-    pub(crate) fn seat_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(crate) fn attach_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin = 0;
         for i in 0..self.chunks.len() {
             let end = begin + self.chunks[i].len();
@@ -49,7 +49,7 @@ impl Bench {
         hidden::hidden(&self.model, &twins, (self.site.layer, Where::Changed), &which.collect::<Vec<_>>(), host)
     }
 
-    /// True if every test example has a twin, and the model can read all of these.
+    /// True if every test example has a twin, and the model can read all of them.
     pub(crate) fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// The twins of all test examples, in their order.
+    /// The twins of all test examples, in order.
     fn write_twins(&self, host: &mut Host<'_>) -> Result<Stimuli, Fault> {
         let refuse = |what: String, hint: &str| -> Fault {
             Problem { what, r#where: "method counterfactual".into(), hint: hint.into() }.into()
@@ -79,16 +79,16 @@ impl Bench {
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();
         let (lacking, all) = (self.test.len() - written.len(), self.test.len());
         if lacking > 0 {
-            let what = format!("{lacking} of {all} test examples do not say what their twin is");
+            let what = format!("{lacking} of {all} test examples have no twin");
             return Err(refuse(
                 what,
-                "give every row a `twin` (`probity data show` names the keys), or leave the method out",
+                "give every row a `twin` (`probity data show` lists the keys), or remove the method",
             ));
         }
         let mut twins = Stimuli::read(&self.model, &written, self.spec.task.long, 0, &mut |_, _| host.poll())?;
         if twins.list.len() < all {
             let what = format!("{} cannot read {} of {all} twins", self.model.name(), all - twins.list.len());
-            return Err(refuse(what, "they are too long, or lack a mask; leave the method out"));
+            return Err(refuse(what, "they are too long, or lack a mask; remove the method"));
         }
         twins.tokens_per_batch = self.stimuli.tokens_per_batch;
         let part = self.split.oracle();
@@ -98,7 +98,7 @@ impl Bench {
         let judged = self.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().twins));
         if known > 0 && judged {
             let what = format!("{known} of {all} twins are also examples that oracles were trained on");
-            let hint = "the true counterfactual is judged a little too well on those".into();
+            let hint = "scores of the true counterfactual are slightly too high on those".into();
             host.notice(NoticeLevel::Info, Problem { what, r#where: "method counterfactual".into(), hint })?;
         }
         Ok(twins)

@@ -1,4 +1,4 @@
-//! Comparison of methods by reliability, its certainty and what reverses it, and the front of all settings.
+//! Comparison of methods by reliability, with its certainty and what reverses it, and the front of all settings.
 
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
@@ -19,10 +19,10 @@ use stats::corrections::holm;
 use stats::mcnemar;
 use stats::replicates::Contrast;
 
-/// Share of runs in which a difference that counts as detectable is shown.
+/// Power at which a difference counts as detectable.
 const POWER: f64 = 0.8;
 
-/// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
+/// Compares all methods under every oracle, then all their settings. `concluded` is by method, then by oracle.
 pub(crate) fn compare(
     bench: &Bench,
     sweeps: &[Sweep],
@@ -54,7 +54,7 @@ pub(crate) fn compare(
     Ok(())
 }
 
-/// The comparison that a finding makes: two methods under an oracle, or the model's answers before and after an intervention.
+/// The comparison in a finding: two methods under an oracle, or the model's answers before and after an intervention.
 pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     let about = |question: String, what: String, test: &str| Comparison {
         n: finding.n,
@@ -75,7 +75,7 @@ pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
             let question = format!("correct form preferred after and before, {}", finding.model);
             let method = b.method_key().title();
             let least = mcnemar::exact(told.lost + told.won, 0);
-            // A recording of an older program has no test of the whole sweep: each of its strengths is a comparison.
+            // A recording of an older program has no test of the whole sweep, so each of its strengths is a comparison.
             let Some(p) = told.sweep_p else {
                 let what = format!("{method} at {} {}: {question}", b.parameter, short(b.value));
                 return Some(Comparison { p: told.p, least, ..about(question, what, "exact McNemar") });
@@ -98,7 +98,7 @@ fn report(
 ) -> Result<(), Fault> {
     let key = |i: usize| sweeps[i].named().key.clone();
     let n = bench.test.len();
-    // Every pair once, the higher one first.
+    // Every pair once, the higher-ranked one first.
     let order = ranking.order.iter().enumerate();
     let pairs: Vec<(usize, usize)> =
         order.flat_map(|(place, a)| ranking.order[place + 1..].iter().map(|b| (*a, *b))).collect();

@@ -1,4 +1,4 @@
-//! Behaviour of the model itself after one method, against its strength.
+//! Behaviour of the model itself after one method, by strength.
 
 use super::{axis, covered, covers, datum, parameter};
 use crate::banded::Banded;
@@ -13,8 +13,8 @@ use model::source::in_print;
 /// A line of the figure.
 type Quantity = fn(&BehaviourFinding) -> Option<Banded>;
 
-/// Share of changed preferences, confidence of the model of the correct one of the two, and one over its rank among the verb
-/// forms, against the strength of one method in one model. None where the model was not asked.
+/// Share of changed preferences, the model's confidence in the correct form, and the reciprocal of its rank among the
+/// verb forms, against the strength of one method in one model. `None` if the model was not asked.
 pub fn behaviour(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -58,7 +58,7 @@ pub fn behaviour(
         &format!(", {}", covers(first.value.replicates, first.value.replicates)),
     );
     origin.explain([
-        ("form", "of the verb that the model predicts, singular or plural; the preferred one of the two is the more probable one"),
+        ("form", "of the verb that the model predicts, singular or plural; it prefers the more probable of the two"),
         ("probability of the correct form", "of the two forms, renormalised to sum to 1"),
     ]);
     origin.add("model", model);

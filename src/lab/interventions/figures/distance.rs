@@ -1,4 +1,4 @@
-//! Distance of one method's states from real ones, against its strength.
+//! Distance of one method's states from real ones, by strength.
 
 use super::{axis, parameter};
 use crate::distance::DistanceFinding;
@@ -10,8 +10,8 @@ use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 use stats::Estimate;
 
-/// Distances from real states in units of the unchanged states' own, against the strength of one method in one model. None
-/// where nothing was measured.
+/// Distances from real states, relative to those of the unchanged states, against the strength of one method in one
+/// model. `None` if nothing was measured.
 pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, method: &MethodKey) -> Option<Figure> {
     let mine = results.distances.iter().filter(|d| d.model == model && d.value.method_key() == *method);
     let mut points: Vec<&Tagged<DistanceFinding>> = mine.collect();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use figure::axis::{Fitted, Room};
 
-    /// States at .85 of the distance of unedited ones lay on an axis whose least label was 1.
+    /// States at .85 of the unedited distance were drawn on an axis whose lowest label was 1.
     #[test]
     fn the_axis_has_labels_on_both_sides_of_one() {
         let point = |y: f64| Datum { x: 1.0, y, band: Some((y, y)), ..Datum::default() };

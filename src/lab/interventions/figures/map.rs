@@ -1,4 +1,4 @@
-//! The map of layers: a score of one method by the layer at which it writes and the layer at which an oracle reads.
+//! The map of layers: a score of one method by the layer where it writes and the layer where an oracle reads.
 
 use super::{judge, parameter, provenance_of};
 use crate::key::MethodKey;
@@ -11,8 +11,9 @@ use figure::{Axis, Figure, Layer};
 use lab::EngineInfo;
 use model::source::in_print;
 
-/// A score of one model, method and oracle over the layers. In doubt is where the oracle no longer reads the other property;
-/// missing is what lies before the intervention, and what has no strength or is still to come. None before the first cell.
+/// A score of one model, method and oracle over the layers. Doubtful cells are those where the oracle no longer reads
+/// the other property; missing ones are before the intervention, without a strength, or not yet computed. `None` before
+/// the first cell.
 pub fn map(
     results: &Results,
     engine: Option<&EngineInfo>,

@@ -1,4 +1,4 @@
-//! Completeness against selectivity of all methods: their settings, the front of these and its knee, the best strengths.
+//! Completeness against selectivity of all methods: their settings, the front with its knee, the best strengths.
 
 use super::{PAIR, covered, datum, judge, look, pair, provenance};
 use crate::banded::Banded;
@@ -15,7 +15,7 @@ use figure::{Axis, Dash, Emphasis, Figure, Layer, Marker, Role};
 use lab::{EngineInfo, Tagged};
 use model::source::in_print;
 
-/// Reliabilities whose lines of equal value are drawn into the plane.
+/// Reliabilities whose contour lines are drawn in the plane.
 const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
 /// The settings of one model under one oracle, with their front.
@@ -26,7 +26,7 @@ pub struct Rated<'a> {
 }
 
 impl<'a> Rated<'a> {
-    /// The settings that a board has.
+    /// The settings on a board.
     pub fn of(results: &'a Results, model: &str, oracle: OracleKind) -> Self {
         let mine = results.curves.iter().filter(|c| c.key.model == model && c.key.oracle == oracle);
         let points: Vec<&Tagged<ReliabilityFinding>> = mine.flat_map(|c| &c.points).collect();
@@ -34,7 +34,8 @@ impl<'a> Rated<'a> {
         Self { points, front }
     }
 
-    /// Counts of the settings in words: `34 of 112 settings dominated, 51 not told from the front, 8 not rated`.
+    /// Counts of the settings as text: `34 of 112 settings dominated, 51 not distinguishable from the front, 8 not
+    /// rated`.
     pub fn counts(&self) -> String {
         let of = |standing| self.front.count(standing);
         let [dominated, all] = self.dominated();
@@ -54,13 +55,13 @@ impl<'a> Rated<'a> {
         [self.front.count(Standing::Dominated), self.points.len()]
     }
 
-    /// True if both kinds of method are among the settings, whose completeness is defined differently.
+    /// True if the settings include both kinds of method, which define completeness differently.
     pub fn is_mixed(&self) -> bool {
         let is = |goal| self.points.iter().any(|p| find(&p.value.method).is_some_and(|m| m.goal() == goal));
         is(Goal::Counterfactual) && is(Goal::Nullifying)
     }
 
-    /// The knee in words, or why there is none: `PGD, epsilon 0.136`.
+    /// The knee as text, or the reason why there is none: `PGD, epsilon 0.136`.
     pub fn knee(&self) -> Result<String, String> {
         let knee = self.front.knee.as_ref().map_err(ToString::to_string)?;
         let p = &self.points[knee.at].value;
@@ -71,17 +72,16 @@ impl<'a> Rated<'a> {
 const STARS: &str = "the strength of the highest reliability of each method, as means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
                      its line";
 
-/// Caption: the settings that can be on the front.
+/// Caption: which settings can be on the front.
 const ELIGIBLE: (&str, &str) = (
     "rated",
-    "a setting after which the oracle still reads the property that should stay better than chance (lower end of the interval of its \
-     balanced accuracy). Only rated settings may lie on the front or dominate others. At high strengths the oracle often reads nothing of \
-     it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
+    "a setting after which the oracle still reads the property to keep better than chance (lower end of the interval of its \
+     balanced accuracy). Only rated settings may lie on the front or dominate others. At high strengths the oracle often no longer reads it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
 );
 
-/// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability
-/// starred, with lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are
-/// faint. `None` if there is no point.
+/// Completeness against selectivity of all methods for one model and oracle, with stars at the highest reliabilities,
+/// lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are faint. `None`
+/// if there are no points.
 pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracle: OracleKind) -> Option<Figure> {
     let mine = |c: &&Curve| c.key.model == model && c.key.oracle == oracle && !c.points.is_empty();
     let drawn: Vec<&Curve> = results.curves.iter().filter(mine).collect();
@@ -108,12 +108,12 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
     layers.extend(best(results, model, oracle));
-    // On the stars, which would hide it.
+    // Drawn over the stars, which would hide it.
     layers.extend(knee(&rated));
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
-    // Of all intervals the plane has those of the knee and the stars, and none of two trainings.
+    // The plane shows only the intervals of the knee and the stars, and none of two trainings.
     provenance.entries.retain(|(key, _)| key != "intervals");
     if let Some(level) = first.points[0].level.filter(|_| trainings != PAIR) {
         let over =
@@ -154,11 +154,11 @@ fn dashed(look: Role) -> Role {
 
 /// A setting in the plane.
 fn place(f: &ReliabilityFinding) -> Datum {
-    // On the plane no point of a line shows its spread: its trainings are not drawn.
+    // In the plane no point of a line shows its spread, so its trainings are not drawn.
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
 }
 
-/// The front as a dotted line, where it has two settings.
+/// The front as a dotted line, if it has two settings.
 fn front(rated: &Rated<'_>) -> Option<Layer> {
     let on = |i: &usize| Datum { band: None, inner: None, ..place(&rated.points[*i].value) };
     let points: Vec<Datum> = rated.front.order.iter().map(on).collect();
@@ -185,7 +185,7 @@ fn knee(rated: &Rated<'_>) -> Option<Layer> {
     Some(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }))
 }
 
-/// Both scores of two trainings, where there are no more.
+/// Both scores of two trainings, if there are no more.
 fn pairs(c: Banded, s: Banded, trainings: usize) -> Option<[(f64, f64); 2]> {
     Some([pair(c, trainings)?, pair(s, trainings)?])
 }
@@ -209,12 +209,12 @@ fn best(results: &Results, model: &str, oracle: OracleKind) -> Option<Layer> {
     (!best.is_empty()).then_some(Layer::Points(Points { label, role, points: best }))
 }
 
-/// The line on which the harmonic mean of C and S is `r`: 1/C + 1/S = 2/r.
+/// The line along which the harmonic mean of C and S is `r`: 1/C + 1/S = 2/r.
 fn equal_reliability(r: f64) -> Layer {
     const STEPS: u32 = 80;
     let largest = 2.0 / r - 1.0;
     let points = (0..=STEPS).map(|k| {
-        // From C small, S = 1 to C = 1, S small; equal steps of 1/C look the same from both axes.
+        // From small C and S = 1 to C = 1 and small S; equal steps of 1/C look the same from both axes.
         let inverse = largest + (1.0 - largest) * f64::from(k) / f64::from(STEPS);
         (1.0 / inverse, 1.0 / (2.0 / r - inverse))
     });
@@ -238,7 +238,7 @@ mod tests {
         assert!(points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s)));
     }
 
-    /// The stars had an interval of S alone.
+    /// The stars had an interval only in S.
     #[test]
     fn the_best_strengths_have_intervals_of_both_scores() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
@@ -268,7 +268,7 @@ mod tests {
         }
         let dominated = rated.front.count(Standing::Dominated);
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
-        // The caption says what is faint.
+        // The caption explains what is faint.
         let caption = figure::caption(&figure);
         assert!(
             caption.contains("settings dominated") && caption.contains("open or pale marks: dominated"),

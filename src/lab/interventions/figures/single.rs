@@ -1,4 +1,4 @@
-//! Further parts of the figure of a single curve: selectivity by property, base lines, ranges over other probe settings.
+//! Further parts of a single curve's figure: selectivity by property, baselines, ranges over other probe settings.
 
 use super::{datum, score_look};
 use crate::finding::ReliabilityFinding;
@@ -9,7 +9,7 @@ use figure::role::MARKERS;
 use figure::{Dash, Layer, Role};
 use lab::Tagged;
 
-/// Selectivity on each property, where several should stay.
+/// Selectivity on each property, if there are several to keep.
 pub(super) fn by_property(curve: &Curve) -> Vec<Layer> {
     let on = |p: &Tagged<ReliabilityFinding>| p.value.beside.selectivities.clone();
     let Some(names) = curve.points.iter().map(on).find(|list| !list.is_empty()) else { return Vec::new() };
@@ -26,8 +26,8 @@ pub(super) fn by_property(curve: &Curve) -> Vec<Layer> {
     each.collect()
 }
 
-/// Base lines of a single curve: completeness before any intervention, and the selectivity of an oracle that always gives
-/// the same answer.
+/// Baselines of a single curve: completeness before any intervention, and the selectivity of an oracle that always
+/// gives the same answer.
 pub(super) fn base_lines(curve: &Curve) -> Vec<Layer> {
     let Some(last) = curve.points.last() else { return Vec::new() };
     let beside = &last.value.beside;
@@ -40,7 +40,7 @@ pub(super) fn base_lines(curve: &Curve) -> Vec<Layer> {
 /// A score of a point under other probe settings.
 type RivalScore = fn(&RivalFinding) -> Option<f64>;
 
-/// The ranges of C, S and R over other probe settings that validate equally well, in the look of their score.
+/// The ranges of C, S and R over other probe settings that validate equally well, each in the look of its score.
 pub(super) fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
     let key = &curve.key;
     let mine = || {
@@ -62,7 +62,7 @@ pub(super) fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
             }
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        // In the middle of its range.
+        // At the middle of its range.
         points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
         let role = Role { dash: None, marker: None, ..score_look(accent).accent(accent).faint() };
         let label = format!("{name}: range over equally good probes");

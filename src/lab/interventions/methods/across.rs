@@ -1,10 +1,10 @@
-//! Attacks that look for a point across the probe's boundary, and how they follow one another.
+//! Attacks that search for a point across the probe's boundary, and their combination.
 //!
-//! The protocol of AutoAttack (Croce and Hein 2020): rows to which the probe already gives the wanted value stay as
-//! they are; attacks run one after the other on the rows that have not fallen; the first point found is kept; a row
-//! that none of them moves is returned unchanged. Such points lie just across the boundary or wherever the attack
-//! ended, so completeness stays below that of a walk that goes on (PGD). Embeddings are not images: nothing is clamped
-//! to a range, only to the ball.
+//! The protocol of AutoAttack (Croce and Hein 2020): rows to which the probe already gives the wanted value stay
+//! unchanged; attacks run in turn on the rows where none has succeeded; the first point found is kept; a row on which
+//! all fail is returned unchanged. Such points lie just across the boundary or wherever the attack ended, so
+//! completeness stays below that of a walk that continues (PGD). Embeddings are not images: nothing is clamped to a
+//! range, only to the ball.
 
 use super::attack::Aim;
 use super::proof::{Effort, Proofs};
@@ -18,13 +18,13 @@ use probe::{Intervention, Matrix, Mlp, Probe};
 /// Target of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
-    /// Towards the class, or away from it to any other.
+    /// Toward the class, or away from it to any other.
     pub aim: Aim,
     pub class: usize,
 }
 
 impl Wish {
-    /// True if a row of logits fulfils it.
+    /// True if a row of logits satisfies it.
     pub(crate) fn is_met(self, logits: &[f32]) -> bool {
         (argmax(logits) == self.class) == (self.aim == Aim::Towards)
     }
@@ -37,11 +37,11 @@ pub struct Field<'a> {
     pub mlp: &'a Mlp,
     /// All embeddings, n x D.
     pub h: &'a Matrix,
-    /// The class that the probe gives each row.
+    /// The class that the probe assigns to each row.
     pub from: &'a [usize],
     /// Targets of the rows.
     pub wishes: &'a [Wish],
-    /// Seed of whatever the attack draws. Draws belong to a row and do not depend on which others are attacked.
+    /// Seed for the attack's random draws. Draws depend on the row but not on which others are attacked.
     pub seed: u64,
 }
 
@@ -53,7 +53,8 @@ impl Field<'_> {
 }
 
 pub trait Attack: Send {
-    /// Attacks the rows named in `rows`: for each the point found within `epsilon` that meets its wish, if any.
+    /// Attacks the rows listed in `rows`; returns for each the point found within `epsilon` that reaches its target, if
+    /// any.
     fn run(
         &mut self,
         field: &Field<'_>,
@@ -61,16 +62,16 @@ pub trait Attack: Send {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
-    /// Passes through the probe for a row that does not move, if they are more than a thorough proof may cost.
+    /// Passes through the probe for a row on which the attack fails, if they outnumber those of a thorough proof.
     fn dear(&self) -> Option<usize> {
         None
     }
 }
 
-/// Makes the attacks of a method. They may keep what they found at one radius for the next.
+/// Creates the attacks of a method. They may reuse what they found at one radius for the next.
 pub(crate) type Chain = fn(&Plan, classes: usize) -> Vec<Box<dyn Attack>>;
 
-/// Numbers that the attacks go by.
+/// Parameters of the attacks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     /// Steps of APGD and of FAB.
@@ -88,7 +89,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Takes the interventional perceptron of `data` under attack.
+    /// Attacks the interventional perceptron of `data`.
     pub(crate) fn new(
         method: &'static str,
         data: &FitData<'_>,
@@ -99,7 +100,7 @@ impl Target {
         Ok(Self { probe, seed: data.seed, plan, chain })
     }
 
-    /// Reads what `to_bytes` wrote.
+    /// Reads the output of `to_bytes`.
     pub(crate) fn load(bytes: &[u8], plan: Plan, chain: Chain) -> Result<Self, InterventionError> {
         let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("ends before its seed"))?;
         Ok(Self { probe: Probe::from_bytes(probe)?, seed: u64::from_le_bytes(*seed), plan, chain })
@@ -118,7 +119,7 @@ impl Fitted for Target {
         check_rows(h, targets, mlp.inputs(), mlp.classes())?;
         pulse.beat(0, 1)?;
         let from: Vec<usize> = mlp.logits(h).iter_rows().map(argmax).collect();
-        // With two classes, away from the one is towards the other: the form of the authors' code.
+        // With two classes, away from one is toward the other, as in the authors' code.
         let wish = |target: &usize| match mlp.classes() {
             2 => Wish { aim: Aim::AwayFrom, class: 1 - target },
             _ => Wish { aim: Aim::Towards, class: *target },

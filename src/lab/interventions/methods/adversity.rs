@@ -9,7 +9,7 @@ use probe::given::Content;
 use probe::{Dense, Intervention, Labelled, Matrix, Mlp, Probe, TrainingData};
 use stats::rng::{stream, unit};
 
-/// Training examples, an untrained perceptron, and files of own interventions.
+/// Training examples, an untrained perceptron, and files of the user's own interventions.
 struct Hard {
     data: TrainingData<Intervention>,
     probe: Probe<Intervention>,
@@ -41,8 +41,8 @@ impl Hard {
         }
     }
 
-    /// Fits a method with few steps and applies it at the ends of its grid and at its default. `None` where it refuses a property
-    /// with more than two values.
+    /// Fits a method with few steps and applies it at the ends of its grid and at its default. `None` if it refuses a
+    /// property with more than two values.
     fn apply(&self, method: &dyn Method) -> Option<Vec<Matrix>> {
         let few = [("steps", 20.0), ("round", 20.0), ("further", 2.0), ("queries", 30.0), ("iterations", 5.0)];
         let has = |name: &str| method.settings().iter().any(|s| s.name == name);
@@ -68,7 +68,7 @@ impl Hard {
         for m in &moved {
             assert!(m.is_finite() && (m.rows(), m.cols()) == (x.rows(), x.cols()), "{}", method.id());
         }
-        // Strength zero is the identity, but for what has no strength and for AlterRep, which is INLP there.
+        // Strength zero is the identity, except for methods without a strength and for AlterRep, which is INLP there.
         if p.min == 0.0 && method.id() != "alterrep" {
             assert!(moved[0] == *x, "{} at 0", method.id());
         }
@@ -101,7 +101,7 @@ fn fewer_examples_than_dimensions() {
     }
 }
 
-/// Every embedding a multiple of one vector, and no variation at all.
+/// Embeddings that are all multiples of one vector, and constant embeddings.
 #[test]
 fn collinear_and_constant_embeddings() {
     let line = Matrix::from_fn(30, 6, |i, j| (i as f32 - 11.0) * (j as f32 + 1.0));
@@ -113,7 +113,7 @@ fn collinear_and_constant_embeddings() {
     }
 }
 
-/// A rank beyond the size of the embeddings takes out all of them, and nothing else.
+/// A rank beyond the size of the embeddings removes all of them, and nothing else.
 #[test]
 fn ranks_above_the_dimension() {
     let hard = Hard::new(noise(60, 5), 2);
@@ -123,7 +123,7 @@ fn ranks_above_the_dimension() {
     }
 }
 
-/// One class, values that are not finite, no examples: there are no data to fit a method on.
+/// One class, NaN or infinity, no examples: refused as data, before any method can be fitted.
 #[test]
 fn data_that_teach_nothing_are_refused_before_any_method() {
     let one = Labelled::new(noise(9, 3), vec![1; 9], 2).unwrap();

@@ -94,8 +94,8 @@ impl Sides {
     }
 }
 
-/// The directions of the first `count` rounds, each of length 1 (or 0, where none was found): one a round for two values, k for
-/// k > 2 in the order of the values.
+/// The directions of the first `count` rounds, each of length 1 (or 0 if none was found): one per round for two values,
+/// k per round for k > 2, in the order of the values.
 pub(crate) fn unit_directions(directions: &Directions, count: usize) -> Matrix {
     let rounds = &directions.rounds()[..count.min(directions.rounds().len())];
     let rows: Vec<f64> = rounds.iter().flat_map(|w| w.data()).copied().collect();
@@ -107,7 +107,7 @@ pub(crate) fn unit_directions(directions: &Directions, count: usize) -> Matrix {
 struct Rows {
     /// Null-space parts.
     base: Matrix,
-    /// Change for one unit of alpha, with the sign of the target.
+    /// Change per unit of alpha, with the sign of the target.
     push: Matrix,
 }
 
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Three values by the definition, in double precision; and what it is for: a classifier finds the wanted value.
+    /// Three values by the definition, in double precision; and the purpose: a classifier finds the wanted value.
     #[test]
     fn three_values_follow_the_definition() {
         let s = sample(3);

@@ -2,7 +2,7 @@
 //!
 //! A hundred steps with momentum from a random point of the ball. At checkpoints, a row whose loss rose in at most
 //! three quarters of the steps since the last one, or whose best loss has not changed since, halves its step and goes
-//! back to its best point. The result is the last point across the boundary, as in the authors' code, not that of the
+//! back to its best point. The result is the last point across the boundary, as in the authors' code, not the point of
 //! highest loss.
 
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
@@ -78,12 +78,12 @@ impl Method for Apgd {
     }
 }
 
-/// Loss that APGD climbs.
+/// The loss to maximise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The cross entropy of the class to leave, or minus that of the class to reach.
     CrossEntropy,
-    /// The difference of logits ratio, which does not vanish for sure probes. It needs three classes.
+    /// The difference of logits ratio, which does not vanish for confident probes. It needs three classes.
     LogitsRatio,
 }
 
@@ -98,13 +98,13 @@ pub struct Walk {
 /// Final points of the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
-    /// Points of the highest loss, row after row.
+    /// Points of the highest loss, row by row.
     pub best: Vec<f32>,
     /// Highest losses.
     pub losses: Vec<f32>,
-    /// The last point that met its row's wish, row after row; the start where none did.
+    /// The last point that reached its row's target, row by row; the start if none did.
     pub met: Vec<f32>,
-    /// True for a row that never met its wish.
+    /// True for a row that never reached its target.
     pub robust: Vec<bool>,
 }
 
@@ -144,7 +144,7 @@ impl Walk {
         Ok(points.map(|(point, robust)| (!robust).then(|| point.to_vec())).collect())
     }
 
-    /// Walks the rows named in `rows` from the points in `start` (row after row).
+    /// Walks the rows listed in `rows` from the points in `start` (row by row).
     pub fn from_points(
         &self,
         field: &Field<'_>,
@@ -176,7 +176,7 @@ impl Walk {
     }
 }
 
-/// Rows on their way.
+/// Rows in progress.
 struct Walker<'a> {
     mlp: &'a Mlp,
     loss: Loss,
@@ -189,7 +189,7 @@ struct Walker<'a> {
     before: Vec<f32>,
     gradient: Vec<f32>,
     losses: Vec<f32>,
-    /// True where the point just looked at meets its wish.
+    /// True where the current point reaches its target.
     meets: Vec<bool>,
     best: Vec<f32>,
     best_gradient: Vec<f32>,
@@ -197,7 +197,7 @@ struct Walker<'a> {
     met: Vec<f32>,
     standing: Vec<bool>,
     steps: Vec<f32>,
-    /// Loss of the step before, and how often it rose since the last checkpoint.
+    /// Loss of the previous step, and how often it rose since the last checkpoint.
     last: Vec<f32>,
     rises: Vec<usize>,
     /// Highest loss at the last checkpoint, and whether the step was halved there.
@@ -236,7 +236,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Losses, gradients and wishes at x.
+    /// Computes losses, gradients and success at x.
     fn look(&mut self) {
         self.pass.forward(self.mlp, &self.x);
         let (losses, meets) = (&mut self.losses, &mut self.meets);
@@ -251,7 +251,7 @@ impl<'a> Walker<'a> {
         self.pass.back_to_input(self.mlp, &mut self.gradient);
     }
 
-    /// Takes the first point as the best so far.
+    /// Records the first point as the best so far.
     fn begin(&mut self) {
         self.highest.copy_from_slice(&self.losses);
         self.checked.copy_from_slice(&self.losses);
@@ -276,7 +276,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Keeps the result of the last step.
+    /// Records the result of the last step.
     fn note(&mut self, first: bool) {
         let d = self.mlp.inputs();
         for i in 0..self.losses.len() {
@@ -296,7 +296,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A checkpoint after `wait` steps: who halves the step and goes back.
+    /// A checkpoint after `wait` steps: determines which rows halve their step and return to their best point.
     fn check(&mut self, wait: usize) {
         let d = self.mlp.inputs();
         for i in 0..self.losses.len() {
@@ -315,7 +315,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// The cross entropy to climb; the row becomes its gradient but for a positive factor.
+/// The cross entropy to maximise; the row becomes its gradient up to a positive factor.
 fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
     let loss = probe::mlp::attack_row(logits, wish.class);
     if wish.aim == Aim::AwayFrom {
@@ -325,9 +325,9 @@ fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
     -loss
 }
 
-/// The difference of logits ratio (Croce and Hein 2020, equation 6 and its targeted form, equation 7); the row becomes its
-/// gradient. Away from y: `-(z_y - max_{i≠y} z_i) / (z_(1) - z_(3))`. Towards t from y: `-(z_y - z_t) / (z_(1) - (z_(3) +
-/// z_(4))/2)`, with three classes, for which that is not defined, over the denominator of the first form.
+/// The difference of logits ratio (Croce and Hein 2020, equation 6 and its targeted form, equation 7); the row becomes
+/// its gradient. Away from y: `-(z_y - max_{i≠y} z_i) / (z_(1) - z_(3))`. Toward t from y: `-(z_y - z_t) / (z_(1) -
+/// (z_(3) + z_(4))/2)`, with three classes, where that is undefined, with the denominator of the first form.
 ///
 /// # Panics
 /// With fewer than three logits.
@@ -359,7 +359,7 @@ pub(crate) fn logits_ratio(logits: &mut [f32], from: usize, wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// The slope of each loss is what it leaves in the row, but for a positive factor with the cross entropy.
+    /// Each loss leaves its gradient in the row, up to a positive factor for the cross entropy.
     #[test]
     fn residuals_are_slopes() {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 1 }, Wish { aim: Aim::Towards, class: 2 }];
@@ -380,7 +380,7 @@ mod tests {
         }
     }
 
-    /// The published form for three classes: minus the margin over the whole spread.
+    /// The published form for three classes: minus the margin divided by the whole spread.
     #[test]
     fn the_ratio_is_the_published_one() {
         let mut z = [3.0f32, 1.0, -1.0];

@@ -1,7 +1,8 @@
 //! Gradient attacks on a perceptron within a maximum-norm ball.
 //!
-//! Embeddings are not images: nothing is clamped to a range of values, only to the ball. Only the signs of the gradient are
-//! used, so its size is divided out before the pass back: a probe that is certain of its answer is attacked like any other.
+//! Embeddings are not images: nothing is clamped to a range of values, only to the ball. Only the signs of the gradient
+//! are used, so its size is divided out before the backward pass: a probe that is certain of its answer can be attacked
+//! like any other.
 
 use base::matrix::Real;
 use base::{Cancelled, Pulse, SharedPulse};
@@ -12,9 +13,9 @@ use rayon::prelude::*;
 /// Direction of an attack. With two classes both are the same up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// Down the cross entropy of the given classes: towards them. The default throughout.
+    /// Down the cross entropy of the given classes: toward them. The default.
     Towards,
-    /// Up the cross entropy of the given classes: away from them, the sign that Canby et al. print.
+    /// Up the cross entropy of the given classes: away from them, the sign printed in Canby et al.
     AwayFrom,
 }
 
@@ -29,7 +30,7 @@ fn sign<T: Real>(x: T) -> T {
     }
 }
 
-/// The step of each coordinate (n x D, each -1, 0 or 1) that goes along `aim` from the rows of `h`.
+/// The sign of each coordinate's step (n x D, each -1, 0 or 1) along `aim` from the rows of `h`.
 ///
 /// # Panics
 /// If the shapes do not fit or a class is not the perceptron's.
@@ -61,11 +62,13 @@ pub struct Schedule<T> {
     pub steps: usize,
 }
 
-/// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times
-/// `x <- clip(x + step * sign, h ± epsilon)`. `first` are the signs at h, which all radii share. Rows are shared out over
-/// threads in fixed groups; `pulse` counts steps of groups (groups that arrive early leave it short of its total).
+/// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times `x <- clip(x +
+/// step * sign, h ± epsilon)`. `first` are the signs at h, which all radii share. Rows are divided among threads in
+/// fixed groups; `pulse` counts steps of groups (groups that finish early leave it short of its total).
+///
 /// # Panics
-/// If the shapes do not fit or a class is not the perceptron's.
+/// If the
+/// shapes do not fit or a class is not the perceptron's.
 pub fn pgd<T: Real>(
     mlp: &Mlp<T>,
     h: &Dense<T>,
@@ -74,8 +77,8 @@ pub fn pgd<T: Real>(
     schedule: Schedule<T>,
     pulse: &mut dyn Pulse,
 ) -> Result<Dense<T>, Cancelled> {
-    assert_eq!((h.rows(), h.cols()), (first.rows(), first.cols()), "signs of other embeddings");
-    assert_eq!((h.rows(), h.cols()), (classes.len(), mlp.inputs()), "classes or probe of other embeddings");
+    assert_eq!((h.rows(), h.cols()), (first.rows(), first.cols()), "signs do not fit the embeddings");
+    assert_eq!((h.rows(), h.cols()), (classes.len(), mlp.inputs()), "classes or probe do not fit the embeddings");
     let mut moved = h.clone();
     if schedule.steps == 0 {
         return Ok(moved);
@@ -94,11 +97,11 @@ pub fn pgd<T: Real>(
     Ok(moved)
 }
 
-/// The rows of one group that still move, packed together; buffers are kept from group to group.
+/// The rows of one group that still move, packed together; buffers are reused between groups.
 ///
-/// The next point depends on the point alone, so a row that a step leaves where it was has arrived: all later steps would
-/// leave it there too. Such rows (every coordinate in its corner of the ball, which small radii reach in epsilon/step
-/// steps) are taken out, and the passes through the network cover the others only.
+/// The next point depends only on the current one, so a row that a step leaves in place has converged. Such rows (every
+/// coordinate in its corner of the ball, which small radii reach in epsilon/step steps) are removed, and the passes
+/// through the network cover only the others.
 struct Walkers<T> {
     pass: Pass<T>,
     /// Index of each row within the group.
@@ -124,7 +127,7 @@ impl<T: Real> Walkers<T> {
         }
     }
 
-    /// Walks the group from `h` and writes where its rows end to `out`.
+    /// Walks the group from `h` and writes the end points of its rows to `out`.
     fn run(
         &mut self,
         mlp: &Mlp<T>,
@@ -140,7 +143,7 @@ impl<T: Real> Walkers<T> {
         self.before = vec![T::from_f64(f64::NAN); h.len()];
         self.h = h.to_vec();
         self.gradient = first.to_vec();
-        // `first` holds steps, whose sign is already that of the aim; later come gradients, which descent subtracts.
+        // `first` contains steps, whose sign already follows the aim; later come gradients, which descent subtracts.
         let mut along = schedule.step;
         for step in 0..schedule.steps {
             pulse.beat()?;
@@ -162,8 +165,8 @@ impl<T: Real> Walkers<T> {
         Ok(())
     }
 
-    /// One step of every row of `d` coordinates, with `left` steps to go after it. Rows that have arrived, or have come back to
-    /// where they were before the last step, are written to `out` as they will end and taken out.
+    /// One step of every row of `d` coordinates, with `left` steps remaining. Rows that have converged, or alternate
+    /// between two points, are removed, with their final point written to `out`.
     fn walk(&mut self, out: &mut [T], d: usize, along: T, epsilon: T, left: usize) {
         let mut kept = 0;
         for i in 0..self.rows.len() {
@@ -193,7 +196,8 @@ impl<T: Real> Walkers<T> {
     }
 }
 
-/// `x <- clip(x + step * sign(g), h ± epsilon)`, with the old x kept in `before`; whether that is the point that `before` held.
+/// `x <- clip(x + step * sign(g), h ± epsilon)`, with the old x kept in `before`; returns whether the new point equals
+/// the one that `before` contained.
 fn walk<T: Real>(x: &mut [T], before: &mut [T], h: &[T], g: &[T], (step, epsilon): (T, T)) -> bool {
     let mut away = false;
     for (((x, before), h), g) in x.iter_mut().zip(before).zip(h).zip(g) {
@@ -235,8 +239,8 @@ mod tests {
         x
     }
 
-    /// Rows that have arrived or that swing between two points are taken out early. That must change nothing, whether the
-    /// number of steps is even or odd and however many threads there are.
+    /// Rows that have converged or alternate between two points are removed early. That must not change any result, for
+    /// an even or odd number of steps and any number of threads.
     #[test]
     fn leaving_early_changes_nothing() {
         let (n, d) = (3 * CHUNK + 7, 5);
@@ -267,15 +271,15 @@ mod tests {
             let want = plain(&mlp, &h, &classes, aim, schedule);
             let far = got.data().iter().zip(want.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(far < 1e-12, "epsilon {epsilon}, {steps} steps: {far}");
-            // The smallest radius is over well before its steps are.
+            // The smallest radius finishes well before its steps are used up.
             assert!(beats <= total && (epsilon != 0.01 || beats < total / 2), "{beats} of {total}");
             let again = alone.install(|| pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut NoPulse).unwrap());
             assert_eq!(again, got);
         }
     }
 
-    /// A perceptron with margins of several hundred: its softmax minus one is 0 in single precision, rows stopped where they
-    /// were and counted as arrived. They have to walk exactly as those of the same probe with margins near 1.
+    /// A perceptron with margins of several hundred: its softmax minus one is 0 in single precision, so rows stopped
+    /// and counted as converged. They must walk exactly as with the same probe at margins near 1.
     #[test]
     fn certainty_does_not_freeze_the_walk() {
         let (n, d) = (40, 6);
@@ -287,7 +291,7 @@ mod tests {
         let h = Dense::from_vec(n, d, values(n * d)).unwrap();
         let classes: Vec<usize> = (0..n).map(|i| i % 2).collect();
         let mild = Mlp::from_layers(layers.to_vec()).unwrap();
-        // A power of two scales the margins and nothing else.
+        // A power of two scales only the margins.
         layers[1].weight.data_mut().iter_mut().for_each(|w| *w *= 1024.0);
         layers[1].bias.iter_mut().for_each(|b| *b *= 1024.0);
         let sure = Mlp::from_layers(layers.to_vec()).unwrap();

@@ -1,7 +1,7 @@
-//! AutoAttack (Croce and Hein 2020) as Canby et al. use it on probes: APGD, FAB and Square, one after the other.
+//! AutoAttack (Croce and Hein 2020) as Canby et al. use it on probes: APGD, FAB and Square in turn.
 //!
-//! The parts that run depend on the number of values. With two, APGD climbs the cross entropy only: the difference of logits
-//! ratio needs three. With three or more both forms of APGD run. See [`super::across`] for the protocol and for why its
+//! The parts depend on the number of values. With two, APGD uses only the cross entropy: the difference of logits ratio
+//! needs three. With three or more, both forms of APGD run. See [`super::across`] for the protocol and for why its
 //! completeness stays below that of PGD at the same radius.
 
 use super::across::{Attack, Chain, Plan, Target};
@@ -42,7 +42,7 @@ impl Method for AutoAttack {
         "AutoAttack"
     }
     fn doc(&self) -> &'static str {
-        "APGD, FAB and Square one after the other; the first point across the boundary is kept (Croce and Hein 2020)"
+        "APGD, FAB and Square in turn; keeps the first point across the boundary (Croce and Hein 2020)"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual
@@ -101,7 +101,7 @@ mod tests {
         s.probe.mlp().logits(h).iter_rows().map(argmax).collect()
     }
 
-    /// Rows stay in the ball; a row is either where it was or has reached the wanted value; zero is the identity.
+    /// Rows stay in the ball; a row is either unchanged or has reached the wanted value; radius zero is the identity.
     #[test]
     fn a_row_has_crossed_or_has_not_moved() {
         for classes in [2, 3] {
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// All together cross wherever one of them does, as far as neither draws: FAB is the part that does not.
+    /// The combination succeeds wherever one of its parts does, compared where no random draws are involved: FAB.
     #[test]
     fn together_they_leave_no_more_standing_than_each() {
         let s = sample(2);
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// The protocol without proofs: every attack on every row that has not fallen.
+    /// The protocol without proofs: every attack on every row where none has succeeded.
     fn plain(s: &Sample, epsilon: f64) -> Matrix {
         let (mlp, targets) = (s.probe.mlp(), s.targets());
         let from = answers(s, &s.test);
@@ -166,7 +166,7 @@ mod tests {
         moved
     }
 
-    /// Rows that are proved safe fall to no attack, and nothing changes.
+    /// Attacks fail on rows that are proved safe, so proofs change nothing.
     #[test]
     fn proofs_change_no_result() {
         for classes in [2, 3] {
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// FAB's points do not depend on the radius, radii come in any order, and a cached fit gives the same.
+    /// FAB's points do not depend on the radius, radii may come in any order, and a cached fit gives the same.
     #[test]
     fn radii_come_in_any_order_and_bytes_round_trip() {
         let s = sample(2);

@@ -1,8 +1,8 @@
 //! The true counterfactual: the state of the same sentence with the subject in the other number.
 //!
-//! The result of a perfect intervention, as far as the grammar can say: nothing else in the sentence changes, so
-//! everything else that the state encodes may stay. It is the ceiling of the counterfactual methods, interchange above
-//! all. It needs such a twin of each example, as generated sentences have. There is no strength.
+//! The result of a perfect intervention, as far as grammar can define it: nothing else in the sentence changes, so
+//! everything else that the state encodes may stay. It is the ceiling for counterfactual methods, interchange in
+//! particular. Every example needs such a twin; generated sentences have one. The method has no strength.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_binary, check_rows,
@@ -26,7 +26,7 @@ impl Method for Counterfactual {
         "true counterfactual"
     }
     fn doc(&self) -> &'static str {
-        "puts in the state of the same sentence with its subject in the other number: the ceiling of what can be reached"
+        "replaces the state by that of the same sentence with its subject in the other number: the ceiling for other methods"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual
@@ -60,7 +60,7 @@ impl Method for Counterfactual {
     }
 }
 
-/// There is nothing to learn: the states come with the examples.
+/// Nothing to learn: the states come with the examples.
 struct Twins {
     dimension: usize,
 }

@@ -1,14 +1,16 @@
 //! DAS: distributed alignment search, the interchange of a learned subspace (Geiger et al. 2024).
 //!
-//! An embedding gets what a donor with the wanted value has in an r-dimensional subspace, and keeps the rest:
-//! `h' = h + Qᵀ Q (d - h)`, the rows of Q (r x D) being orthonormal: the first r coordinates of a rotation are swapped. Q is learned so
-//! that the swap makes a reader say the donor's value: it minimises the mean cross entropy of that value, over pairs of training
-//! examples with different values, by Adam. In the paper the reader is the rest of the model; here it is the interventional
-//! perceptron, as for all methods of this program, so that oracles judge what they had no part in.
+//! In an r-dimensional subspace an embedding gets the content of a donor with the wanted value, and keeps the rest: `h'
+//! = h + Qᵀ Q (d - h)`, where the rows of Q (r x D) are orthonormal: the first r coordinates of a rotation are swapped.
+//! Q is learned so that a reader finds the donor's value after the swap: Adam minimises the mean cross entropy of that
+//! value over pairs of training examples with different values. In the paper the reader is the rest of the model; here
+//! it is the interventional perceptron, as for all methods of this program, so that the oracles play no part in the
+//! fit.
 //!
-//! Differences from the authors' code: Q is made orthonormal again after each step, which keeps a chart of the rotation group out
-//! of it, and the curve over ranks is one search, in which each rank begins where the last one ended, with a random direction
-//! more. Donors are those of [`interchange`](super::interchange): all D dimensions are an interchange.
+//! Differences from the authors' code: Q is re-orthonormalised after each step instead of being parametrised as a
+//! rotation, and the curve over ranks is one search, in which each rank starts from the result of the previous one plus
+//! a random direction. Donors are those of [`interchange`](super::interchange): swapping all D dimensions is an
+//! interchange.
 
 use super::interchange::{Donors, SAME_OTHER};
 use crate::method::{
@@ -33,8 +35,8 @@ const fn whole(name: &'static str, label: &'static str, doc: &'static str, defau
 
 static SETTINGS: [Setting; 5] = [
     whole("steps", "steps", "steps of the first rank", 500.0, 1e6),
-    whole("further", "further steps", "steps that each further rank adds to the search of the last one", 50.0, 1e6),
-    whole("batch", "batch", "pairs of examples in a step", 128.0, 65_536.0),
+    whole("further", "further steps", "steps that each further rank adds to the previous search", 50.0, 1e6),
+    whole("batch", "batch", "pairs of examples per step", 128.0, 65_536.0),
     Setting {
         name: "learning_rate",
         label: "learning rate",
@@ -106,7 +108,7 @@ impl Method for Das {
     }
 }
 
-/// The bases of the ranks from 1, as many as there are dimensions at most.
+/// The bases for the ranks from 1, at most up to the number of dimensions.
 fn search(
     reader: &Mlp<f64>,
     data: &FitData<'_>,
@@ -122,7 +124,7 @@ fn search(
     let mut bases = Vec::with_capacity(ranks);
     for rank in 1..=ranks {
         rotation.widen(&mut rng);
-        // The whole space has one basis as good as another.
+        // For the whole space every basis is equally good.
         let steps = match rank {
             _ if rank == donors.dimension => 0,
             1 => first,
@@ -143,14 +145,14 @@ fn search(
 struct Pairs {
     /// n x D.
     h: Dense<f64>,
-    /// Donor less embedding, n x D.
+    /// Donor minus embedding, n x D.
     away: Dense<f64>,
     /// The donors' values.
     targets: Vec<usize>,
 }
 
 impl Pairs {
-    /// Draws pairs. None if no example has a donor.
+    /// Draws pairs. `None` if no example has a donor.
     fn draw(data: &FitData<'_>, donors: &Donors, count: usize, rng: &mut ChaCha8Rng) -> Option<Self> {
         let train = data.data.train();
         let (mut rows, mut found, mut targets) = (Vec::new(), Vec::new(), Vec::new());
@@ -183,7 +185,7 @@ impl Rotation {
         Self { basis: Dense::zeros(0, dimension), mean: Vec::new(), square: Vec::new(), steps: 0 }
     }
 
-    /// Adds a random direction at right angles to the others; Adam begins anew.
+    /// Adds a random direction orthogonal to the others, and resets Adam.
     fn widen(&mut self, rng: &mut ChaCha8Rng) {
         let (rank, dimension) = (self.basis.rows() + 1, self.basis.cols());
         let mut rows = std::mem::replace(&mut self.basis, Dense::zeros(0, dimension)).into_vec();
@@ -193,7 +195,8 @@ impl Rotation {
         (self.mean, self.square, self.steps) = (vec![0.0; rows.len()], vec![0.0; rows.len()], 0);
     }
 
-    /// Slope of the mean cross entropy by Q, along the orthonormal bases, and the cross entropy in nats.
+    /// Gradient of the mean cross entropy with respect to Q, tangent to the orthonormal bases, and the cross entropy in
+    /// nats.
     fn slope(&self, reader: &Mlp<f64>, pairs: &Pairs) -> (Dense<f64>, f64) {
         let coordinates = pairs.away.dot_t(&self.basis);
         let mut moved = pairs.h.clone();
@@ -211,7 +214,7 @@ impl Rotation {
         (slope, losses.iter().sum::<f64>() / n)
     }
 
-    /// A step of Adam; gives the cross entropy before it.
+    /// A step of Adam; returns the cross entropy before it.
     fn step(&mut self, reader: &Mlp<f64>, pairs: &Pairs, rate: f64) -> f64 {
         const BETAS: [f64; 2] = [0.9, 0.999];
         let (slope, loss) = self.slope(reader, pairs);
@@ -228,7 +231,7 @@ impl Rotation {
     }
 }
 
-/// Gram and Schmidt, twice, so that rounding does not add up.
+/// Gram-Schmidt, twice, so that rounding errors do not accumulate.
 fn orthonormalise(rows: &mut Dense<f64>) {
     for i in 0..rows.rows() {
         for _ in 0..2 {
@@ -253,7 +256,7 @@ struct Swap {
 
 struct Rows<'a> {
     h: &'a Matrix,
-    /// Donor less embedding.
+    /// Donor minus embedding.
     away: Matrix,
     bases: &'a [Matrix],
 }
@@ -305,7 +308,7 @@ mod tests {
         Options::new(&Das, [("steps", 300.0), ("further", 20.0)]).unwrap()
     }
 
-    /// The class is visible in the first coordinate alone: one dimension is enough, and it is that one.
+    /// The class is visible only in the first coordinate: one dimension is enough, and it is that one.
     #[test]
     fn it_finds_the_dimension_that_holds_the_property_and_changes_nothing_else() {
         let s = sample(2);
@@ -330,7 +333,7 @@ mod tests {
         let mut again = again.on(&s.test, &targets, &mut NoPulse).unwrap();
         assert!(identical(&again.at(1.0, &mut NoPulse).unwrap(), &one));
         assert!(Das.load(&fitted.to_bytes()[1..], &quick()).is_err());
-        // Moves are along one direction: the first coordinate, but for what the perceptron reads into noise.
+        // Moves are along one direction: the first coordinate, apart from the perceptron's reading of noise.
         let first = |m: &Matrix, i: usize| f64::from(m.row(i)[0] - s.test.row(i)[0]).powi(2);
         let all = |m: &Matrix, i: usize| {
             m.row(i).iter().zip(s.test.row(i)).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()
@@ -353,7 +356,7 @@ mod tests {
         assert!(matches!(Das.fit(&none, &quick(), &mut NoPulse).err(), Some(InterventionError::NoProbe { .. })));
     }
 
-    /// A reader, pairs and a basis whose numbers are sines.
+    /// A reader, pairs and a basis filled with sines.
     fn fixed() -> (Mlp<f64>, Pairs, Rotation) {
         let wave = |k: f64| move |i: usize, j: usize| (k * (i as f64 + 1.0) + 0.7 * (j as f64 + 1.0) * k).sin();
         let layer = |rows, cols, k: f64| Layer {
@@ -390,7 +393,7 @@ mod tests {
         assert!((numeric - exact).abs() < 1e-8, "{numeric} {exact}");
     }
 
-    /// Values of an implementation in numpy: gradients by differences, orthonormal bases by Householder's reflections.
+    /// Values of an implementation in NumPy: gradients by differences, orthonormal bases by Householder reflections.
     #[test]
     fn fifty_steps_end_where_those_of_another_implementation_do() {
         let (reader, pairs, mut rotation) = fixed();

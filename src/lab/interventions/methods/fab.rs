@@ -1,10 +1,10 @@
 //! FAB: the fast adaptive boundary attack (Croce and Hein 2020), maximum norm.
 //!
-//! It looks for the nearest point across the boundary: the probe is made linear around the current point, the current and the
-//! original point are projected on the hyperplane where the two classes meet, and the next point lies between both projections,
-//! a little beyond. From across the boundary it steps back towards the original. The search does not depend on the radius: it
-//! is run once, and its points count wherever they lie within the radius. They lie just across the boundary, whatever radius
-//! would be allowed. Exact for linear probes.
+//! It searches for the nearest point across the boundary: the probe is linearised at the current point, the current and
+//! the original point are projected onto the hyperplane where the two classes meet, and the next point lies between the
+//! two projections, slightly beyond. Once across the boundary it steps back toward the original. The search does not
+//! depend on the radius: it runs once, and a point counts if it lies within the radius. Points lie just across the
+//! boundary, however large the allowed radius. Exact for linear probes.
 
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
 use super::apgd::ITERATIONS;
@@ -26,8 +26,8 @@ static SETTINGS: [Setting; 1] = [ITERATIONS];
 
 const CHAIN: Chain = |plan, _| vec![Box::new(Search::new(plan.iterations))];
 
-/// Factor of a step beyond the hyperplane, factor of the way back from across it, and the largest weight of the
-/// original.
+/// Factor of a step beyond the hyperplane, factor of the step back from across it, and the largest weight of the
+/// original point.
 const BEYOND: f32 = 1.05;
 const BACK: f32 = 0.9;
 const MOST_ORIGINAL: f32 = 0.1;
@@ -40,7 +40,7 @@ impl Method for Fab {
         "FAB"
     }
     fn doc(&self) -> &'static str {
-        "the nearest point across the probe's boundary, where it lies within ε (Croce and Hein 2020)"
+        "the nearest point across the probe's boundary, if it lies within ε (Croce and Hein 2020)"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual
@@ -83,7 +83,7 @@ pub struct Nearest {
     pub distance: f32,
 }
 
-/// The search, with its results so far for any radius.
+/// The search, with results that hold for any radius.
 #[derive(Debug)]
 pub struct Search {
     iterations: usize,
@@ -98,7 +98,7 @@ impl Attack for Search {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
-        // Whole groups of rows at a time, so that a row's point does not depend on which others stood when it was first asked for:
+        // Whole groups of rows at a time, so that a row's point does not depend on which others were attacked with it:
         // products of batches are rounded by their size.
         let mut wanted: Vec<usize> = rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
         wanted.dedup();
@@ -119,7 +119,7 @@ impl Search {
         Self { iterations, found: HashMap::new() }
     }
 
-    /// The nearest points across the boundary of the rows named in `rows`, from the rows themselves.
+    /// The nearest points across the boundary for the rows listed in `rows`, starting from the rows themselves.
     pub fn nearest(
         &self,
         field: &Field<'_>,
@@ -148,7 +148,7 @@ impl Search {
     }
 }
 
-/// Rows on their search.
+/// Rows in progress.
 struct Searcher<'a> {
     mlp: &'a Mlp,
     wishes: Vec<Wish>,
@@ -157,7 +157,7 @@ struct Searcher<'a> {
     h: Vec<f32>,
     x: Vec<f32>,
     gradient: Vec<f32>,
-    /// Normal and offset of each row's nearest hyperplane: `w.x = b`, and how far away it is.
+    /// Normal and offset of each row's nearest hyperplane, `w.x = b`, and its distance.
     normal: Vec<f32>,
     offset: Vec<f32>,
     away: Vec<f32>,
@@ -183,7 +183,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// The `slot`-th class that a row may be driven to, and the class that it is driven from.
+    /// The `slot`-th class that a row can be driven to, and the class it is driven from.
     fn pair(&self, row: usize, slot: usize) -> (usize, usize) {
         let wish = self.wishes[row];
         match wish.aim {
@@ -223,7 +223,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// `x <- (1 - a) (x + 1.05 d) + a (h + 1.05 d0)`, d and d0 being the ways from x and from h to the hyperplane.
+    /// `x <- (1 - a) (x + 1.05 d) + a (h + 1.05 d0)`, where d and d0 lead from x and from h to the hyperplane.
     fn step(&mut self) {
         self.look();
         let d = self.mlp.inputs();
@@ -233,7 +233,7 @@ impl<'a> Searcher<'a> {
             let x = &mut self.x[at];
             let size = w.iter().map(|w| w.abs()).sum::<f32>();
             if size == 0.0 {
-                continue; // no unit of the probe sees a change here: there is no way to go
+                continue; // no unit of the probe responds here: there is no direction
             }
             let along = |p: &[f32]| {
                 let dot = w.iter().zip(p).map(|(w, p)| w * p).sum::<f32>();
@@ -249,7 +249,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// Keeps points across the boundary that are nearer than those before, and steps back from them.
+    /// Keeps points across the boundary that are nearer than earlier ones, and steps back from them.
     fn note(&mut self) {
         let d = self.mlp.inputs();
         self.pass.forward(self.mlp, &self.x);
@@ -277,7 +277,7 @@ mod tests {
     use probe::{Dense, Matrix};
     use stats::rng::{stream, unit};
 
-    /// On a linear probe the nearest point across is known: |gap| / |w|_1 away in the maximum norm.
+    /// On a linear probe the nearest point across the boundary is known: |gap| / |w|_1 away in the maximum norm.
     #[test]
     fn it_is_exact_on_a_linear_probe() {
         let mut rng = stream(8, "fab");
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// A probe that does not look at its input has no other side, and dividing by the size of its gradient gives no NaN.
+    /// A probe that ignores its input has no other side, and dividing by the size of its gradient gives no NaN.
     #[test]
     fn a_probe_without_slope_is_left_alone() {
         let layer = Layer { weight: Dense::zeros(3, 2), bias: vec![1.0, 0.0] };

@@ -21,7 +21,7 @@ impl Method for Identity {
         "identity (control)"
     }
     fn doc(&self) -> &'static str {
-        "leaves the embedding as it is, judged as a counterfactual method (INLP at rank 0 is the nullifying counterpart)"
+        "leaves the embedding unchanged, judged as a counterfactual method (INLP at rank 0 is the nullifying counterpart)"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual

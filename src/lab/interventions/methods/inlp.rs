@@ -1,10 +1,10 @@
 //! INLP: iterative null-space projection (Ravfogel et al. 2020).
 //!
-//! Round i fits a linear classifier to the embeddings with the row spaces of the earlier ones taken out. After r rounds the
-//! embedding is projected onto the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from scratch and
-//! applied to the original embedding. Canby et al. leave the classifier open: here it is L2-regularised logistic regression
-//! (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the sign of w.h for the
-//! side of the boundary; an intercept is an option.
+//! Round i fits a linear classifier to the embeddings after removal of the earlier row spaces. After r rounds the
+//! embedding is projected onto the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from
+//! scratch and applied to the original embedding. Canby et al. do not specify the classifier: here it is L2-regularised
+//! logistic regression (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the
+//! sign of w.h for the side of the boundary; an intercept is an option.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
@@ -44,7 +44,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting {
         name: "min_accuracy",
         label: "least accuracy",
-        doc: "a classifier below this validation accuracy is skipped, its round counts (official code; 0 keeps all)",
+        doc: "a classifier below this validation accuracy is skipped, but its round counts (official code; 0 keeps all)",
         kind: SettingKind::Real,
         default: 0.0,
         min: 0.0,
@@ -63,7 +63,7 @@ impl Method for Inlp {
         "INLP"
     }
     fn doc(&self) -> &'static str {
-        "projects on the null space of r successive linear classifiers (Ravfogel et al. 2020)"
+        "projects onto the null space of r successive linear classifiers (Ravfogel et al. 2020)"
     }
     fn goal(&self) -> Goal {
         Goal::Nullifying
@@ -93,8 +93,8 @@ impl Method for Inlp {
     }
 }
 
-/// Weights of successive classifiers, one matrix (1 x D, or k x D for k > 2 classes) per round. A round that was skipped or
-/// found no direction has rows of zeros.
+/// Weights of successive classifiers, one matrix (1 x D, or k x D for k > 2 classes) per round. A round that was
+/// skipped or found no direction has zero rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Directions {
     rounds: Vec<Dense<f64>>,
@@ -104,7 +104,7 @@ pub struct Directions {
 }
 
 impl Directions {
-    /// Runs INLP for `rounds` rounds. Once no direction is left the remaining rounds find none.
+    /// Runs INLP for `rounds` rounds. Once no direction is left, the remaining rounds find none.
     pub fn fit(
         data: &FitData<'_>,
         rounds: usize,
@@ -136,7 +136,7 @@ impl Directions {
     /// Adds a round.
     ///
     /// # Errors
-    /// [`SvdError`] for weights that are not finite.
+    /// [`SvdError`] for NaN or infinite weights.
     pub fn push(&mut self, weight: Dense<f64>) -> Result<(), SvdError> {
         self.bases.push(Subspace::row_space(&weight)?);
         self.rounds.push(weight);
@@ -158,16 +158,16 @@ impl Directions {
         self.classes
     }
 
-    /// The subspace removed in the first `rounds` rounds, computed from their row spaces afresh. More rounds than there
-    /// are count as all of them.
+    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. `rounds` beyond the last
+    /// counts as all of them.
     ///
     /// # Errors
-    /// [`SvdError`], which finite weights do not cause.
+    /// [`SvdError`], which does not happen for finite weights.
     pub fn subspace(&self, rounds: usize) -> Result<Subspace, SvdError> {
         Subspace::sum(&self.bases[..rounds.min(self.bases.len())], self.dimension)
     }
 
-    /// As bytes, for a cache.
+    /// Serialised for a cache.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new("directions");
         w.numbers(&[self.dimension, self.classes, self.rounds.len()]);
@@ -175,7 +175,7 @@ impl Directions {
         w.finish()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote.
+    /// Reads the output of [`Self::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
         let mut r = Reader::open(bytes, "directions")?;
         let header = r.numbers()?;
@@ -187,7 +187,7 @@ impl Directions {
         for _ in 0..rounds {
             let weight = r.matrix()?;
             if weight.cols() != dimension || weight.rows() > classes {
-                return Err(malformed("a direction has another size").into());
+                return Err(malformed("a direction has the wrong size").into());
             }
             found.push(weight)?;
         }
@@ -196,9 +196,9 @@ impl Directions {
     }
 }
 
-/// Directions swept by the number of rounds taken out.
+/// Directions swept by the number of rounds removed.
 pub(crate) struct Sweep {
-    /// Directions of the rounds, in their order.
+    /// Directions of the rounds, in order.
     pub(crate) directions: Directions,
 }
 
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(d.rounds().len(), 6);
         assert_eq!(d.subspace(1).unwrap().rank(), 1);
         assert!(d.subspace(6).unwrap().rank() < 6);
-        // Official behaviour: nothing was taken out, so the next round fits the same classifier and skips it again.
+        // As in the official code: nothing was removed, so the next round fits the same classifier and skips it again.
         assert!(d.rounds()[5].data().iter().all(|x| *x == 0.0));
     }
 

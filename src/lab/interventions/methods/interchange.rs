@@ -1,10 +1,10 @@
 //! Interchange: the hidden state of another input that has the wanted value (Geiger et al. 2021).
 //!
-//! The donor is drawn from the training examples of the intervention part, never from those that are tested, among all
-//! that have the wanted value; their other properties do not matter, unless they shall have the same value of the other
-//! property. Where donors are many, each group is represented by a random part of it, which changes no donor's chance.
-//! The draw depends on the seed, the embedding and the wanted value alone, not on which others are changed with it.
-//! There is no strength.
+//! The donor is drawn from the training examples of the intervention part, never from test examples, among all that
+//! have the wanted value; their other properties are ignored, unless the option requires the same value of the other
+//! property. If there are many donors, each group is represented by a random part of it, which leaves all donors
+//! equally likely. The draw depends only on the seed, the embedding and the wanted value, not on which others are
+//! changed with it. The method has no strength.
 
 use crate::method::{FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows};
 use crate::methods::put::Put;
@@ -23,7 +23,7 @@ pub(crate) struct Interchange;
 pub(super) const SAME_OTHER: Setting = Setting {
     name: "same_other",
     label: "same other value",
-    doc: "1 draws donors that have the same value of the other property (none counts as one), 0 does not look at it",
+    doc: "1 draws donors with the same value of the other property (none counts as a value), 0 ignores it",
     kind: SettingKind::Flag,
     default: 0.0,
     min: 0.0,
@@ -32,9 +32,9 @@ pub(super) const SAME_OTHER: Setting = Setting {
 
 static SETTINGS: [Setting; 1] = [SAME_OTHER];
 
-/// Most donors that are kept, over all groups.
+/// Maximum number of donors kept, over all groups.
 const MOST_DONORS: usize = 4096;
-/// Fewest that a group keeps, where it has them, however many groups there are.
+/// Minimum that a group keeps, if it has them, however many groups there are.
 const FEWEST_DONORS: usize = 16;
 
 impl Method for Interchange {
@@ -45,7 +45,7 @@ impl Method for Interchange {
         "interchange"
     }
     fn doc(&self) -> &'static str {
-        "puts the state of another input with the wanted value in the embedding's place (Geiger et al. 2021)"
+        "replaces the embedding by the state of another input with the wanted value (Geiger et al. 2021)"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual
@@ -79,14 +79,14 @@ impl Method for Interchange {
     }
 }
 
-/// Values of the one property times values of the other; a header that says more is damaged.
+/// Maximum number of groups, values of one property times values of the other; a header with more is damaged.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// Embeddings to take, by wanted value and (if it matters) value of the other property, none being the last.
+/// Donor embeddings, by wanted value and (if it matters) value of the other property, with undefined last.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Donors {
     pub(super) classes: usize,
-    /// Number of distinguished values of the other property, 1 if none is.
+    /// Number of distinguished values of the other property; 1 if it is ignored.
     columns: usize,
     pub(super) dimension: usize,
     seed: u64,
@@ -113,15 +113,15 @@ impl Donors {
         Self { classes, columns, dimension, seed: data.seed, groups: groups.collect() }
     }
 
-    /// The donors with the target value and this value of the other property. None if there are none.
+    /// The donors with the target value and this value of the other property; `None` if there are none.
     pub(super) fn group(&self, target: usize, other: Option<usize>) -> Option<&Matrix> {
-        // A value that no donor has is a group that is not there.
+        // A value that no donor has is an empty group.
         let column = if self.columns == 1 { 0 } else { other.unwrap_or(self.columns - 1) };
         let group = (column < self.columns).then(|| &self.groups[target * self.columns + column]);
         group.filter(|g| g.rows() > 0)
     }
 
-    /// The states that take the place of the rows of `h`.
+    /// The states that replace the rows of `h`.
     pub(super) fn exchange(
         &self,
         h: &Matrix,
@@ -155,7 +155,7 @@ impl Donors {
         let groups = groups.ok_or_else(|| malformed("impossible header"))?;
         let groups = (0..groups).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
         if groups.iter().any(|g| g.cols() != dimension || !g.is_finite()) {
-            return Err(malformed("donors of another size").into());
+            return Err(malformed("donors of the wrong size").into());
         }
         Ok(Self { classes, columns, dimension, seed: (high as u64) << 32 | low as u64, groups })
     }
@@ -197,7 +197,7 @@ mod tests {
         fitted.on_known(h, targets, &known, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap()
     }
 
-    /// Every state that is put in is that of a training example of the intervention part with the wanted value.
+    /// Every state put in comes from a training example of the intervention part with the wanted value.
     #[test]
     fn donors_are_training_examples_with_the_wanted_value() {
         for classes in [2, 3] {

@@ -1,19 +1,21 @@
-//! Kernelised erasure (Ravfogel et al. 2022b): R-LACE in the feature space of a kernel, and a network that finds the state behind
-//! what it leaves.
+//! Kernelised erasure (Ravfogel et al. 2022b): R-LACE in the feature space of a kernel, and a network that finds a
+//! state for the erased features.
 //!
-//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace) takes the
-//! subspace out of them that a linear classifier misses most: no classifier of this kernel then finds the property. A network f is
-//! trained so that `φ(f(u))` is near to `u`, what was left: `f(u)` is the changed embedding, the pre-image.
+//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace)
+//! removes the subspace that a linear classifier misses most: then no classifier with this kernel finds the
+//! property. A network f is trained so that `φ(f(u))` is close to the erased features `u`: `f(u)` is the changed
+//! embedding, the pre-image.
 //!
-//! No state may have the features that the erasure leaves, and the nearest one may carry the property all the same: where the
-//! erasure takes one direction of a hundred, it is close to the embedding itself. The finding of what the method leaves therefore
-//! says what a fresh classifier of the same kernel reads before, from the erased features, and from the states that were found, and
-//! a warning says so where the states give it back. Readers of other kernels may find the property anyway; the authors find so too.
+//! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure
+//! removes one direction of a hundred, it is close to the embedding itself. The finding on what remains therefore
+//! states what a fresh classifier with the same kernel reads before, from the erased features, and from the states
+//! found, and a warning is given if the states restore the property. Readers with other kernels may find the property
+//! anyway, as the authors report too.
 //!
-//! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a
-//! linear map plus a layer of rectified units and begins at the least-squares map; there is one kernel at a time, not a sum of
-//! several. Verified against an implementation in PyTorch: features, loss, and 50 steps of training. A share below 1 moves each
-//! embedding so much of the way to its pre-image.
+//! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all
+//! models; f is a linear map plus a layer of rectified units and starts at the least-squares map; there is one kernel
+//! at a time, not a sum of several. Verified against an implementation in PyTorch: features, loss, and 50 steps of
+//! training. A share below 1 moves each embedding that part of the way to its pre-image.
 
 mod features;
 mod preimage;
@@ -55,15 +57,15 @@ static SETTINGS: [Setting; 8] = [
         max: 1.0,
     },
     real("gamma", "γ · D", "γ of the kernel times the size of the embeddings, which have unit variance", 1.0),
-    whole("landmarks", "landmarks", "training embeddings that features are made of (paper: 1,024)", 256.0, 4_096.0),
-    whole("rank", "rank", "directions of feature space that are taken out, for each value but one", 1.0, 40.0),
-    whole("steps", "steps", "most steps of the game of R-LACE", 5_000.0, 1e7),
-    whole("hidden", "hidden units", "of the network that finds pre-images", 256.0, 4_096.0),
-    whole("iterations", "iterations", "steps of its training, of 128 examples each", 1_000.0, 1e6),
-    real("learning_rate", "learning rate", "of Adam in its training", 1e-3),
+    whole("landmarks", "landmarks", "training embeddings that define the features (paper: 1,024)", 256.0, 4_096.0),
+    whole("rank", "rank", "directions of feature space to remove, for each value but one", 1.0, 40.0),
+    whole("steps", "steps", "maximum steps of the R-LACE game", 5_000.0, 1e7),
+    whole("hidden", "hidden units", "width of the network that finds pre-images", 256.0, 4_096.0),
+    whole("iterations", "iterations", "training steps of that network, with 128 examples each", 1_000.0, 1e6),
+    real("learning_rate", "learning rate", "Adam's learning rate in that training", 1e-3),
 ];
 
-/// Examples in a step of the training of pre-images.
+/// Examples per step of the training of pre-images.
 const BATCH: usize = 128;
 
 impl Method for KernelErasure {
@@ -74,7 +76,7 @@ impl Method for KernelErasure {
         "kernel R-LACE"
     }
     fn doc(&self) -> &'static str {
-        "takes out what a classifier of a kernel finds, and looks for the state behind the rest (after Ravfogel et al. 2022b)"
+        "removes what a kernel classifier finds, and searches for a state with the remaining features (after Ravfogel et al. 2022b)"
     }
     fn goal(&self) -> Goal {
         Goal::Nullifying
@@ -119,14 +121,14 @@ impl Method for KernelErasure {
         reader.finish()?;
         let (d, m) = (features.dimension(), features.len());
         if basis.cols() != m || net.sizes() != (m, d) {
-            return Err(malformed("parts of other sizes").into());
+            return Err(malformed("parts of the wrong size").into());
         }
         let removed = Subspace::row_space(&basis)?;
         Ok(Box::new(Eraser { classes, features, removed, net, preimages }))
     }
 }
 
-/// The features, what is taken out of them, and the network that leads back.
+/// The features, the subspace removed from them, and the network that maps back.
 struct Eraser {
     classes: usize,
     features: Features,
@@ -184,7 +186,7 @@ impl Eraser {
 
 struct Rows<'a> {
     h: &'a Matrix,
-    /// Pre-image less embedding.
+    /// Pre-image minus embedding.
     away: Matrix,
 }
 
@@ -236,7 +238,7 @@ mod tests {
     use probe::{Intervention, Split, TrainingData};
     use stats::rng::unit;
 
-    /// The class is the sign of the product of two coordinates: no linear classifier finds it.
+    /// The class is the sign of the product of two coordinates, which no linear classifier finds.
     fn product() -> (TrainingData<Intervention>, Matrix, Vec<usize>) {
         let (n, d) = (900, 6);
         let mut rng = stream(5, "product");
@@ -255,7 +257,7 @@ mod tests {
         Options::new(&KernelErasure, few).unwrap()
     }
 
-    /// The features of the erased property hide it from their classifier; states near to them do not, and that is said.
+    /// The erased features hide the property from their classifier; states close to them do not, and this is reported.
     #[test]
     fn it_hides_a_property_from_its_kernel_and_says_what_states_give_back() {
         let (data, x, y) = product();

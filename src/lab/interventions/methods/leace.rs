@@ -1,10 +1,10 @@
 //! LEACE: least-squares concept erasure in closed form (Belrose et al. 2023).
 //!
 //! `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the
-//! column space of `W Cov(h, Z)`, Z being one-hot: the smallest change, in mean squares, after which no linear
+//! column space of `W Cov(h, Z)`, with one-hot Z: the smallest change, in mean squares, after which no linear
 //! classifier finds the property. The covariance is shrunk towards a multiple of the identity as in the authors' code
-//! (Bodnar et al. 2014) unless this is switched off. There is no strength in LEACE; here the change is scaled by a
-//! share, and share 1 is LEACE.
+//! (Bodnar et al. 2014) unless this is switched off. LEACE has no strength; here the change is scaled by a share, and
+//! share 1 is LEACE.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
@@ -25,7 +25,7 @@ pub struct Leace;
 static SETTINGS: [Setting; 1] = [Setting {
     name: "shrink",
     label: "shrink covariance",
-    doc: "1 shrinks the covariance as the authors' code does, 0 takes the sample covariance as it is",
+    doc: "1 shrinks the covariance as in the authors' code, 0 uses the sample covariance",
     kind: SettingKind::Flag,
     default: 1.0,
     min: 0.0,
@@ -43,7 +43,7 @@ impl Method for Leace {
         "LEACE"
     }
     fn doc(&self) -> &'static str {
-        "the least change after which no linear classifier finds the property (Belrose et al. 2023)"
+        "the smallest change after which no linear classifier finds the property (Belrose et al. 2023)"
     }
     fn goal(&self) -> Goal {
         Goal::Nullifying
@@ -76,7 +76,7 @@ impl Method for Leace {
         reader.finish()?;
         let d = bias.len();
         if left.cols() != d || right.cols() != d || left.rows() != right.rows() {
-            return Err(malformed("parts of other sizes").into());
+            return Err(malformed("parts of the wrong size").into());
         }
         Ok(Box::new(Eraser { classes, bias, left, right }))
     }
@@ -98,7 +98,7 @@ impl Eraser {
     /// Fits on embeddings with labels.
     ///
     /// # Errors
-    /// [`SvdError`] if a decomposition does not converge, which finite embeddings do not cause.
+    /// [`SvdError`] if a decomposition does not converge, which does not happen for finite embeddings.
     pub fn fit(train: &Labelled, shrink: bool) -> Result<Self, SvdError> {
         let (n, d, k) = (train.len(), train.x().cols(), train.classes());
         let mut centred: Dense<f64> = train.x().cast();
@@ -125,7 +125,7 @@ impl Eraser {
         Ok(Self { classes: k, bias, left: u.dot(&colour), right: u.dot(&whiten) })
     }
 
-    /// Number of dimensions taken out.
+    /// Number of dimensions removed.
     pub fn rank(&self) -> usize {
         self.left.rows()
     }
@@ -229,7 +229,7 @@ mod tests {
         assert!(Leace.load(&fitted.to_bytes()[1..], &options).is_err());
     }
 
-    /// Fewer rows than dimensions, and columns that depend on others: no NaN.
+    /// Fewer rows than dimensions, and linearly dependent columns: no NaN.
     #[test]
     fn collinear_embeddings_give_finite_numbers() {
         let x = Matrix::from_fn(6, 9, |i, j| ((i * (j % 3 + 1)) % 5) as f32);

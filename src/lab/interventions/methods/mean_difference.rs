@@ -1,7 +1,8 @@
 //! Mean difference: the embedding moved along the difference of class means.
 //!
-//! `h' = h + a v`, with v the mean of the wanted value's training embeddings minus the mean of the others'. With two values that
-//! is the difference of the two means, towards the wanted one. What a method needs beyond the means shows beside it.
+//! `h' = h + a v`, with v the mean of the wanted value's training embeddings minus the mean of the others. With two
+//! values this is the difference of the two means, toward the wanted one. A baseline that shows what other methods gain
+//! over the means.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
@@ -24,7 +25,7 @@ impl Method for MeanDifference {
         "mean difference"
     }
     fn doc(&self) -> &'static str {
-        "moves the embedding by a times the difference between the wanted value's mean and the others'"
+        "moves the embedding by a times the difference between the mean of the wanted value and that of the others"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual
@@ -61,8 +62,8 @@ impl Method for MeanDifference {
     }
 }
 
-/// For each value (rows), the mean of its embeddings minus the mean of all others (k x D). A value without examples, or with
-/// all of them, has a row of zeros: nothing is known about its direction.
+/// For each value (rows), the mean of its embeddings minus the mean of all others (k x D). A value with no examples, or
+/// with all of them, has a zero row: its direction is unknown.
 pub fn differences(train: &Labelled) -> Dense<f64> {
     let (k, d, counts) = (train.classes(), train.x().cols(), train.counts());
     let mut sums = Dense::<f64>::zeros(k, d);
@@ -86,7 +87,7 @@ struct Shifts {
 
 struct Rows<'a> {
     h: &'a Matrix,
-    /// Change for one unit, n x D.
+    /// Change per unit, n x D.
     push: Matrix,
 }
 
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A value that no training example has gives no direction, and no NaN.
+    /// A value without training examples gives no direction, and no NaN.
     #[test]
     fn a_value_without_examples_moves_nothing() {
         let x = Matrix::from_fn(4, 2, |i, j| (i + j) as f32);

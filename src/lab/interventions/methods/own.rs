@@ -1,5 +1,5 @@
-//! The user's own interventions, judged as the others are: directions that were found elsewhere, or states that were edited
-//! elsewhere. What a file must hold is in [`probe::given`].
+//! The user's own interventions, judged like the others: directions or edited states from other programs.
+//! [`probe::given`] describes the file.
 
 use crate::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
@@ -12,11 +12,11 @@ use probe::bytes::{Reader, Writer, malformed};
 use probe::given::Content;
 use probe::{Dense, Matrix, Subspace};
 
-/// Own directions, of which the first r are projected out.
+/// Own directions, the first r of which are projected out.
 #[derive(Debug)]
 pub(crate) struct OwnDirections;
 
-/// Own edited states: towards another value, or with the property taken out.
+/// Own edited states: toward another value, or with the property removed.
 #[derive(Debug)]
 pub(crate) struct OwnStates(pub Goal);
 
@@ -28,7 +28,7 @@ impl Method for OwnDirections {
         "own directions"
     }
     fn doc(&self) -> &'static str {
-        "projects the first r directions of the file out that `file` names under [[method]]"
+        "projects out the first r directions of the `file` given under [[method]]"
     }
     fn goal(&self) -> Goal {
         Goal::Nullifying
@@ -57,7 +57,10 @@ impl Method for OwnDirections {
             return Err(InterventionError::Given("the file has no `directions`".into()));
         };
         if directions.cols() != dimension {
-            let what = format!("its `directions` have size {}, the hidden states {dimension}", directions.cols());
+            let what = format!(
+                "its `directions` have size {}, but the hidden states have size {dimension}",
+                directions.cols()
+            );
             return Err(InterventionError::Given(what));
         }
         Ok(Box::new(Directions { classes, directions: directions.clone() }))
@@ -67,7 +70,7 @@ impl Method for OwnDirections {
         let (classes, directions): (usize, Dense<f64>) = (reader.number()?, reader.matrix()?);
         reader.finish()?;
         if !directions.is_finite() {
-            return Err(malformed("directions that are not finite").into());
+            return Err(malformed("directions with NaN or infinity").into());
         }
         Ok(Box::new(Directions { classes, directions }))
     }
@@ -120,9 +123,9 @@ impl Method for OwnStates {
     }
     fn doc(&self) -> &'static str {
         if self.0 == Goal::Counterfactual {
-            "puts in states that were edited elsewhere, towards another value, from the file that `file` names"
+            "replaces states by externally edited ones, toward another value, from the given `file`"
         } else {
-            "puts in states from which the property was taken elsewhere, from the file that `file` names"
+            "replaces states by ones from which the property was removed externally, from the given `file`"
         }
     }
     fn goal(&self) -> Goal {
@@ -158,7 +161,10 @@ impl Method for OwnStates {
             return refuse(format!("its `states` must be {wanted}: the property has {classes} values"));
         }
         if states.iter().any(|s| s.cols() != dimension) {
-            return refuse(format!("its `states` have size {}, the hidden states {dimension}", states[0].cols()));
+            return refuse(format!(
+                "its `states` have size {}, but the hidden states have size {dimension}",
+                states[0].cols()
+            ));
         }
         Ok(Box::new(Edited { classes, states: states.clone() }))
     }
@@ -213,7 +219,7 @@ impl Fitted for Edited {
     }
 }
 
-/// Ranks beyond what a file has take out all that it has.
+/// Ranks beyond the file's number of directions remove all of them.
 const _: () = assert!(OWN_RANK.max as usize == MOST_ITERATIONS);
 
 #[cfg(test)]
@@ -242,7 +248,7 @@ mod tests {
         assert!(identical(&at(&*fitted, 0.0), &s.test));
         let two = Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 2 { 0.0 } else { s.test.row(i)[j] });
         assert!(close(&at(&*fitted, 2.0), &two) && identical(&at(&*again, 2.0), &at(&*fitted, 2.0)));
-        // Lengths and angles do not matter, and there is no more than all.
+        // Lengths and angles do not matter, and excess ranks remove everything.
         assert!(close(
             &at(&*fitted, 40.0),
             &Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 3 { 0.0 } else { s.test.row(i)[j] })
@@ -253,7 +259,7 @@ mod tests {
         assert!(refused.err().unwrap().to_string().contains("size 5"));
     }
 
-    /// States that LEACE has made elsewhere are those that LEACE makes here.
+    /// States edited externally by LEACE equal those that LEACE gives here.
     #[test]
     fn own_states_are_put_in_by_row() {
         let s = sample(3);
@@ -272,7 +278,7 @@ mod tests {
         assert!(identical(&got, &erased.cast::<f32>().select_rows(&some)));
         let beyond = Known { rows: &[4, 2, 100_000], ..Known::default() };
         assert!(fitted.on_known(&h, &targets, &beyond, &mut NoPulse).is_err());
-        // Three values need a state for each.
+        // A property with three values needs a state for each.
         let method = OwnStates(Goal::Counterfactual);
         assert!(method.fit(&data, &options, &mut NoPulse).err().unwrap().to_string().contains("3 x n x D"));
         let by_value = (0..3).map(|k| Matrix::from_fn(s.test.rows(), 12, |i, _| (10 * i + k) as f32)).collect();

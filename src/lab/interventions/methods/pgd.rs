@@ -1,7 +1,7 @@
 //! PGD: projected gradient descent (Madry et al. 2018) on the interventional perceptron.
 //!
-//! T = 40 steps (Canby et al.) from the embedding itself, each clipped to the maximum-norm ball. The paper does not give
-//! the size of a step; here it is a share of ε, by default ε/10.
+//! T = 40 steps (Canby et al.) from the embedding itself, each clipped to the maximum-norm ball. The paper does not
+//! give the step size; here it is a share of ε, by default ε/10.
 
 use super::attack::{Aim, Schedule, pgd, signs};
 use crate::method::{
@@ -29,7 +29,7 @@ static SETTINGS: [Setting; 2] = [
     Setting {
         name: "step",
         label: "step / ε",
-        doc: "size of a step as a share of ε; not given in the paper (2.5/T is the habit of Madry et al.)",
+        doc: "step size as a share of ε; not given in the paper (Madry et al. use 2.5/T)",
         kind: SettingKind::Real,
         default: 0.1,
         min: 1e-4,
@@ -96,7 +96,7 @@ struct Rows<'a> {
     mlp: &'a Mlp,
     h: &'a Matrix,
     targets: Vec<usize>,
-    /// Signs at h, the first step of every radius.
+    /// Signs at h, for the first step of every radius.
     first: Matrix,
     steps: usize,
     share: f64,
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// One step of the full radius is FGSM; forty are at least as good at lowering the loss.
+    /// One step of the full radius is FGSM; forty lower the loss at least as much.
     #[test]
     fn one_full_step_is_fgsm_and_many_do_better() {
         let s = sample(2);

@@ -1,12 +1,13 @@
-//! Proofs that no point of the ball is across a probe's boundary: rows that no attack can move need not be attacked.
+//! Proofs that no point of the ball lies across a probe's boundary: rows on which every attack must fail need not be
+//! attacked.
 //!
-//! The least margin over the ball is bounded from below by replacing each ReLU by lines above and below it, layer by
+//! The smallest margin over the ball is bounded from below by replacing each ReLU by lines above and below it, layer by
 //! layer from the output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in
 //! closed form. The range of a hidden unit comes from interval arithmetic (Gowal et al. 2018), which is exact for the
-//! first layer, or, in the thorough form, from its own bounds. A row whose margin stays above 0 is safe from any
-//! attack, and is returned unchanged by every attack of [`super::across`]: a proof changes no result and only saves a
-//! search in vain (apart from rounding: rows that are attacked are multiplied in batches, which then lack the proved
-//! rows). The bounds hold in exact arithmetic; an allowance for rounding is taken off each.
+//! first layer, or, in the thorough form, from separate bounds. A row whose margin stays above 0 is safe from any
+//! attack, and every attack of [`super::across`] returns it unchanged: a proof changes no result and only saves a
+//! futile search (apart from rounding: attacked rows are multiplied in batches, which then lack the proved rows). The
+//! bounds hold in exact arithmetic; an allowance for rounding is subtracted from each.
 
 use super::across::{Field, Wish};
 use super::attack::Aim;
@@ -18,31 +19,31 @@ use rayon::prelude::*;
 /// Method for the ranges of hidden units after the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// By intervals: about the work of one step of an attack.
+    /// By intervals: costs about one step of an attack.
     Quick,
-    /// With separate bounds, unit by unit: about as many passes as the network has hidden units.
+    /// With separate bounds for each unit: costs about as many passes as the network has hidden units.
     Thorough,
 }
 
-/// Share of the size of a sum's terms that its rounding may make up.
+/// Rounding of a sum as a share of the size of its terms.
 const ROUNDING: f32 = 1e-5;
 
-/// Proofs about one perceptron. Nothing is kept from radius to radius: what is proved at one depends on it alone, and not on which
-/// others were asked about before.
+/// Proofs about one perceptron. Nothing is carried over between radii: a proof at one radius depends only on that
+/// radius, not on earlier ones.
 #[derive(Debug)]
 pub(crate) struct Proofs {
-    /// Weights without their signs.
+    /// Absolute values of the weights.
     sizes: Vec<Matrix>,
 }
 
 impl Proofs {
-    /// Readies them.
+    /// Prepares proofs about a perceptron.
     pub(crate) fn new(mlp: &Mlp) -> Self {
         let size = |w: &Matrix| Matrix::from_fn(w.rows(), w.cols(), |i, j| w.row(i)[j].abs());
         Self { sizes: mlp.layers().iter().map(|l| size(&l.weight)).collect() }
     }
 
-    /// Those of `rows` that are not proved safe within `epsilon`.
+    /// The `rows` that are not proved safe within `epsilon`.
     pub(crate) fn unproved(&self, field: &Field<'_>, rows: &[usize], epsilon: f32, effort: Effort) -> Vec<usize> {
         let sizes = &self.sizes;
         let stands: Vec<bool> = rows
@@ -52,7 +53,7 @@ impl Proofs {
         rows.iter().zip(stands).filter(|(_, stands)| !stands).map(|(row, _)| *row).collect()
     }
 
-    /// True if a thorough proof costs less than the `passes` of one row through the perceptron that it may save, and
+    /// True if a thorough proof costs less than the `passes` through the perceptron that it may save for one row, and
     /// proves more than a quick one.
     pub(crate) fn is_worth(mlp: &Mlp, passes: usize) -> bool {
         let cost = |l: usize| mlp.layers()[l].weight.data().len();
@@ -71,13 +72,14 @@ struct Bounds<'a> {
     epsilon: f32,
 }
 
-/// Least and largest output of each unit of a hidden layer before its ReLU, row after row.
+/// Smallest and largest output of each unit of a hidden layer before its ReLU, row by row.
 struct Range {
     low: Vec<f32>,
     high: Vec<f32>,
 }
 
-/// Linear functions of a layer's outputs, `per` of them for each row: coefficients, constants, and the size of what was added up.
+/// Linear functions of a layer's outputs, `per` for each row: coefficients, constants, and the total size of the terms
+/// added up.
 struct Linear {
     per: usize,
     weights: Vec<f32>,
@@ -110,9 +112,9 @@ impl Bounds<'_> {
         stands
     }
 
-    /// The margin that an attack has to bring down to 0, as a function of the last hidden layer: the `slot`-th for each
-    /// row, and whether the row has that many. To leave a class for any other, one margin of several is enough; to
-    /// reach a class, that of the row's current class.
+    /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th one for each
+    /// row, and whether the row has that many. To leave a class for any other, one of several margins is enough; to
+    /// reach a class, it is the margin of the row's current class.
     fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
         let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
         let (mut linear, mut asked) = (Linear::empty(), Vec::new());
@@ -131,7 +133,7 @@ impl Bounds<'_> {
         (linear, asked)
     }
 
-    /// The ranges of a hidden layer's units by interval arithmetic from those of the layer before, or from the ball.
+    /// The ranges of a hidden layer's units by interval arithmetic, from those of the previous layer or from the ball.
     fn interval(&self, layer: usize, before: Option<&Range>) -> Range {
         let (weight, sizes) = (&self.field.mlp.layers()[layer], &self.sizes[layer]);
         let inputs = weight.weight.rows();
@@ -190,7 +192,7 @@ impl Bounds<'_> {
         }
     }
 
-    /// The least that functions of the outputs of the hidden layers before layer `layer` can be over the ball: a lower bound.
+    /// A lower bound over the ball of functions of the outputs of the hidden layers before layer `layer`.
     fn least(&self, layer: usize, mut linear: Linear, ranges: &[Range]) -> Vec<f32> {
         for below in (0..layer).rev() {
             linear.relax(&ranges[below]);
@@ -217,7 +219,7 @@ impl Linear {
         Self { per: 1, weights: Vec::new(), constants: Vec::new(), sizes: Vec::new() }
     }
 
-    /// From functions of a layer's outputs to functions of what goes into its ReLU that lie nowhere above them.
+    /// From functions of a layer's outputs to functions of its inputs to the ReLU that bound them from below.
     fn relax(&mut self, range: &Range) {
         let units = self.weights.len() / self.constants.len().max(1);
         for (i, weights) in self.weights.chunks_exact_mut(units.max(1)).enumerate() {
@@ -228,14 +230,14 @@ impl Linear {
                     *w = 0.0;
                 } else if *low < 0.0 {
                     if *w < 0.0 {
-                        // Above a ReLU lies the chord between its ends.
+                        // The chord between the ends lies above a ReLU.
                         let slope = high / (high - low);
                         let lift = -*w * slope * low;
                         self.constants[i] += *w * slope * -low;
                         self.sizes[i] += lift.abs();
                         *w *= slope;
                     } else if *high <= -low {
-                        // Below it lie 0 and the diagonal; that which leaves the smaller gap.
+                        // 0 and the diagonal lie below it; use whichever leaves the smaller gap.
                         *w = 0.0;
                     }
                 }
@@ -243,7 +245,7 @@ impl Linear {
         }
     }
 
-    /// From functions of what a layer gives to functions of what it takes.
+    /// From functions of a layer's outputs to functions of its inputs.
     fn through(self, weight: &Matrix, bias: &[f32]) -> Self {
         let (n, outputs, inputs) = (self.constants.len(), weight.cols(), weight.rows());
         let mut weights = vec![0.0; n * inputs];
@@ -272,7 +274,7 @@ mod tests {
     use probe::mlp::Layer;
     use stats::rng::{below, stream, unit};
 
-    /// A perceptron whose margins are worth something, embeddings, and what it says of them.
+    /// A perceptron with sizeable margins, embeddings, and its answers on them.
     fn ground(hidden: &[usize], classes: usize, seed: u64) -> (Mlp, Matrix, Vec<usize>) {
         let d = 9;
         let mut rng = stream(seed, "proof");
@@ -284,14 +286,14 @@ mod tests {
         (mlp, h, from)
     }
 
-    /// Away from every class and towards every other one.
+    /// Away from every class and toward every other one.
     fn wishes(from: &[usize], classes: usize) -> [Vec<Wish>; 2] {
         let away = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
         let towards = from.iter().map(|c| Wish { aim: Aim::Towards, class: (c + 1) % classes }).collect();
         [away, towards]
     }
 
-    /// Nothing crosses that was proved safe: neither corners and points of the ball, drawn by the hundred, nor the
+    /// Nothing proved safe crosses the boundary: neither hundreds of random corners and points of the ball, nor the
     /// attacks.
     #[test]
     fn what_is_proved_to_stand_stands() {
@@ -332,13 +334,14 @@ mod tests {
                         assert!(found.iter().all(Option::is_none), "{hidden:?} at {epsilon}");
                     }
                 }
-                // Proofs that never succeed would pass all this.
+                // Proofs that never succeed would also pass the checks above.
                 assert!(proved[0] > 40 && proved[1] >= proved[0], "{hidden:?}: {proved:?} of 300");
             }
         }
     }
 
-    /// A linear probe's margin over a ball is known: a proof succeeds just below the distance to the boundary and fails just above.
+    /// A linear probe's margin over a ball is known: a proof succeeds just below the distance to the boundary and fails
+    /// just above.
     #[test]
     fn it_is_exact_on_a_linear_probe() {
         let (mlp, h, from) = ground(&[], 2, 9);
@@ -353,7 +356,7 @@ mod tests {
         }
     }
 
-    /// Two hidden units whose sum is the margin: the least over the ball can be worked out by hand.
+    /// Two hidden units whose sum is the margin: the minimum over the ball can be computed by hand.
     #[test]
     fn bounds_are_those_worked_out_by_hand() {
         let layer = |weight: Vec<f32>, rows, bias: &[f32]| Layer {
@@ -370,7 +373,8 @@ mod tests {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 0 }];
         let field = Field { mlp: &mlp, h: &h, from: &[0], wishes: &wishes, seed: 0 };
         assert!(Proofs::new(&mlp).unproved(&field, &[0], 0.3, Effort::Quick).is_empty());
-        // With the signs turned, margin = 0.5 - relu(x) - relu(-x) = 0.5 - |x|, which is 0 at x = .5: the chords say more is possible.
+        // With the signs reversed, margin = 0.5 - relu(x) - relu(-x) = 0.5 - |x|, which is 0 at x = .5: the chords
+        // allow more.
         let turned = Mlp::from_layers(vec![
             layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
             layer(vec![-1.0, 0.0, -1.0, 0.0], 2, &[0.5, 0.0]),

@@ -1,11 +1,11 @@
-//! States that are put in whole, as methods without a strength hand them over.
+//! Whole states that methods without a strength put in.
 
 use crate::method::{InterventionError, Prepared, check_value};
 use crate::parameter::WHOLE;
 use base::Pulse;
 use probe::Matrix;
 
-/// The states (n x D), whatever the strength: there is but one.
+/// The states (n x D), the same at every strength.
 pub(super) struct Put(pub(super) Matrix);
 
 impl Prepared for Put {

@@ -1,4 +1,4 @@
-//! The nullifying control: it takes out as many random directions as INLP takes out fitted ones.
+//! The nullifying control: it removes as many random directions as INLP removes fitted ones.
 //!
 //! What INLP achieves beyond this is due to its directions, not to their number. Directions are standard normal draws from
 //! the fit's seed, k - 1 per round for k classes as with INLP; their span is then uniform over subspaces of that rank.
@@ -24,7 +24,7 @@ impl Method for RandomSubspace {
         "random subspace (control)"
     }
     fn doc(&self) -> &'static str {
-        "projects r random directions out: what removing that many dimensions does by itself"
+        "projects out r random directions: shows the effect of removing that many dimensions"
     }
     fn goal(&self) -> Goal {
         Goal::Nullifying

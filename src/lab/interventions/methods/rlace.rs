@@ -1,20 +1,23 @@
 //! RLACE: relaxed linear adversarial concept erasure (Ravfogel et al. 2022).
 //!
-//! A game between a linear classifier and the subspace that is taken out: `min over (W, b), max over P in F_k, of the mean cross
-//! entropy of (h - h P) Wᵀ + b`, with [`F_k`](probe::fantope) in place of the projections of rank k, which are its
-//! corners. As in the authors' code both sides take turns at stochastic gradient steps with weight decay, P is projected back on
-//! the Fantope after each of its steps, and after every round of steps it is rounded to the projection on its k leading
-//! eigenvectors and judged by a classifier trained on what that leaves of the training data. The best projection is the one
-//! with the highest loss; the game ends when the classifier's accuracy is the majority's.
+//! A game between a linear classifier and the subspace to remove: `min over (W, b), max over P in F_k, of the mean
+//! cross entropy of (h - h P) Wᵀ + b`, with [`F_k`](probe::fantope) in place of the projections of rank k, which are
+//! its corners. As in the authors' code, both sides take turns at stochastic gradient steps with weight decay, P is
+//! projected back onto the Fantope after each of its steps, and after every round of steps it is rounded to the
+//! projection onto its k leading eigenvectors and judged by a classifier trained on the training data after removal.
+//! The best projection is the one with the highest loss; the game ends when the classifier's accuracy equals the
+//! majority's.
 //!
-//! What differs from their code: P is kept by its few eigenvectors, so that a step costs O(D m²) in place of a decomposition of
-//! a D x D matrix; it starts from a random projection, not from a random matrix; the judge minimises the same objective exactly,
-//! where theirs is the best of three stochastic runs; and the curve over ranks is one game, in which each rank begins where the
-//! last one ended, with a random direction more. Alone, that game gets worse with rank: a fresh probe that reads nothing at
-//! rank 2 reads .77 at rank 8. Each rank therefore has a second candidate, the basis of the last rank with a direction from
-//! a rank-1 game on the states that it leaves, and a converged, nearly unpenalised classifier keeps the one that leaves it
-//! the larger loss. `judge = 1` plays and judges as the authors do, by their penalised classifier alone. Embeddings are divided by their root mean square coordinate first, which
-//! changes no subspace but lets the learning rate mean the same for every model; that can be switched off.
+//! Differences from their code: P is stored by its few eigenvectors, so that a step costs O(D m²) instead of a
+//! decomposition of a D x D matrix; it starts from a random projection, not from a random matrix; the judge minimises
+//! the same objective exactly, where theirs is the best of three stochastic runs; and the curve over ranks is one game,
+//! in which each rank starts from the result of the previous one plus a random direction. That game alone gets worse
+//! with rank: a fresh probe that reads nothing at rank 2 reads .77 at rank 8. Each rank therefore has a second
+//! candidate, the previous rank's basis plus a direction from a rank-1 game on the states after its removal, and a
+//! converged, nearly unpenalised classifier keeps the candidate with the larger loss. `judge = 1` plays and judges as
+//! the authors do, with only their penalised classifier. Embeddings are first divided by their root mean square
+//! coordinate, which changes no subspace but makes the learning rate comparable between models; that can be switched
+//! off.
 
 mod game;
 
@@ -42,17 +45,23 @@ const fn real(name: &'static str, label: &'static str, doc: &'static str, defaul
 }
 
 static SETTINGS: [Setting; 9] = [
-    whole("steps", "steps", "most steps of the first rank (authors' code: 75,000)", 75_000.0, 1e7),
-    whole("round", "steps per round", "steps between two judgements of the first rank (authors' code)", 1_000.0, 1e6),
-    whole("further", "further steps", "steps that each further rank adds to the game of the last one", 200.0, 1e6),
-    whole("batch", "batch", "examples in a batch (authors' code)", 128.0, 65_536.0),
+    whole("steps", "steps", "maximum steps for the first rank (authors' code: 75,000)", 75_000.0, 1e7),
+    whole("round", "steps per round", "steps between two judgements for the first rank (authors' code)", 1_000.0, 1e6),
+    whole("further", "further steps", "steps that each further rank adds to the previous game", 200.0, 1e6),
+    whole("batch", "batch", "examples per batch (authors' code)", 128.0, 65_536.0),
     real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, 10.0),
     real("weight_decay", "weight decay", "of both players (Canby et al.; 1e-4 in the authors' code)", 1e-5, 1.0),
-    real("tolerance", "tolerance", "ends when the accuracy is so near to the majority's (authors' code)", 0.0015, 1.0),
+    real(
+        "tolerance",
+        "tolerance",
+        "ends when the accuracy is this close to the majority's (authors' code)",
+        0.0015,
+        1.0,
+    ),
     Setting {
         name: "scale",
         label: "scale",
-        doc: "1 divides embeddings by their root mean square first, 0 takes them as they are (authors' code)",
+        doc: "1 first divides embeddings by their root mean square, 0 leaves them unscaled (authors' code)",
         kind: SettingKind::Flag,
         default: 1.0,
         min: 0.0,
@@ -61,7 +70,7 @@ static SETTINGS: [Setting; 9] = [
     Setting {
         name: "judge",
         label: "authors' judge",
-        doc: "0: of two candidates for each rank, keep the better by an unpenalised classifier; 1: choose as the authors' code does",
+        doc: "0: of two candidates for each rank, keep the better one by an unpenalised classifier; 1: choose as in the authors' code",
         kind: SettingKind::Flag,
         default: 0.0,
         min: 0.0,
@@ -69,9 +78,9 @@ static SETTINGS: [Setting; 9] = [
     },
 ];
 
-/// Steps of the first rank that are usual, for forecasts.
+/// Typical steps for the first rank, for forecasts.
 const EXPECTED: f64 = 5_000.0;
-/// Steps between two looks at the pulse.
+/// Steps between two polls of the pulse.
 const BEAT: usize = 20;
 
 impl Method for Rlace {
@@ -82,7 +91,7 @@ impl Method for Rlace {
         "RLACE"
     }
     fn doc(&self) -> &'static str {
-        "takes out the subspace that a linear classifier misses most, by an adversarial game (Ravfogel et al. 2022)"
+        "removes the subspace that a linear classifier misses most, by an adversarial game (Ravfogel et al. 2022)"
     }
     fn goal(&self) -> Goal {
         Goal::Nullifying
@@ -119,7 +128,7 @@ impl Method for Rlace {
     }
 }
 
-/// Subspaces removed at each rank, and the end of the game over each.
+/// Subspaces removed at each rank, and the result of the game for each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     classes: usize,
@@ -132,12 +141,12 @@ pub struct Curve {
 pub struct Erased {
     /// The removed subspace: `rank (k - 1)` dimensions for k values, or all there are.
     pub removed: Subspace,
-    /// Mean cross entropy of the judge, in nats: the label entropy where nothing linear is left. The authors' judge is a
-    /// penalised classifier, which says so too where little is left.
+    /// Mean cross entropy of the judge, in nats: the label entropy if nothing linear is left. The authors' judge is a
+    /// penalised classifier, which reports that value even where a little is left.
     pub loss: f64,
     /// Accuracy of the judge on the training examples.
     pub accuracy: f64,
-    /// Steps of the game up to here, those of lower ranks included.
+    /// Steps of the game so far, including those of lower ranks.
     pub steps: usize,
 }
 
@@ -145,7 +154,7 @@ impl Curve {
     /// Plays the game for the ranks 1 to `ranks`.
     ///
     /// # Errors
-    /// [`InterventionError`] if cancelled, or if the game runs away (a learning rate that is far too high).
+    /// [`InterventionError`] if cancelled, or if the game diverges (with far too high a learning rate).
     pub fn fit(
         train: &Labelled,
         seed: u64,
@@ -209,8 +218,8 @@ impl Curve {
         Ok(curve)
     }
 
-    /// The basis of the last rank with a direction from a game on the states that it leaves. That game begins with what a fresh
-    /// classifier reads there.
+    /// The previous rank's basis plus a direction from a game on the states after its removal. That game starts from
+    /// what a fresh classifier reads there.
     fn nested(
         train: &Labelled,
         last: &Erased,
@@ -261,7 +270,7 @@ impl Curve {
             let (loss, accuracy, steps) = (r.real()?, r.real()?, r.number()?);
             let basis: Dense<f64> = r.matrix()?;
             if basis.cols() != dimension || basis.rows() > dimension {
-                return Err(malformed("a basis has another size").into());
+                return Err(malformed("a basis has the wrong size").into());
             }
             ranks.push(Erased { removed: Subspace::row_space(&basis)?, loss, accuracy, steps });
         }
@@ -275,7 +284,7 @@ fn purpose(seed: u64, rank: usize) -> (u64, String) {
     (seed, format!("rlace, nested rank {rank}"))
 }
 
-/// The examples divided by their root mean square coordinate; as they are where that is 0.
+/// The examples divided by their root mean square coordinate; unscaled if that is 0.
 fn scaled(train: &Labelled) -> Labelled {
     let x = train.x();
     let sum: f64 = x.data().iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
@@ -346,7 +355,7 @@ mod tests {
         -shares.iter().map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// Little is left for a classifier, far less than of what the same number of random directions leaves.
+    /// A classifier finds little, far less than after removing the same number of random directions.
     #[test]
     fn the_game_takes_the_property_out() {
         for classes in [2, 3] {
@@ -383,8 +392,8 @@ mod tests {
         assert_ne!(of(2).ranks, first.ranks);
     }
 
-    /// The game over ranks got worse: a fresh probe read nothing at rank 2 and .77 at rank 8. No rank leaves an unpenalised classifier more
-    /// than the rank before.
+    /// The game over ranks got worse: a fresh probe read nothing at rank 2 and .77 at rank 8. No rank may leave an
+    /// unpenalised classifier more than the rank before.
     #[test]
     fn higher_ranks_leave_no_more() {
         for (classes, seed) in [(2, 1), (2, 2), (3, 1)] {
@@ -409,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Ranks at and above the size of the embeddings take everything out.
+    /// Ranks at and above the size of the embeddings remove everything.
     #[test]
     fn ranks_above_the_dimension_leave_nothing() {
         let s = sample(2);

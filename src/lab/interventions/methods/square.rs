@@ -1,9 +1,10 @@
-//! Square: random search for a point across the boundary by the probe's outputs alone (Andriushchenko et al. 2020).
+//! Square: random search for a point across the boundary, using only the probe's outputs (Andriushchenko et al. 2020).
 //!
-//! It begins at a random corner of the ball; each query sets a window of coordinates to the same random side and is kept if the
-//! margin falls. Written for images, whose windows are squares, it says nothing about vectors, and the paper on probes does
-//! not say what its authors did. Here a window is a run of `max(1, round(p D))` neighbouring coordinates; with squares in an
-//! invented image the robust accuracy moves by tens of points, so figures of Square are not comparable between programs.
+//! It starts at a random corner of the ball; each query sets a window of coordinates to the same random side and is
+//! kept if the margin falls. It was written for images, with square windows, and does not define windows for vectors;
+//! nor does the paper on probes. Here a window is a run of `max(1, round(p D))` neighbouring coordinates; with squares
+//! in a made-up image the robust accuracy changes by tens of points, so results of Square are not comparable between
+//! programs.
 
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
 use super::attack::Aim;
@@ -26,7 +27,7 @@ pub struct Square;
 pub(crate) const QUERIES: Setting = Setting {
     name: "queries",
     label: "queries",
-    doc: "points that Square tries for a row; 5,000 in Canby et al.",
+    doc: "points that Square tries per row; 5,000 in Canby et al.",
     kind: SettingKind::Integer,
     default: 5000.0,
     min: 1.0,
@@ -45,7 +46,7 @@ impl Method for Square {
         "Square"
     }
     fn doc(&self) -> &'static str {
-        "random search in the ball by the probe's outputs alone (Andriushchenko et al. 2020), on runs of coordinates"
+        "random search in the ball using only the probe's outputs (Andriushchenko et al. 2020), on runs of coordinates"
     }
     fn goal(&self) -> Goal {
         Goal::Counterfactual
@@ -87,7 +88,7 @@ pub struct Draws {
     pub queries: usize,
 }
 
-/// Share of the coordinates that the window of a query covers, by its number: .8, halved at the authors' places.
+/// Share of the coordinates covered by the window of a query, by its number: .8, halved where the authors halve it.
 fn share(query: usize) -> f64 {
     const HALVED_AFTER: [usize; 9] = [10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000];
     let halvings = HALVED_AFTER.iter().filter(|after| query > **after).count();
@@ -155,20 +156,20 @@ impl Draws {
     }
 }
 
-/// A row that has not fallen.
+/// A row on which no attack has succeeded.
 ///
-/// A query changes a window of its best point, which for most of the search is a few coordinates; so the first layer of the
-/// perceptron is brought up to date by what they change, and only the layers behind it are run in full.
+/// A query changes a window of its best point, which for most of the search is a few coordinates; so the first layer of
+/// the perceptron is updated for the changed coordinates, and only the later layers are run in full.
 struct Seeker {
-    /// Its place in the chunk and in the field.
+    /// Its index in the chunk and in the field.
     place: usize,
     row: usize,
     rng: ChaCha8Rng,
     best: Vec<f32>,
-    /// Outputs of the first layer before its ReLU, at the best point and at the one tried.
+    /// Outputs of the first layer before its ReLU, at the best point and at the candidate.
     first: Vec<f32>,
     tried: Vec<f32>,
-    /// The window tried: its coordinates and their new places.
+    /// The window of the candidate: its coordinates and their new values.
     window: Range<usize>,
     put: Vec<f32>,
     margin: f32,
@@ -195,7 +196,7 @@ impl Seeker {
         self.put.clear();
         let weight = field.mlp.layers().first().map(|l| &l.weight);
         for j in self.window.clone() {
-            // Twice the radius to one side, clipped to the ball, is that side from wherever it was.
+            // Twice the radius to one side, clipped to the ball, is that side from anywhere.
             let (x, put) = (self.best[j], h[j] + side);
             self.put.push(put);
             if let Some(weight) = weight.filter(|_| put != x) {
@@ -204,8 +205,8 @@ impl Seeker {
         }
     }
 
-    /// Keeps the point tried if its margin is lower. One that seems to be across the boundary is looked at again in full, because
-    /// the first layer was brought up to date many times and rounded each time.
+    /// Keeps the candidate if its margin is lower. One that seems to be across the boundary is recomputed in full,
+    /// because the first layer was updated many times, with rounding each time.
     fn judge(&mut self, logits: &[f32], field: &Field<'_>) {
         let margin = margin(logits, field.wishes[self.row]);
         if margin >= self.margin {
@@ -232,7 +233,7 @@ fn first_layer(field: &Field<'_>, x: &[f32]) -> Vec<f32> {
     out
 }
 
-/// Distance of a row of logits from meeting a wish; 0 or less if it does.
+/// Distance of a row of logits from its target; 0 or less if it is reached.
 fn margin(logits: &[f32], wish: Wish) -> f32 {
     let others = logits.iter().enumerate().filter(|(j, _)| *j != wish.class).map(|(_, z)| *z);
     let gap = logits[wish.class] - others.fold(f32::NEG_INFINITY, f32::max);
@@ -245,7 +246,7 @@ fn margin(logits: &[f32], wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// The first layer is brought up to date query by query; run in full at every query, the search goes the same way.
+    /// Updating the first layer query by query leads the search the same way as running it in full.
     #[test]
     fn updated_layers_are_those_run_in_full() {
         for hidden in [&[][..], &[14], &[12, 10]] {

@@ -7,7 +7,7 @@ use probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
 use stats::Purpose;
 use stats::rng::{stream, unit};
 
-/// Embeddings with everything that a method is fitted on.
+/// Embeddings with everything needed to fit methods.
 pub(crate) struct Sample {
     /// The intervention part.
     pub(crate) data: TrainingData<Intervention>,
@@ -20,12 +20,12 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Data that methods are fitted on.
+    /// Data for fitting methods.
     pub(crate) fn fit_data(&self) -> FitData<'_> {
         FitData { mlp: Some(&self.probe), seed: 3, ..FitData::new(&self.data) }
     }
 
-    /// The next value for each test row.
+    /// The cyclically next value for each test row.
     pub(crate) fn targets(&self) -> Vec<usize> {
         self.labels.iter().map(|l| (l + 1) % self.classes).collect()
     }
@@ -52,7 +52,7 @@ pub(crate) fn sample(classes: usize) -> Sample {
     Sample { data, probe, test: x.select_rows(rows), labels: rows.iter().map(|r| labels[*r]).collect(), classes }
 }
 
-/// True if two matrices are the same to the last bit.
+/// True if two matrices are bit-identical.
 pub(crate) fn identical(a: &Matrix, b: &Matrix) -> bool {
     a == b
 }

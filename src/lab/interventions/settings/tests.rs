@@ -102,12 +102,12 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
     assert_eq!(data().text(&spec, &known()), "own.tsv");
     assert_eq!(phi().text(&spec, &known()), "as in the file");
     let refused = put(&mut spec, "task.phi", Value::Number(0.2)).unwrap_err();
-    assert_eq!(refused.to_string(), "the file's own rows decide");
+    assert_eq!(refused.to_string(), "set by the rows of the file");
     put(&mut spec, "task.data", Value::Unset).unwrap();
     assert_eq!(spec, Spec::shipped());
 }
 
-/// Directions and states made elsewhere could be named in a spec file only.
+/// Externally made directions and states could be given only in a spec file.
 #[test]
 fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
     use crate::spec::MethodSpec;
@@ -159,8 +159,8 @@ fn two_settings_of_one_method_are_set_apart() {
     assert!(options(&spec, "pgd", 2).is_empty());
 }
 
-/// Properties to keep are ticked among the further properties of the task, and those of another task are dropped with
-/// it.
+/// Properties to keep are ticked among the further properties of the task; changing the task drops those of the old
+/// one.
 #[test]
 fn further_properties_are_ticked_and_leave_with_their_task() {
     let (known, mut spec) = (Known::default(), Spec::shipped());

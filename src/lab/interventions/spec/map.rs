@@ -1,4 +1,4 @@
-//! The map of a spec: at which layers interventions write and oracles read beside the spec's own place.
+//! The map of a spec: the layers that interventions write and oracles read, in addition to the spec's own.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::registry::find;
 use lab::layer::LayerRef;
 use lab::spec::{Refuse, SpecError};
 
-/// A map of layers: every chosen method writes at each of the layers and is judged at that one and at all later ones of them.
+/// A map of layers: every chosen method writes at each of the layers and is judged at that one and at all later ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapSpec {
     /// The layers, in any order; empty means all of the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerRef>,
-    /// Names of methods that the spec runs; empty means all of these but those whose file is of one layer.
+    /// Names of methods in the spec; empty means all of them except those with a file for one layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// Strength by name of a method, the same at every layer. A method that is not named writes at each layer with the optimum
-    /// of that layer alone.
+    /// Strength by method name, the same at every layer. A method without one uses, at each layer, its optimum at that
+    /// layer alone.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub value: BTreeMap<String, f64>,
 }
@@ -29,7 +29,7 @@ impl MapSpec {
     /// The layers of a model with `depth` blocks, ascending, each once.
     ///
     /// # Errors
-    /// A sentence that says which layer does not exist, or that there is only one.
+    /// A message that names the layer that does not exist, or says that there is only one.
     pub fn resolve(&self, depth: usize) -> Result<Vec<usize>, String> {
         let named = || self.layers.iter().map(|l| l.resolve(depth)).collect::<Result<Vec<_>, _>>();
         let mut layers = if self.layers.is_empty() { (1..=depth).collect() } else { named()? };
@@ -37,9 +37,9 @@ impl MapSpec {
         layers.dedup();
         match layers[..] {
             [] => Err(LayerRef::Last.resolve(depth).err().unwrap_or_default()),
-            [one] => Err(format!(
-                "a map of layers needs two at least; of the {depth} of this model it has layer {one} alone"
-            )),
+            [one] => {
+                Err(format!("a map of layers needs at least two; of this model's {depth} it names only layer {one}"))
+            }
             _ => Ok(layers),
         }
     }
@@ -50,29 +50,29 @@ impl MapSpec {
         if self.methods.is_empty() { any() } else { self.methods.iter().any(|name| name == method) }
     }
 
-    /// Refuses a map that no model could have.
+    /// Refuses a map that is impossible for any model.
     pub fn check(&self, spec: &Spec, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         refuse.twice("map.layers", &self.layers)?;
         refuse.twice("map.methods", &self.methods)?;
         if let [one] = self.layers[..] {
-            let problem = format!("names layer {one} alone: a map needs two layers at least, or none for all");
+            let problem = format!("names only layer {one}: a map needs at least two layers, or none for all");
             return refuse.because("map.layers", problem);
         }
         if self.layers.contains(&LayerRef::At(0)) {
-            return refuse.because("map.layers", "holds 0: layers are counted from 1".into());
+            return refuse.because("map.layers", "contains 0: layers are numbered from 1".into());
         }
         let run: Vec<&str> = spec.methods.iter().map(|m| m.name.as_str()).collect();
         let named = self.methods.iter().map(|name| ("map.methods", name));
         for (key, name) in named.chain(self.value.keys().map(|name| ("map.value", name))) {
             refuse.unknown(key, name, &run)?;
             if find(name).is_some_and(|m| m.needs().file) {
-                let problem = format!("names {name}: its file is of the states of one layer");
+                let problem = format!("names {name}, whose file has the states of only one layer");
                 return refuse.because(key, problem);
             }
         }
         for (name, value) in &self.value {
             if !self.has(name) {
-                return refuse.because("map.value", format!("names {name}, which map.methods leaves out"));
+                return refuse.because("map.value", format!("names {name}, which is not in map.methods"));
             }
             let parameter = find(name).map(|m| m.parameter());
             if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(beyond, "layer 7 does not exist: the model has layers 1 to 4");
         let one = map(&[LayerRef::At(4), LayerRef::Last]).resolve(4).unwrap_err();
         assert!(one.contains("layer 4 alone"), "{one}");
-        assert!(map(&[]).resolve(1).unwrap_err().contains("needs two at least"));
+        assert!(map(&[]).resolve(1).unwrap_err().contains("needs at least two"));
         assert!(map(&[]).resolve(0).unwrap_err().contains("no blocks"));
         for (text, reason) in [
             ("layers = [2]", "names layer 2 alone"),

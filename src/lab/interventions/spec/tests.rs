@@ -77,7 +77,7 @@ fn values_out_of_range_are_refused() {
     }
 }
 
-/// The refusal of the default spec with a change.
+/// The error for the default spec with a change.
 fn refusal(change: impl FnOnce(&mut Spec)) -> String {
     let mut spec = Spec::shipped();
     change(&mut spec);
@@ -103,7 +103,7 @@ fn one_method_may_run_with_several_settings_but_each_only_once() {
     let pgd = |steps: f64| MethodSpec { options: [("steps".to_owned(), steps)].into(), ..MethodSpec::named("pgd") };
     assert_eq!(refusal(|s| s.methods.extend([pgd(3.0), pgd(7.0)])), "");
     assert!(refusal(|s| s.methods.extend([pgd(3.0), pgd(3.0)])).contains("twice with the same options"));
-    // The default written out is the default all the same.
+    // The default written out is still the default.
     let steps = find("pgd").unwrap().settings().iter().find(|s| s.name == "steps").unwrap().default;
     assert!(refusal(|s| s.methods.push(pgd(steps))).contains("twice with the same options"));
 }
@@ -172,7 +172,7 @@ fn the_procedure_is_written_out_and_no_other_is_accepted() {
     }
 }
 
-/// Positions that nothing connects are refused with what would.
+/// Positions that nothing connects are refused with a remedy.
 #[test]
 fn positions_are_checked_and_omitted_where_they_are_the_mask() {
     let with = |line: &str, site: &str| {
@@ -205,7 +205,7 @@ fn replicates_are_bounded() {
     assert_ne!(other.hash(), Spec::shipped().hash(), "another training is another spec");
 }
 
-/// Further properties are the task's own further ones, each once; without them a spec is written, and hashed, as it was.
+/// Further properties are the task's own, each at most once; without them a spec is written and hashed as before.
 #[test]
 fn further_properties_are_those_of_the_task() {
     let with = |line: &str| AGREEMENT_TOML.replace("examples = 12000", &format!("{line}\nexamples = 12000"));
@@ -217,7 +217,7 @@ fn further_properties_are_those_of_the_task() {
     assert!(!to_toml(&Spec::shipped()).contains("also"));
     for (line, message) in [
         ("also = [\"subject_animcy\"]", "subject_animacy"),
-        ("also = [\"attractor_number\"]", "names `attractor_number`, which the run changes or measures anyway"),
+        ("also = [\"attractor_number\"]", "names `attractor_number`, which the run already changes or measures"),
         ("also = [\"subject_animacy\", \"subject_animacy\"]", "twice"),
     ] {
         let said = parse(&with(line), "x").unwrap_err().to_string();

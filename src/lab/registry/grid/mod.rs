@@ -1,6 +1,6 @@
-//! Grids: one file, many experiments. `[grid]` lists the values of some fields, and every combination is a cell: a plain spec
-//! with its own hash, the same as if it had been written by hand. Which fields can be varied the lab declares
-//! ([`lab::Instrument::AXES`]); in the order in which it does so cells are enumerated, the first axis slowest.
+//! Grids: one file, many experiments. `[grid]` lists the values of some fields, and every combination is a cell: a
+//! plain spec with its own hash, as if written by hand. The lab declares the fields that can vary
+//! ([`lab::Instrument::AXES`]); cells are enumerated in that order, with the first axis slowest.
 
 mod lines;
 pub mod share;
@@ -20,7 +20,7 @@ use base::files::hex;
 use base::suggest;
 use lab::spec::SpecError;
 
-/// Most cells of a grid.
+/// Maximum number of cells in a grid.
 pub(crate) const MOST_CELLS: usize = 100_000;
 
 /// One experiment of a grid, or a plain spec.
@@ -30,7 +30,7 @@ pub struct Cell {
     pub at: Vec<(String, String)>,
     pub spec: Spec,
     pub hash: String,
-    /// The file that it is from, for messages.
+    /// The file that it comes from, for messages.
     pub origin: String,
 }
 
@@ -46,12 +46,12 @@ impl Cell {
         Self::new(Vec::new(), spec, origin)
     }
 
-    /// Axes and values in words: `models bert-mini, layer 2`; empty for a plain spec.
+    /// Axes and values as text: `models bert-mini, layer 2`; empty for a plain spec.
     pub fn label(&self) -> String {
         label(&self.at)
     }
 
-    /// The same with another seed for all its random streams.
+    /// The same cell with another seed for all its random streams.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.spec.common_mut().set_seed(seed);
         self.hash = self.spec.hash();
@@ -63,10 +63,10 @@ fn label(at: &[(String, String)]) -> String {
     at.iter().map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads a file: the cells of a grid, or a plain spec as one cell. All of them are checked.
+/// Reads a file: the cells of a grid, or a plain spec as one cell. All are checked.
 ///
 /// # Errors
-/// [`SpecError`] with file, line and what is allowed.
+/// [`SpecError`] with file, line and the allowed values.
 pub fn read(path: &Path) -> Result<Vec<Cell>, SpecError> {
     let text = lab::spec::read_text(path)?;
     let origin = path.display().to_string();
@@ -78,19 +78,19 @@ pub fn read(path: &Path) -> Result<Vec<Cell>, SpecError> {
     Ok(cells)
 }
 
-/// True if a text is that of a grid. Invalid TOML is not: reading it as a plain spec reports the fault.
+/// True if the text has a grid. Invalid TOML does not: reading it as a plain spec reports the fault.
 fn has_grid(text: &str) -> bool {
     toml::from_str::<Table>(text).is_ok_and(|table| table.contains_key("grid"))
 }
 
-/// The cells of a text with `[grid]`; values are not checked beyond what reading needs.
+/// The cells of a text with `[grid]`; values are checked only as far as reading needs it.
 pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     let file = File { text, origin };
     let mut base: Table =
         toml::from_str(text).map_err(|e| SpecError::Parse { origin: origin.into(), message: e.message().into() })?;
     let given = base.remove("grid").unwrap_or(Value::Table(Table::new()));
     let lab = base.get("lab").and_then(Value::as_str).unwrap_or_default();
-    // A file without a lab, or for an unknown one, is refused as a plain spec would be.
+    // A file with a missing or unknown lab is refused like a plain spec.
     let Some(lab) = LabId::named(lab) else { return Err(file.no_lab()) };
     let axes = file.axes(lab, &given)?;
     let mut cells: Vec<(Vec<(String, String)>, Table)> = vec![(Vec::new(), base)];
@@ -102,7 +102,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
         for (k, (at, table)) in cells.iter().enumerate() {
             if k == 0 || axis.depends() {
                 values = axis.values(&given, table).map_err(refuse)?;
-                // Counted before any of them is made.
+                // Counted before any cell is made.
                 if !axis.depends() && cells.len().saturating_mul(values.len()) > MOST_CELLS {
                     return Err(refuse(too_many()));
                 }
@@ -122,16 +122,16 @@ pub fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     cells.into_iter().map(|(at, table)| file.cell(lab, at, &table)).collect()
 }
 
-/// The file of a grid, for messages.
+/// The file of a grid, for error messages.
 struct File<'a> {
     text: &'a str,
     origin: &'a str,
 }
 
 impl File<'_> {
-    /// The file with the line of a field, and the cell that is meant.
+    /// The file with the line of a field, and the cell concerned.
     fn place(&self, key: &str, at: &[(String, String)]) -> String {
-        // A field that an axis sets is below [grid] under the axis's name.
+        // A field set by an axis is below [grid], under the axis's name.
         let own = at
             .iter()
             .map(|(axis, _)| axis)
@@ -155,12 +155,12 @@ impl File<'_> {
         }
     }
 
-    /// The axes that the file names, in the order in which the lab declares them.
+    /// The axes in the file, in the order in which the lab declares them.
     fn axes(&self, lab: LabId, given: &Value) -> Result<Vec<(&'static Axis, Value)>, SpecError> {
         let declared = by_id(lab).axes();
         let names: Vec<&str> = declared.iter().map(|a| a.name).collect();
         let Value::Table(table) = given else {
-            return Err(self.value("grid", "is not a table: write [grid] and one axis a line below it".into()));
+            return Err(self.value("grid", "is not a table: write [grid] and below it one axis per line".into()));
         };
         let mut named = HashMap::new();
         flatten(table, "", &names, &mut named);
@@ -175,7 +175,7 @@ impl File<'_> {
         Ok(declared.iter().filter_map(|axis| Some((axis, named.remove(axis.name)?))).collect())
     }
 
-    /// The spec of one cell, as if it had been written by hand.
+    /// The spec of one cell, as if written by hand.
     fn cell(&self, lab: LabId, at: Vec<(String, String)>, table: &Table) -> Result<Cell, SpecError> {
         let text = toml::to_string(table)
             .map_err(|e| SpecError::Parse { origin: self.place("grid", &at), message: e.to_string() })?;
@@ -205,7 +205,7 @@ fn flatten(table: &Table, above: &str, names: &[&str], out: &mut HashMap<String,
     }
 }
 
-/// The name of a set of cells: the same cells in the same order have the same.
+/// Hash of a set of cells: equal for the same cells in the same order.
 pub fn hash(cells: &[Cell]) -> String {
     let mut digest = Sha256::new();
     for cell in cells {

@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// For each cell the share, from 0, that computes it. The cells with the most work are given out first, each to the
-/// share with the least so far (longest processing time first: at most a third above the best division, Graham 1969);
-/// of equals, the earlier cell and the earlier share come first. Neither measured rates nor existing results take part,
-/// so that every machine gets the same answer.
+/// For each cell the index of the share that computes it. The cells with the most work are assigned first, each to the
+/// share with the least work so far (longest processing time first: at most a third above the optimum, Graham 1969);
+/// ties go to the earlier cell and the earlier share. Measured rates and existing results play no part, so that every
+/// machine gets the same answer.
 pub fn shares(work: &[u128], count: usize) -> Vec<usize> {
     let count = count.max(1);
     let mut order: Vec<usize> = (0..work.len()).collect();
@@ -17,7 +17,7 @@ pub fn shares(work: &[u128], count: usize) -> Vec<usize> {
     for cell in order {
         let Some(Reverse((load, share))) = loads.pop() else { break };
         out[cell] = share;
-        // A cell counts as something even where its lab counts nothing.
+        // A cell counts as at least one unit, even if its lab counts no work.
         loads.push(Reverse((load.saturating_add(work[cell].max(1)), share)));
     }
     out
@@ -50,7 +50,7 @@ mod tests {
             let loads: Vec<u128> = (0..count).map(load).collect();
             let (most, least) = (loads.iter().max().unwrap(), loads.iter().min().unwrap());
             let largest = work.iter().max().unwrap();
-            // The last cell of the fullest share went to it when it was the emptiest.
+            // The fullest share got its last cell when it was the emptiest.
             prop_assert!(most - least <= largest + work.len() as u128, "{loads:?}");
         }
     }

@@ -1,8 +1,8 @@
-//! The map of layers: oracles for every layer of it, then row after row an intervention that writes at one layer and is judged
+//! The map of layers: oracles for every layer, then, row by row, an intervention that writes at one layer and is judged
 //! there and at every later one.
 //!
-//! What is trained, fitted or read at a layer goes to the store under the same keys as in a run at that layer alone, so a map that
-//! was stopped goes on from there, and the diagonal is that run.
+//! Whatever is trained, fitted or read at a layer is stored under the same keys as in a run at that layer alone, so a
+//! map that was stopped can resume, and its diagonal equals such runs.
 
 mod work;
 
@@ -23,7 +23,7 @@ use crate::bench::{Applied, Chunk, Reader, Scores};
 use crate::finding::Kind;
 use crate::map::{Chosen, MapFinding, NoMapFinding};
 use crate::method::Fitted;
-use crate::oracle::{Oracle, Sight};
+use crate::oracle::{Oracle, OracleOutput};
 use crate::spec::MapSpec;
 use crate::table::Sweep as Judged;
 use crate::tally::Tally;
@@ -31,26 +31,26 @@ use base::SharedPulse;
 use lab::fault::Fault;
 
 /// Oracle outputs of a training for every chunk.
-type Sights = Vec<Arc<Vec<Sight>>>;
+type OracleOutputs = Vec<Arc<Vec<OracleOutput>>>;
 
-/// The oracles of a layer at or behind the intervention, by replicate, with what they saw before it.
+/// The oracles at or after the layer of the intervention, by replicate, with their outputs before it.
 struct Judge {
     layer: usize,
-    replicates: Vec<(Arc<Vec<Oracle>>, Sights)>,
+    replicates: Vec<(Arc<Vec<Oracle>>, OracleOutputs)>,
 }
 
 /// Tallies of one replicate: by strength, judge and oracle.
 type Seen = Vec<Vec<Vec<Tally>>>;
 
-/// Draws the map of the spec, if it has one. `sweeps` are its methods.
+/// Computes the map of the spec, if it has one. `sweeps` are its methods.
 pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(spec) = bench.spec.map.clone() else { return Ok(()) };
-    // The oracles at the spec's own place are trained.
+    // The oracles of the spec's own layer are already trained.
     bench.oracle_data = None;
     let mut rows: Vec<Bench> = Vec::new();
     for layer in bench.map.clone() {
         let mut here = bench.at_layer(layer);
-        here.seat_judges(host)?;
+        here.train_judges(host)?;
         rows.push(here);
         point::serve(bench, host)?;
     }
@@ -59,23 +59,23 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
         row(bench, here, later, sweeps, &spec, host)?;
         // Probes are small, states are not.
         here.chunks.clear();
-        here.panels.iter_mut().for_each(|p| p.sights.clear());
+        here.panels.iter_mut().for_each(|p| p.outputs.clear());
         (here.material, here.fits) = (None, Vec::new());
     }
     Ok(())
 }
 
 impl Bench {
-    /// Trains the probes of a layer of the map, or loads them from the cache; other probe settings are not run there.
-    fn seat_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    /// Trains the probes for a layer of the map, or loads them from the cache; other probe settings are not run there.
+    fn train_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;
             let list: Vec<Which> = (1..=self.spec.probe.replicates).map(Which::Replicate).collect();
-            let seats = self.seats.clone();
+            let slots = self.slots.clone();
             // As in a run at this layer alone: one panel, then the others.
             let (first, others) = list.split_at(1);
-            self.train_panels(first, &seats, host)?;
-            self.train_panels(others, &seats, host)?;
+            self.train_panels(first, &slots, host)?;
+            self.train_panels(others, &slots, host)?;
         }
         (self.oracle_data, self.material) = (None, None);
         Ok(())
@@ -101,7 +101,7 @@ fn row(
         here.read_rest(host)?;
     }
     let own =
-        [Judge { layer, replicates: here.panels.iter().map(|p| (p.oracles.clone(), p.sights.clone())).collect() }];
+        [Judge { layer, replicates: here.panels.iter().map(|p| (p.oracles.clone(), p.outputs.clone())).collect() }];
     let behind = judges(here, later, host)?;
     for sweep in sweeps.iter().filter(|s| spec.has(s.named().method.id())) {
         let (named, options) = (sweep.named().clone(), sweep.options().clone());
@@ -143,7 +143,7 @@ fn row(
     Ok(())
 }
 
-/// The oracles of the later layers, and what they saw before the intervention: what the model makes of the unchanged states.
+/// The oracles of the later layers, and their outputs on the model's unchanged states there.
 fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judge>, Fault> {
     let of = |b: &Bench| Judge {
         layer: b.site.layer,
@@ -154,17 +154,17 @@ fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judg
     for chunk in &here.chunks {
         let states = chunk.at_layers(&here.model, &chunk.h, &layers, host)?;
         for (judge, h) in judges.iter_mut().zip(&states) {
-            for (oracles, sights) in &mut judge.replicates {
-                sights.push(Arc::new(oracles.iter().map(|o| o.see(h)).collect()));
+            for (oracles, outputs) in &mut judge.replicates {
+                outputs.push(Arc::new(oracles.iter().map(|o| o.see(h)).collect()));
             }
         }
     }
     Ok(judges)
 }
 
-/// A method on its way through a row.
+/// A method's pass through a row.
 struct Pass<'a> {
-    /// The bench of the run, by which questions are answered.
+    /// The bench of the run, used to answer questions.
     main: &'a mut Bench,
     here: &'a Bench,
     named: &'a Named,
@@ -178,7 +178,7 @@ impl Pass<'_> {
         let (layer, method) = (here.site.layer, self.named.method);
         let oracles = |j: &Judge| vec![Tally::default(); j.replicates[k].0.len()];
         let mut seen: Seen = vec![judges.iter().map(oracles).collect(); values.len()];
-        // Blocks in between take memory for every chunk that is on its way, as in a sweep.
+        // Intermediate blocks take memory for every chunk in flight, as in a sweep.
         let alone = judges.iter().all(|j| j.layer == layer);
         let abreast = if alone { 8 * rayon::current_num_threads() } else { 1 };
         let chunks: Vec<(usize, &Arc<Chunk>)> = here.chunks.iter().enumerate().collect();
@@ -194,8 +194,8 @@ impl Pass<'_> {
                     let readers: Vec<Reader<'_>> = judges
                         .iter()
                         .map(|j| {
-                            let (oracles, sights) = &j.replicates[k];
-                            Reader { layer: j.layer, oracles, before: &sights[*c] }
+                            let (oracles, outputs) = &j.replicates[k];
+                            Reader { layer: j.layer, oracles, before: &outputs[*c] }
                         })
                         .collect();
                     applied.judge_at(*value, &readers, (&here.model, layer, &here.prior), &mut |_, _| shared.beat())
@@ -213,7 +213,7 @@ impl Pass<'_> {
         Ok(seen)
     }
 
-    /// The scores of one oracle of the judge at `j`, over the replicates that are there.
+    /// The scores of one oracle of the judge at `j`, over the replicates so far.
     fn assess(&mut self, (j, o): (usize, usize), values: &[f64], seen: &[Seen]) -> Option<Assessment> {
         let n = self.here.test.len();
         let (resamples, halves, other) = (self.main.resamples(n), self.main.halves(n), self.main.other(n));
@@ -225,7 +225,8 @@ impl Pass<'_> {
         assess(&sweep, &resamples, &halves, level)
     }
 
-    /// Tells the cells of the intervention's own layer; the place of the strength of the row, or why there is none.
+    /// Reports the cells of the intervention's own layer; returns the index of the row's strength, or the reason why
+    /// there is none.
     fn diagonal(
         &mut self,
         judge: &Judge,
@@ -249,7 +250,7 @@ impl Pass<'_> {
         Ok(index.ok_or_else(|| "no test example could be scored".into()))
     }
 
-    /// Tells the cells of the later layers by the replicates that are there.
+    /// Reports the cells of the later layers over the replicates so far.
     fn tell(&mut self, judges: &[Judge], value: f64, seen: &[Seen], how: (Chosen, bool)) -> Result<(), Fault> {
         for (j, judge) in judges.iter().enumerate() {
             for o in 0..judge.replicates[0].0.len() {
@@ -270,15 +271,15 @@ impl Pass<'_> {
         (chosen, last): (Chosen, bool),
     ) -> Result<(), Fault> {
         let (here, n) = (self.here, self.here.test.len());
-        let sights = judge.replicates.iter().take(tallies.len()).map(|(_, sights)| sights.as_slice());
-        let base = baseline_of(here, self.named.method.goal(), o, n, sights);
+        let outputs = judge.replicates.iter().take(tallies.len()).map(|(_, outputs)| outputs.as_slice());
+        let base = baseline_of(here, self.named.method.goal(), o, n, outputs);
         let mut point = reliability(here, self.named, o, strength, tallies, &base);
         point.oracle_layer = judge.layer;
         let body = Kind::Map(MapFinding { point, strength: chosen });
         Ok(self.host.find(here.label.finding(n, last, self.host.elapsed(), body))?)
     }
 
-    /// Tells why the row has no cells.
+    /// Reports why the row has no cells.
     fn nothing(&mut self, reason: String, own: &[Judge], behind: &[Judge]) -> Result<(), Fault> {
         let body = Kind::NoMap(NoMapFinding {
             method: self.named.key.name.clone(),

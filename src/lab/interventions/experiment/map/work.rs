@@ -8,7 +8,7 @@ use crate::spec::{MethodSpec, Spec};
 use lab::demand::{Size, WORDS, Work};
 use lab::store::Store;
 
-/// Strengths at which a method writes on its own layer before the row's is known.
+/// Number of strengths that a method tries on its own layer before the row's is known.
 fn tried(spec: &Spec, method: &MethodSpec) -> usize {
     let given = spec.map.as_ref().is_some_and(|map| map.value.contains_key(&method.name));
     if given { 1 } else { strengths(method) }
@@ -53,8 +53,9 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
     }
 }
 
-/// Multiply-adds of the map by its spec alone: texts through the model once for each of its layers, and on from there for every
-/// method and replicate; `prepare` takes the probes of one layer, `judge` one strength of all test examples and replicates.
+/// Multiply-adds of the map from its spec alone: texts through the model once for each of its layers, and onward from
+/// there for every method and replicate; `prepare` is the cost of the probes of one layer, `judge` that of one strength
+/// on all test examples and replicates.
 pub(crate) fn multiply_adds(spec: &Spec, size: &Size, (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128)) -> u128 {
     let Some(map) = &spec.map else { return 0 };
     let Ok(layers) = map.resolve(size.blocks) else { return 0 };
@@ -83,8 +84,8 @@ mod tests {
         counted::of(&Spec { map, ..Spec::shipped() }, &[SIZE])
     }
 
-    /// Work that a map adds to a run: nothing without one, more for each layer, and less if strengths are given and
-    /// need not be found.
+    /// Work that a map adds to a run: none without a map, more for each layer, and less if strengths are given rather
+    /// than searched for.
     #[test]
     fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {
         let at = |layers: &[usize]| layers.iter().map(|l| LayerRef::At(*l)).collect();
@@ -93,7 +94,7 @@ mod tests {
         let given = MapSpec { value: [("pgd".to_owned(), 0.112)].into(), ..one.clone() };
         let [none, two, all, one, given] = [None, Some(two), Some(all), Some(one), Some(given)].map(counted_with);
         assert!(none < given && given < one && one < all && two < all, "{none} {given} {one} {all} {two}");
-        // All strengths are tried where none is given: most of the map's work with one method is PGD's.
+        // Without a given strength all are tried: most of the map's work is PGD's.
         let strengths = strengths(Spec::shipped().methods.iter().find(|m| m.name == "pgd").unwrap()) as u128;
         let swept = (one - none) - (given - none);
         assert!(swept * (strengths + 1) / (strengths - 1) <= one - none, "{swept} of {}", one - none);

@@ -7,7 +7,8 @@ use base::numbers::short;
 use base::text::section;
 use lab::table::{Entry, Table};
 
-/// Appends the maps of a model, reliability alone: a line for each layer of the intervention, a column for each layer of an oracle.
+/// Appends the maps of a model, reliability only: a line for each layer of the intervention, a column for each layer of
+/// an oracle.
 pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
     let mut layers: Vec<usize> = Vec::new();
     let keys: Vec<_> = Map::keys(results).into_iter().filter(|(m, _, _)| m == model).collect();
@@ -38,7 +39,7 @@ pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
     let mut head = vec!["method", "oracle", "written at", "strength"];
     head.extend(read.iter().map(String::as_str));
     head.push("which");
-    section(out, "Map of layers: reliability where one layer is written and another one read", &head, rows);
+    section(out, "Map of layers: reliability with one layer written and another one read", &head, rows);
 }
 
 /// Every cell with its intervals; `None` if nothing was mapped.
@@ -50,7 +51,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
             for (layer, read) in map.layers.iter().flat_map(|l| map.layers.iter().map(move |r| (*l, *r))) {
                 let strength = map.strength(layer).map_or_else(|| "n/a".into(), short);
                 let found = map.at(layer, read).map(|c| &c.value.point);
-                // Selectivity, and with it reliability, is of the examples that have the other property.
+                // Selectivity, and so reliability, is measured on the examples with the other property.
                 let n = found.map_or(0, |p| if score == Score::Completeness { p.n_c } else { p.n_s });
                 entries.push(Entry {
                     row: vec![model.clone(), method.title(), oracle.to_string(), layer.to_string(), strength],

@@ -1,5 +1,5 @@
-//! The paper's tables from a run's findings, with the published rows beside them: the contingency table of the test examples, the
-//! probes' accuracies, and the strengths of highest reliability under each oracle.
+//! The paper's tables from a run's findings, with the published rows next to them: the contingency table of the test
+//! examples, the probes' accuracies, and the strengths of highest reliability under each oracle.
 
 use crate::finding::{DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole};
 use crate::key::MethodKey;
@@ -15,7 +15,7 @@ const HELD_OUT: &str = "held out";
 const PAPERS_WAY: &str = "paper's way";
 const THEIRS: &str = "published";
 
-/// The tables that there are findings for.
+/// The tables for which there are findings.
 pub(crate) fn tables(results: &Results) -> Vec<Table> {
     let optimum = |oracle| optimum(results, oracle);
     let all = [
@@ -52,13 +52,13 @@ fn table(
     })
 }
 
-/// The property that is intervened on: that of the first probe, for oracles of the target are trained first.
+/// The property intervened on: that of the first probe, because the target's oracles are trained first.
 fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
     let mut mine = results.probes.iter().filter(|p| p.model == model && p.value.role == ProbeRole::Oracle);
     mine.next().map(|p| p.value.property.as_str())
 }
 
-/// True if the run asks the paper's question: the number of the subject changed, the attractor's kept.
+/// True if the run asks the paper's question: change the subject's number, keep the attractor's.
 fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
     let d = &data.value;
     let shape = d.counts.len() == 2 && d.other_values.len() == 2;
@@ -68,7 +68,7 @@ fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
 /// Table 1: test examples by both properties.
 fn contingency(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
-    // Rows by the target's values, the last of all; columns likewise.
+    // Rows by the target's values, the last one for all; columns likewise.
     let mut rows = |source: &str, (values, others): (&[String], &[String]), counts: &[Vec<f64>]| {
         let heads = others.iter().map(|v| format!("Ze = {v}"));
         let heads: Vec<String> = heads.chain(["no Ze".to_owned(), "total".to_owned()]).collect();
@@ -98,7 +98,7 @@ fn contingency(results: &Results) -> Option<Table> {
     table("contingency", caption, &["data", "target"], (0, 1.0), entries)
 }
 
-/// Table 2: accuracies on the test examples, in per cent.
+/// Table 2: accuracies on the test examples, in percent.
 fn probes(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
     for data in &results.data {
@@ -132,19 +132,19 @@ fn role(p: &ProbeFinding) -> String {
     }
 }
 
-/// Scores in the table's order, with the strength they are at.
+/// Scores in the table's order, with their strength.
 type Scored = [Option<Estimate>; 4];
 
 fn scored(p: &Published) -> Scored {
     [p.completeness, p.selectivity, p.reliability, p.value].map(|v| Some(Estimate::exact(v)))
 }
 
-/// Table 3, and for the linear oracle what the paper's appendix only draws: each method at the strength of its highest
+/// Table 3, and for the linear oracle what the paper's appendix only plots: each method at the strength of its highest
 /// reliability.
 fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
     let mut entries = Vec::new();
     for data in &results.data {
-        // The order in which methods ran, whether they have an optimum or not.
+        // The order in which methods ran, whether or not they have an optimum.
         let curves = results.curves.iter().filter(|c| c.key.model == data.model && c.key.oracle == oracle);
         for key in curves.map(|c| &c.key.method) {
             let best = results.optimum(&data.model, key, oracle);
@@ -187,12 +187,12 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
         "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: all three on one \
          half of the test examples, at the strength chosen on the other by the mean over trainings; R = 2CS/(C + S) of the C and S shown; \
          paper's way: both on all; published: of BERT and Wikipedia sentences. \
-         Completeness of a nullifying method is of another definition than that of a counterfactual one"
+         Completeness is defined differently for nullifying and for counterfactual methods"
     );
     table(name, &caption, &["model", "method"], (3, 1.0), entries)
 }
 
-/// Selectivity on each property at the strengths of the highest reliability, where several should stay.
+/// Selectivity on each property at the strengths of the highest reliability, if there are several properties to keep.
 fn selectivity(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
     for best in &results.optima {
@@ -244,7 +244,7 @@ mod tests {
         assert!(latex.contains("\\multicolumn{4}{c}{published}"));
         // The caption was cut after 300 characters, in the middle of a warning.
         for whole in [markdown.as_str(), latex.as_str()] {
-            assert!(whole.contains("than that of a counterfactual one"), "{whole}");
+            assert!(whole.contains("for nullifying and for counterfactual methods"), "{whole}");
         }
         let csv = optimum.write(Form::Csv);
         assert!(csv.lines().any(|l| l.contains("published") && l.contains("PGD") && l.contains("0.5092")), "{csv}");
@@ -267,7 +267,7 @@ mod tests {
         );
     }
 
-    /// If several properties should stay, each has its column, and their mean is labelled.
+    /// With several properties to keep, each has its column, and their mean is labelled.
     #[test]
     fn selectivity_by_property_is_a_table_of_its_own() {
         assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "of one property there is none");
@@ -282,7 +282,7 @@ mod tests {
         assert!(probes.write(Form::Markdown).contains("subject_animacy"));
     }
 
-    /// The published scores are made of total variation.
+    /// The published scores are based on total variation.
     #[test]
     fn scores_by_another_distance_have_no_published_row_and_say_so() {
         let mut results = results();
@@ -293,7 +293,7 @@ mod tests {
         assert!(!optimum.write(Form::Csv).contains("published,"), "{}", optimum.write(Form::Csv));
     }
 
-    /// The published numbers are of one question: another task has none beside it.
+    /// The published numbers belong to one question: other tasks are shown without them.
     #[test]
     fn another_task_has_no_published_row() {
         let mut results = results();

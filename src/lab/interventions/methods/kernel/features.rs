@@ -8,7 +8,7 @@ use probe::{Dense, Matrix};
 use rand_chacha::ChaCha8Rng;
 use stats::rng::below;
 
-/// `φ(x) = k(z, L) K_LL^(-1/2)`, z being x centred and divided by `scale`.
+/// `φ(x) = k(z, L) K_LL^(-1/2)`, where z is x centred and divided by `scale`.
 pub(super) struct Features {
     polynomial: bool,
     gamma: f64,
@@ -61,7 +61,7 @@ impl Features {
         Dense::from_fn(x.rows(), x.cols(), |i, j| (f64::from(x.row(i)[j]) - self.centre[j]) / self.scale)
     }
 
-    /// Embeddings of standardised ones.
+    /// Embeddings from standardised ones.
     pub(super) fn restore(&self, z: &Dense<f64>) -> Matrix {
         Matrix::from_fn(z.rows(), z.cols(), |i, j| (z.row(i)[j] * self.scale + self.centre[j]) as f32)
     }
@@ -94,7 +94,8 @@ impl Features {
         kernel
     }
 
-    /// The slope of a loss by standardised embeddings, from its slope by their features.
+    /// The gradient of a loss with respect to standardised embeddings, from its gradient with respect to their
+    /// features.
     pub(super) fn back(&self, z: &Dense<f64>, slope: &Dense<f64>) -> Dense<f64> {
         let kernel = self.kernel(z);
         let mut by = slope.dot_t(&self.root);
@@ -126,7 +127,7 @@ impl Features {
         let (centre, landmarks) = (reader.reals()?, reader.matrix::<f64>()?);
         let root: Dense<f64> = reader.matrix()?;
         if centre.len() != landmarks.cols() || (root.rows(), root.cols()) != (landmarks.rows(), landmarks.rows()) {
-            return Err(probe::bytes::malformed("features of other sizes"));
+            return Err(probe::bytes::malformed("features of the wrong size"));
         }
         Ok(Self { polynomial, gamma, centre, scale, landmarks, root })
     }

@@ -1,4 +1,4 @@
-//! The network that finds the embedding behind changed features.
+//! The network that finds an embedding for changed features.
 
 use super::features::Features;
 use probe::Dense;
@@ -9,12 +9,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use stats::rng::below;
 
-/// `f(u) = u A + c + max(u B + b, 0) C`, u being features divided by `size`.
+/// `f(u) = u A + c + max(u B + b, 0) C`, where u is the features divided by `size`.
 pub(super) struct Net {
     size: f64,
     /// A, c, B, b and C; c and b have one row.
     parts: [Dense<f64>; 5],
-    /// Adam's means of slopes and of their squares.
+    /// Adam's means of gradients and of their squares.
     state: [Vec<Dense<f64>>; 2],
     steps: i32,
 }
@@ -23,7 +23,8 @@ pub(super) struct Net {
 const RIDGE: f64 = 1e-3;
 
 impl Net {
-    /// The least-squares map from features (n x m) to standardised embeddings (n x D), with hidden units that add nothing yet.
+    /// The least-squares map from features (n x m) to standardised embeddings (n x D), with hidden units that
+    /// contribute nothing yet.
     pub(super) fn new(
         features: &Dense<f64>,
         z: &Dense<f64>,
@@ -59,12 +60,12 @@ impl Net {
         (self.parts[0].rows(), self.parts[0].cols())
     }
 
-    /// Rows of a batch.
+    /// Draws the rows of a batch.
     pub(super) fn draw(&self, rows: usize, batch: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
         (0..batch.min(rows)).map(|_| below(rng, rows as u32) as usize).collect()
     }
 
-    /// The inputs, and what the hidden units make of them.
+    /// The inputs and the outputs of the hidden units.
     fn hidden(&self, features: &Dense<f64>) -> (Dense<f64>, Dense<f64>) {
         let mut u = features.clone();
         u.data_mut().iter_mut().for_each(|v| *v /= self.size);
@@ -84,13 +85,13 @@ impl Net {
         z
     }
 
-    /// Standardised embeddings behind features.
+    /// Standardised embeddings for features.
     pub(super) fn forward(&self, features: &Dense<f64>) -> Dense<f64> {
         let (u, active) = self.hidden(features);
         self.end(&u, &active)
     }
 
-    /// Mean squared distance of the features of what the network finds from `wanted`, and its slopes by all parts.
+    /// Mean squared distance between `wanted` and the features of the network's output, with gradients for all parts.
     fn slopes(&self, features: &Features, wanted: &Dense<f64>) -> (f64, [Dense<f64>; 5]) {
         let (u, active) = self.hidden(wanted);
         let z = self.end(&u, &active);
@@ -110,7 +111,7 @@ impl Net {
         (loss, [u.t_dot(&by_z), offset, u.t_dot(&by_hidden), bias, active.t_dot(&by_z)])
     }
 
-    /// A step of Adam; gives the loss before it.
+    /// A step of Adam; returns the loss before it.
     pub(super) fn step(&mut self, features: &Features, wanted: &Dense<f64>, rate: f64) -> f64 {
         const BETAS: [f64; 2] = [0.9, 0.999];
         let (loss, slopes) = self.slopes(features, wanted);
@@ -128,8 +129,8 @@ impl Net {
         loss
     }
 
-    /// Share of the variance of `wanted` that the features of what the network finds reproduce: 1 less the squared distance over that
-    /// of the mean. 1 if they do not vary.
+    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus the squared
+    /// distance divided by that of the mean. 1 if they do not vary.
     pub(super) fn reproduced(&self, features: &Features, wanted: &Dense<f64>) -> f64 {
         let found = features.of(&self.forward(wanted));
         let means = column_means(wanted);
@@ -150,7 +151,7 @@ impl Net {
         let parts = [part()?, part()?, part()?, part()?, part()?];
         let [a, c, b, d, e] = parts.each_ref().map(|p| (p.rows(), p.cols()));
         if c != (1, a.1) || b.0 != a.0 || d != (1, b.1) || e != (b.1, a.1) {
-            return Err(malformed("a network of other sizes"));
+            return Err(malformed("a network of the wrong size"));
         }
         Ok(Self::with(size, parts))
     }
@@ -165,7 +166,7 @@ mod tests {
         Dense::from_fn(rows, cols, |i, j| by * (k * (i as f64 + 1.0) + 0.7 * (j as f64 + 1.0) * k).sin())
     }
 
-    /// Values of an implementation in PyTorch, gradients by its autograd.
+    /// Values of an implementation in PyTorch with its autograd.
     #[test]
     fn features_and_fifty_steps_are_those_of_another_implementation() {
         for (polynomial, seen, losses, end, reproduced) in [

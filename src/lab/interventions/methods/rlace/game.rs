@@ -16,7 +16,7 @@ const ALPHA: f64 = 1e-4;
 /// A penalty that only keeps the weights finite.
 const NEARLY_NONE: f64 = 1e-8;
 
-/// Judges projections by what a classifier trained on the rest achieves.
+/// Judges projections by the success of a classifier trained on the rest.
 pub(super) struct Judge<'a> {
     train: &'a Labelled,
     gram: Gram,
@@ -24,12 +24,12 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Penalised as the authors' is: it reports chance also where a property is left on a small scale.
+    /// Penalised like the authors' judge: it reports chance even where a property is left on a small scale.
     pub(super) fn authors(train: &'a Labelled) -> Self {
         Self::new(train, ALPHA, Settings::default())
     }
 
-    /// A classifier without a penalty to speak of, as a fresh probe would be.
+    /// A nearly unpenalised classifier, like a fresh probe.
     pub(super) fn unpenalised(train: &'a Labelled) -> Self {
         Self::new(train, NEARLY_NONE, Settings { max_iterations: 2_000, ..Settings::default() })
     }
@@ -39,7 +39,7 @@ impl<'a> Judge<'a> {
         Self { train, gram: Gram::new(train.x()), settings }
     }
 
-    /// The directions that it reads where a subspace is taken out.
+    /// The directions that it reads after a subspace is removed.
     pub(super) fn directions(
         &self,
         removed: &Subspace,
@@ -71,7 +71,7 @@ pub(super) struct Game<'a> {
     weight: Dense<f64>,
     bias: Vec<f64>,
     rng: ChaCha8Rng,
-    /// All rows, in an order that batches are drawn from.
+    /// All rows, in the order in which batches are drawn.
     order: Vec<usize>,
     /// The rows of the batch, B x D.
     picked: Vec<f32>,
@@ -82,7 +82,8 @@ pub(super) struct Game<'a> {
     pub(super) steps: usize,
 }
 
-/// Slopes of the mean cross entropy of a batch by the rows of weights, were nothing taken out, and by the biases.
+/// Gradients of the mean cross entropy of a batch with respect to the rows of weights, as if nothing were removed, and
+/// to the biases.
 type Slopes = (Dense<f64>, Vec<f64>);
 
 impl<'a> Game<'a> {
@@ -90,7 +91,7 @@ impl<'a> Game<'a> {
         let dimension = train.x().cols();
         let rows = if train.classes() > 2 { train.classes() } else { 1 };
         let mut rng = stream(seed, purpose);
-        // As PyTorch's linear layer starts.
+        // Initialised like PyTorch's linear layer.
         let within = 1.0 / (dimension.max(1) as f64).sqrt();
         let mut draw = || within * (2.0 * unit(&mut rng) - 1.0);
         let weight = (0..rows * dimension).map(|_| draw()).collect::<Vec<_>>();
@@ -119,10 +120,10 @@ impl<'a> Game<'a> {
         Ok(())
     }
 
-    /// One step of each player, on a batch each.
+    /// One step of each player, each on its own batch.
     pub(super) fn step(&mut self) -> Result<(), InterventionError> {
         let (slope, _) = self.slopes();
-        // The loss falls along -W with growing P: its slope by P is -WᵀG, and this player climbs.
+        // The loss falls along -W as P grows: its gradient with respect to P is -WᵀG, and this player maximises.
         self.point.step(self.keep, -self.rate, &self.weight, &slope)?;
         let (mut slope, by_bias) = self.slopes();
         let taken = self.point.apply(&slope);
@@ -134,7 +135,7 @@ impl<'a> Game<'a> {
         Ok(())
     }
 
-    /// Draws a batch and takes the classifier's slopes on it.
+    /// Draws a batch and computes the classifier's gradients on it.
     fn slopes(&mut self) -> Slopes {
         let (n, d, rows) = (self.order.len(), self.weight.cols(), self.bias.len());
         self.picked.clear();

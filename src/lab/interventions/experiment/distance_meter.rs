@@ -1,4 +1,4 @@
-//! The off-manifold meter of a bench: real states of the intervention part, held against the first test examples.
+//! The off-manifold meter of a bench: compares real states of the intervention part with the first test examples.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::finding::Kind;
 use lab::fault::Fault;
 
 /// A distance meter, and its values on the first chunk of unchanged test examples.
-pub(crate) struct Gauge {
+pub(crate) struct DistanceMeter {
     pub meter: Meter,
-    /// The unchanged examples.
+    /// Distances of the unchanged examples.
     unchanged: Unchanged,
 }
 
 impl Bench {
-    /// The meter, made when it is first asked for.
-    pub(crate) fn gauge(&mut self, host: &mut Host<'_>) -> Result<Arc<Gauge>, Fault> {
-        if let Some(gauge) = &self.gauge {
-            return Ok(gauge.clone());
+    /// The meter, created on first use.
+    pub(crate) fn distance_meter(&mut self, host: &mut Host<'_>) -> Result<Arc<DistanceMeter>, Fault> {
+        if let Some(distance_meter) = &self.distance_meter {
+            return Ok(distance_meter.clone());
         }
         if self.chunks[0].twins.is_none() && self.has_twins(host)? {
             let twins = self.twin_states(0..self.chunks[0].len(), host)?;
@@ -31,15 +31,19 @@ impl Bench {
         let meter = Meter::new(data.train().x()).map_err(InterventionError::from)?;
         let chunk = &self.chunks[0];
         let unchanged = Unchanged::of(&meter.measure(&chunk.h, &chunk.h, chunk.twins.as_ref()));
-        let gauge = Arc::new(Gauge { meter, unchanged });
-        self.gauge = Some(gauge.clone());
-        Ok(gauge)
+        let distance_meter = Arc::new(DistanceMeter { meter, unchanged });
+        self.distance_meter = Some(distance_meter.clone());
+        Ok(distance_meter)
     }
 
     /// The distances measured at one strength, with their n; `None` if nothing was measured.
     pub(crate) fn distance(&self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
-        let gauge = self.gauge.clone().filter(|_| !d.is_empty())?;
-        let held = Held { level: self.label.level(), before: gauge.unchanged, real_states: gauge.meter.count() };
+        let distance_meter = self.distance_meter.clone().filter(|_| !d.is_empty())?;
+        let held = Held {
+            level: self.label.level(),
+            before: distance_meter.unchanged,
+            real_states: distance_meter.meter.count(),
+        };
         let place = (self.site.layer, named.method.parameter().name, value);
         Some((Kind::Distance(DistanceFinding::of(&named.key, place, d, &held)), d.len()))
     }
