@@ -5,7 +5,6 @@ use plotters::series::LineSeries;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
 use super::super::layers::{Guide, Points, Rule};
 use super::super::overlap::{Rect, overlap};
-use super::super::role::Dash;
 use super::chart::Chart;
 use super::lines::style;
 use super::{FINE, SMALL, type_of};
@@ -17,10 +16,12 @@ const WIDEST: f64 = 90.0;
 /// How much further from its object each next place of a label is.
 const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a point and of a rule, by growing distance.
-const STEPS: (usize, usize) = (8, 7);
-/// Cost of one step of distance, for a point and for a rule. A hidden area costs 3, a line or a marker 10.
+const STEPS: (usize, usize) = (10, 7);
+/// Cost of one step of distance, for a point and for a rule. A hidden area costs 3, a line or a marker more than all steps.
 const AWAY: usize = 6;
 const ALONG: usize = 2;
+/// Between a label and the lines and marks of others.
+const AIR: f64 = 2.0;
 
 /// The place that hides least of the items after the first `from`, the earlier of equals; none if all lie on text.
 fn best(
@@ -28,7 +29,8 @@ fn best(
     (from, away): (usize, usize),
     places: impl Iterator<Item = (usize, Rect)>,
 ) -> Option<(usize, Rect)> {
-    let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, r)? + away * step, step, r)));
+    let around = |r: Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
+    let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, around(r))? + away * step, step, r)));
     weighed.min_by_key(|(weight, ..)| *weight).map(|(_, step, r)| (step, r))
 }
 
@@ -57,7 +59,7 @@ fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), us
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
         let near = (object.0.clamp(r.0.0, r.1.0), object.1.clamp(r.0.1, r.1.1));
-        canvas.line(&[near, object], Pen { dash: Dash::Dotted, ..Pen::new(canvas.look.grey, 1.0) })?;
+        canvas.line(&[near, object], Pen::new(canvas.look.grey, 0.8))?;
     }
     let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);
     if hides { canvas.text(text, r.0, kind) } else { on_data(canvas, text, r.0, kind) }

@@ -146,7 +146,12 @@ fn the_label_of_a_rule_lies_on_no_line_where_there_is_room_elsewhere() {
 fn a_point_lies_beside_the_range_of_its_category() {
     let ends = (0.4, 0.9);
     let range = Range { category: 0, ends, mean: None, dots: Vec::new(), n: 9.into() };
-    let ranges = Ranges { label: "range".into(), role: Role::points(0, Marker::Circle), ranges: vec![range] };
+    let ranges = Ranges {
+        label: "range".into(),
+        role: Role::points(0, Marker::Circle),
+        ranges: vec![range],
+        ..Ranges::default()
+    };
     let spot = Spot { x: 0.0, y: 0.6, y_band: Some((0.5, 0.7)), n: 9.into(), ..Spot::default() };
     let points = Points { label: "point".into(), role: Role::points(1, Marker::Square), points: vec![spot] };
     let x = Axis::of("model", ["a".to_owned(), "b".to_owned()]);
@@ -281,7 +286,7 @@ fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes()
     let nodes = names.into_iter().zip(at).map(node).collect();
     let edge = |(from, to)| Edge { from, to, ..Edge::default() };
     let edges = [(0, 1), (2, 1), (2, 4), (3, 4), (5, 6), (3, 6), (0, 5)].map(edge).to_vec();
-    let figure = Figure { layers: vec![Layer::Graph(Graph { nodes, edges })], ..Figure::default() };
+    let figure = Figure { layers: vec![Layer::Graph(Graph { nodes, edges, ..Graph::default() })], ..Figure::default() };
     drawn(&figure, |scene| {
         assert!(texts(scene).iter().all(|t| !t.contains('…')), "{:?}", texts(scene));
         let named = scene.items.iter().filter_map(|item| match item {
@@ -322,7 +327,7 @@ fn the_last_label_of_an_axis_ends_on_the_page() {
     let figure = Figure { x: Axis::doubling("training examples").of_settings(), ..chart(vec![line]) };
     drawn(&figure, |scene| {
         let end = scene.items.iter().find_map(|item| match item {
-            Item::Text { text, at, kind } if text == "2048" => Some(text_box(scene.fonts, text, *at, kind).1.0),
+            Item::Text { text, at, kind } if text == "2,048" => Some(text_box(scene.fonts, text, *at, kind).1.0),
             _ => None,
         });
         let width = Options { style: Style::Paper, width: Some(84.0), dpi: None }.look().width;
