@@ -64,11 +64,6 @@ impl Axis {
         Self { settings: true, ..self }
     }
 
-    /// The axis with these texts below the labels of its ticks.
-    pub fn with_below(self, below: Vec<(f64, String)>) -> Self {
-        Self { below, ..self }
-    }
-
     /// The vertical axis of each of these panels.
     pub fn in_panels(self, names: &[&str]) -> Self {
         Self { panels: names.iter().map(|name| (*name).to_owned()).collect(), ..self }

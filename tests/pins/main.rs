@@ -15,6 +15,7 @@
 //! commit why each line changed.
 
 mod boards;
+mod figures;
 mod list;
 mod names;
 mod records;

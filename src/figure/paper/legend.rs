@@ -27,6 +27,7 @@ const BETWEEN: f64 = 18.0;
 /// Intervals that are shorter than this share of the axis are hidden, caps included, by their marker or line.
 const HIDDEN: f64 = 0.025;
 const NO_WIDER: &str = " (no wider than the marks)";
+const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 /// Most lines of a label.
 const LINES: usize = 4;
 /// Largest legend inside a frame, as shares of its width, height and area.
@@ -237,7 +238,11 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
     }
     if narrow >= HIDDEN || narrow > 0.0 && widest == 0.0 {
-        let hidden = if narrow < HIDDEN { NO_WIDER } else { "" };
+        let hidden = match narrow {
+            _ if shape == Shape::Area || narrow >= 2.0 * HIDDEN => "",
+            _ if narrow < HIDDEN => NO_WIDER,
+            _ => HARDLY_WIDER,
+        };
         out.push((Sample::Narrow(shape), printable_label(&intervals.narrow) + hidden));
     }
     if spots().any(|p| p.pairs.is_some()) || lines().any(|p| p.pair.is_some()) {
@@ -387,7 +392,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
 fn scale(canvas: &Canvas<'_>, (x, y, width): (f64, f64, f64), largest: f64) -> Drawn {
     const STEPS: u32 = 60;
     let look = canvas.look;
-    let bound = base::numbers::short((largest * 100.0).round() / 100.0);
+    let bound = super::super::caption::with_zeros(&base::numbers::short((largest * 100.0).round() / 100.0));
     let ends = [format!("−{bound}"), bound];
     let [below, above] = [&ends[0], &ends[1]].map(|text| canvas.fonts.width(text, SMALL) + 4.0);
     let (upper, lower) = ((x + below, y - 5.5), (x + width - above, y + 5.5));

@@ -95,6 +95,8 @@ pub(crate) fn bands<'a>(
             let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
             let alpha = match inner {
                 true => INNER,
+                // Margins of several lines cover most of a frame.
+                false if spread.is_margin => BAND / 4.0,
                 false => BAND * if wide { 0.5 } else { 1.0 },
             };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();

@@ -60,8 +60,8 @@ const WORDS: [(&str, &str); 6] = [
 
 /// The number of test items of each training size, below its tick, and that two things vary along the axis.
 fn pilots(axis: Axis, by: &[(u64, usize)]) -> Axis {
-    axis.of_settings()
-        .with_below(by.iter().map(|(trained, n)| (*trained as f64, format!("n {}", grouped(*n)))).collect())
+    let below = by.iter().map(|(trained, n)| (*trained as f64, format!("n {}", grouped(*n)))).collect();
+    Axis { below, ..axis.of_settings() }
 }
 
 /// The training sizes of requirements with the items of their pilots.
@@ -176,9 +176,9 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     ];
     layers.extend(covering(first, PILOT));
     let mut provenance = provenance(first, engine, REGION);
-    let text = "each training size has a pilot of its own, and its power is that of a comparison on as many test items as this pilot has. \
-                So the rise and the narrower intervals come from more training and from more test items";
-    provenance.entries.push(("n below a tick".into(), text.into()));
+    let text = "n is the number of test items in the pilot of each training size, and power is that of a comparison on as many items: \
+                both more training and more items raise it and narrow its interval";
+    provenance.entries.push(("ticks".into(), text.into()));
     Some(finished(Figure {
         name: "sizes".into(),
         title: printable_label(&format!("Power by training size: {}", sides(&first.value.a, &first.value.b))),
@@ -225,8 +225,9 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let mut provenance = provenance(first, engine, REGION);
     let text = format!("of {bound}; a formula of the observed difference, for which no interval is computed");
     provenance.entries.push(("bound".into(), text));
-    let text = "each training size has a pilot of its own, on which both numbers rest; intervals narrow as pilots grow";
-    provenance.entries.push(("n below a tick".into(), text.into()));
+    let text = "n is the number of test items in the pilot of each training size, on which both numbers rest; intervals narrow as pilots \
+                grow";
+    provenance.entries.push(("ticks".into(), text.into()));
     if !open.is_empty() {
         let text = format!(
             "at {} training examples, where the pilot does not exclude that no number of test items is enough",
@@ -350,8 +351,8 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     sizes.sort_unstable();
     sizes.dedup_by_key(|size| size.0);
     let mut provenance = provenance(first, engine, REGION);
-    let text = "test items that accuracy is measured on after this number of training examples";
-    provenance.entries.push(("n below a tick".into(), text.into()));
+    let text = "n is the number of test items that accuracy is measured on after this number of training examples";
+    provenance.entries.push(("ticks".into(), text.into()));
     if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
         let text = "trained once, on the sentences of the probes; the bound is not one of it";
         provenance.entries.push((BASE_LINE.into(), text.into()));

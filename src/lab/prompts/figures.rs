@@ -130,11 +130,11 @@ fn provenance<T>(
     provenance
 }
 
-/// How intervals over this many relations are made.
-fn of_means(relations: usize) -> String {
+/// How intervals over this many relations are made, and where they end.
+fn of_means(relations: usize, ends: &str) -> String {
     let freedom = relations.saturating_sub(1);
     let noun = if freedom == 1 { "degree" } else { "degrees" };
-    format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut where scores end")
+    format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
 }
 
 /// How intervals over facts and of shares are made.
@@ -278,7 +278,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     layers.extend(covering(results.stability.first(), over));
     let (units, method) = match relation {
         Some(_) => ("subjects".to_owned(), "Student's t over subjects".to_owned()),
-        None => (format!("subjects of {relations} relations"), of_means(relations)),
+        None => (format!("subjects of {relations} relations"), of_means(relations, "0 and 1")),
     };
     figure(
         (results, engine),
@@ -323,7 +323,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         ),
         (Axis::of("source of variation", names), Axis::linear("difference in P@1")),
         layers,
-        (Some(found), &format!("facts of {} relations", v.relations), &of_means(v.relations), &LEDGER),
+        (Some(found), &format!("facts of {} relations", v.relations), &of_means(v.relations, "0"), &LEDGER),
     )
 }
 

@@ -72,7 +72,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     layers.extend(covering(results.ranks.first(), "draws"));
     let (all, order) = (models(results), "whole order".to_owned());
     let axis = match is_pair {
-        true => Axis::of("models in their order", [all.join(" and ")]),
+        true => Axis::of("pair of models", [all.join(" and ")]),
         false => Axis::of("model", all.into_iter().chain([order])),
     };
     let of = if is_pair { "order" } else { "place or order" };

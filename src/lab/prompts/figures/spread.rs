@@ -44,7 +44,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         (
             results.summaries.first(),
             "relations",
-            &of_means(relations),
+            &of_means(relations, "0 and 1"),
             &[("usual name", USUAL), ("adjusted", AVERAGED)],
         ),
     )
