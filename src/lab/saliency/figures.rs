@@ -236,16 +236,10 @@ pub(crate) fn against_ratio(
     if agreement == Agreement::Map {
         words.extend(meant(&[("MAP", MAP)]));
     }
-    let width = (first.value.to - first.value.from) * 1e6;
-    let bins = format!(
-        "originals with their partners, in bins of width {} by the ratio of the original; a point lies at the mean ratio of its bin",
-        width.round() / 1e6
-    );
-    let few = too_few(&layers);
     let of = chosen.map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
     let mut provenance = provenance(first, engine, words);
-    provenance.entries.push(("points".into(), bins));
-    provenance.entries.extend(few);
+    provenance.entries.push(("points".into(), binned(&first.value)));
+    provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
         name: name.into(),
         title: format!("{} against the rationale ratio{of}", figure::capital(word)),
@@ -254,6 +248,14 @@ pub(crate) fn against_ratio(
         layers,
         provenance,
     }))
+}
+
+/// How the points of a figure come about, of which this is one.
+fn binned(one: &RatioFinding) -> String {
+    let width = ((one.to - one.from) * 1e6).round() / 1e6;
+    format!(
+        "originals with their partners, in bins of width {width} by the ratio of the original; a point lies at the mean ratio of its bin"
+    )
 }
 
 /// Wanted originals of a dimension that a model has answered.
@@ -289,7 +291,7 @@ fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 
-/// Says what values of too few originals are worth. Their intervals, if they had any, would mostly cover nearly all of 0 to 1.
+/// Says what values of too few originals are worth.
 fn too_few(layers: &[Layer]) -> Option<(String, String)> {
     const NEARLY: f64 = 0.8;
     let values = |layer: &Layer| -> Vec<(Option<(f64, f64)>, Count)> {
@@ -408,7 +410,6 @@ type Word = (String, String);
 
 const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
 
-/// Words of the figure of accuracies.
 const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),
     ("perturbed partner", "the original, changed in a way that should not change the answer"),
@@ -420,7 +421,6 @@ const ACCURACY: [(&str, &str); 4] = [
 const ON_BARS: (&str, &str) =
     ("number beside a value", "inputs that it is the mean of; intervals are over originals and need ten of them");
 
-/// Words of the figure of right and wrong answers.
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),
     (
