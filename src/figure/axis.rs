@@ -19,6 +19,8 @@ pub struct Axis {
     pub whole: bool,
     /// True if its ticks are at the values of the points, where these are few: settings.
     pub settings: bool,
+    /// Texts below the labels of ticks on paper: a value and what else is true of it.
+    pub below: Vec<(f64, String)>,
     /// Names of the panels, one above or beside the other, into which paper divides the figure: a series belongs to the panel of its
     /// accent. Empty for one frame. The terminal always has one frame.
     pub panels: Vec<String>,
@@ -471,7 +473,7 @@ fn text(value: f64, decimals: usize, terse: bool) -> String {
     if size != 0.0 && !(1e-4..1e7).contains(&size) {
         return format!("{value:.1e}").replace(".0e", "e");
     }
-    if size >= 1e4 {
+    if size >= if terse { 1e4 } else { 1e3 } && value.fract() == 0.0 {
         let (unit, letter) = if size >= 1e6 { (1e6, "M") } else { (1e3, "k") };
         let sign = if value < 0.0 { "-" } else { "" };
         return match terse {

@@ -382,13 +382,13 @@ impl<'a> Canvas<'a> {
         !texts.any(|item| reaches(self.fonts, item, room))
     }
 
-    /// Cost of a label in a rectangle, for the items from `from` on: 3 for each area it hides, 10 for each line or marker. `None` if it
+    /// Cost of a label in a rectangle, for the items from `from` on: 3 for each area it hides, 100 for each line or marker. `None` if it
     /// overlaps text.
     pub(crate) fn hidden(&self, from: usize, room: Rect) -> Option<usize> {
         let recorder = self.recorder.borrow();
         let weight = |item: &Item| match item {
             Item::Fill { alpha, .. } if *alpha < 0.5 => 3,
-            _ => 10,
+            _ => 100,
         };
         let hit = recorder.items.iter().skip(from).filter(|item| reaches(self.fonts, item, room));
         self.is_free_of_text(room).then(|| hit.map(weight).sum())

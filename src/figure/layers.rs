@@ -50,10 +50,10 @@ impl Layer {
     /// The intervals of its values that are drawn.
     pub(crate) fn intervals(&self) -> Vec<(f64, f64)> {
         match self {
-            Self::Line(line) => line.points.iter().filter_map(Datum::interval).collect(),
+            Self::Line(line) => line.points.iter().filter_map(|p| p.interval().or(p.narrow())).collect(),
             Self::Points(points) => points.points.iter().flat_map(Spot::intervals).flatten().collect(),
             Self::Bars(bars) => bars.bars.iter().filter_map(Bar::interval).collect(),
-            Self::Ranges(ranges) => ranges.ranges.iter().map(|r| r.ends).collect(),
+            Self::Ranges(ranges) if ranges.are_intervals => ranges.ranges.iter().map(|r| r.ends).collect(),
             _ => Vec::new(),
         }
     }
@@ -134,6 +134,8 @@ pub struct Intervals {
     pub few: String,
     /// Legend of the two dots that replace an interval ([`Datum::pair`]).
     pub pair: String,
+    /// True if the wide ends are a margin, not an interval: an area, which two replicates do not replace.
+    pub is_margin: bool,
 }
 
 impl Intervals {
@@ -270,12 +272,16 @@ impl Bar {
 }
 
 /// Ranges over categories. Several layers of ranges are drawn side by side at each category.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ranges {
     /// Name in the legend.
     pub label: String,
+    /// Name of its dots in the legend; empty where it has none.
+    pub dots: String,
     /// Its look; the marker is that of the mean.
     pub role: Role,
+    /// True if the ends are those of an interval: paper then shows a line with caps in place of a box.
+    pub are_intervals: bool,
     pub ranges: Vec<Range>,
 }
 
@@ -355,6 +361,8 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The arrows.
     pub edges: Vec<Edge>,
+    /// Name of the highlighted path in the legend.
+    pub path: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

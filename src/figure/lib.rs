@@ -13,6 +13,7 @@
 
 pub mod axis;
 mod canvas;
+mod caption;
 mod csv;
 mod font;
 pub mod layers;
@@ -33,6 +34,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use axis::{Axis, Scale};
+pub use caption::{capital, caption, definition, notes, sources};
 pub use csv::text as csv_text;
 pub use layers::Layer;
 pub use look::{Options, Style};
@@ -40,7 +42,6 @@ pub use role::{Dash, Emphasis, Marker, Role};
 pub use spare::spare_font;
 
 use base::files::{FileError, Whole};
-use base::text::{printable, printable_label};
 use layers::Count;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -120,9 +121,6 @@ impl Figure {
 
 /// A term and its meaning.
 type Term = (String, String);
-
-/// Keys of entries that say where numbers are from; they end a caption.
-const SOURCE: [&str; 8] = ["model", "models", "data", "spec", "seed", "device", "probity", "session"];
 
 /// Source of the numbers of a figure; written into every export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -208,7 +206,7 @@ pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> R
     let format = Format::of_file(path)?;
     // Checked before drawing, which takes a moment.
     let whole = Whole::new(path, force)?;
-    let (beside, words) = (path.with_extension("txt"), caption(figure));
+    let (beside, words) = (path.with_extension("txt"), caption::page(figure));
     // Several formats of a figure have one caption.
     let is_written = || base::read::bytes(&beside, words.len() as u64).is_ok_and(|there| there == words.as_bytes());
     let captioned = options.captions(format) && !is_written();
@@ -232,52 +230,6 @@ fn placed(whole: Whole, path: &Path, bytes: &[u8]) -> Result<PathBuf, FigureErro
 pub fn text_overlaps(figure: &Figure, options: &Options) -> Result<Vec<(String, String)>, FigureError> {
     let fonts = font::Fonts::own();
     Ok(overlap::texts(&paper::lay_out(figure, &fonts, &[], options.look())?))
-}
-
-/// The caption of a figure, ready to paste: its title, what its numbers mean, the meanings of its terms, and where the numbers come from.
-pub fn caption(figure: &Figure) -> String {
-    let mut sentences = vec![printable_label(&figure.title).trim_end_matches('.').to_owned()];
-    let (mut sources, mut named) = (Vec::new(), Vec::<(&str, String)>::new());
-    for (key, value) in figure.entries() {
-        let value = printable_label(value);
-        match named.iter_mut().find(|(name, _)| name == key) {
-            _ if SOURCE.contains(&key.as_str()) => sources.push(format!("{}: {value}", printable_label(key))),
-            // Entries of one key, as those of intervals, are one sentence.
-            Some((_, sentence)) => *sentence += &format!("; {value}"),
-            None => named.push((key, value)),
-        }
-    }
-    sentences.extend(named.into_iter().map(|(key, value)| match key {
-        "n" => format!("n = {value}"),
-        key => format!("{}: {value}", capital(&printable_label(key))),
-    }));
-    sentences.extend(paper::left_out(figure).into_iter().map(str::to_owned));
-    // Definitions are whole: they are the program's own.
-    let terms = figure.provenance.terms.iter();
-    sentences.extend(terms.map(|(name, meaning)| {
-        let meaning = printable(meaning);
-        format!("{}: {}", capital(&printable_label(name)), meaning.trim_end_matches('.'))
-    }));
-    if !sources.is_empty() {
-        sentences.push(format!("Source: {}", sources.join("; ")));
-    }
-    let sentences = sentences.into_iter().filter(|text| !text.is_empty()).map(|text| text + ".");
-    sentences.collect::<Vec<_>>().join(" ") + "\n"
-}
-
-/// Text with a capital first letter.
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
-pub fn definition(text: &str) -> String {
-    let mut letters = text.chars();
-    match (letters.next(), letters.clone().next()) {
-        (Some(first), Some(' ' | 'a'..='z')) => first.to_lowercase().chain(letters).collect(),
-        _ => text.to_owned(),
-    }
 }
 
 #[cfg(any(test, feature = "samples"))]
@@ -311,7 +263,8 @@ mod tests {
         let [picture, caption] = [folder.path().join("a.pdf"), folder.path().join("a.txt")];
         assert_eq!(export(&samples::curves(), &picture, &options, false).unwrap(), [picture.clone(), caption.clone()]);
         let said = std::fs::read_to_string(&caption).unwrap();
-        assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("Level: 95 %"), "{said}");
+        assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("Level: 95 %."), "{said}");
+        assert!(said.contains("\n\nProvenance\nSeed: 0\n"), "{said}");
         // The same caption serves another format; a text of the user's own is not replaced, and then nothing is.
         let other = folder.path().join("a.svg");
         assert_eq!(export(&samples::curves(), &other, &options, false).unwrap(), [other]);
@@ -322,16 +275,6 @@ mod tests {
         let drawn = String::from_utf8(svg(&options)).unwrap();
         assert!(drawn.contains("width=\"238.11pt\""));
         assert!(!drawn.lines().any(|line| line.starts_with("<text") && line.contains("PGD on")));
-        let titled = |title: &str| super::caption(&Figure { title: title.into(), ..Figure::default() });
-        assert_eq!((titled("It is [MASK].").as_str(), titled("A").as_str()), ("It is [MASK].\n", "A.\n"));
-        let long = format!("{} at its end.", "How complete. ".repeat(40));
-        let terms = [("completeness", "How complete. It is."), ("completeness C", &long), ("elect", "no word of it")];
-        let explained = super::caption(&samples::curves().with_terms(terms.into_iter()));
-        assert!(explained.contains(" Completeness: how complete. It is. Completeness C: how complete."), "{explained}");
-        // A definition was cut after 300 characters.
-        assert!(explained.contains(" at its end. Source: "), "{explained}");
-        let [level, term] = ["Level: 95 %", "Completeness:"].map(|part| explained.find(part).unwrap());
-        assert!(level < term && !explained.contains("Elect:"), "{explained}");
         let wide = Options { width: Some(174.0), ..options };
         assert!(String::from_utf8(svg(&wide)).unwrap().contains("width=\"493.23pt\""));
     }

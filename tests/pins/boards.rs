@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use probity::engine::board::{Board, Run};
-use probity::figure::{Figure, Format, Options, Style, render, text_overlaps};
+use probity::figure::{Figure, Format, Options, render};
 use probity::lab::table::Form;
-use probity::lab::{self as labs, Details, LABS, Lab};
+use probity::lab::{Details, LABS, Lab};
 use serde::Serialize;
 
 use super::BOARDS;
@@ -38,7 +38,7 @@ fn recorded_sessions_fold_to_their_boards() {
 }
 
 /// The figures of a run: those that it draws by default, and those available by name, each once.
-fn figures(lab: &dyn Lab, run: &Run, board: &Board) -> BTreeMap<String, Figure> {
+pub(super) fn figures(lab: &dyn Lab, run: &Run, board: &Board) -> BTreeMap<String, Figure> {
     let engine = board.engine.as_ref();
     let mut figures = BTreeMap::new();
     for figure in lab.figures(&run.results, engine) {
@@ -70,30 +70,6 @@ fn files(lab: &dyn Lab, board: &Board, name: &str, list: &mut List) {
         }
     }
     list.add(format!("{name} summary of {}", lab.id()), sha256(lab.summary(&run.results, &run.job.spec).join("\n")));
-}
-
-/// Every figure of every session, in each style and at both column widths of a journal.
-#[test]
-fn no_texts_of_a_figure_lie_on_each_other() {
-    let widths = [84.0, 174.0].map(|width| (Style::Paper, Some(width)));
-    let looks = Style::ALL.map(|style| (style, None)).into_iter().chain(widths);
-    let looks: Vec<Options> = looks.map(|(style, width)| Options { style, width, dpi: None }).collect();
-    let (mut wrong, mut drawn) = (Vec::new(), 0);
-    for (name, board) in BOARDS.iter() {
-        for run in board.runs.iter().filter(|run| !run.gone) {
-            for (key, figure) in figures(labs::by_id(run.job.spec.lab()), run, board) {
-                for options in &looks {
-                    drawn += 1;
-                    for (a, b) in text_overlaps(&figure, options).unwrap() {
-                        let look = (options.style.name(), options.width);
-                        wrong.push(format!("{name} {key} {look:?}: `{a}` on `{b}`"));
-                    }
-                }
-            }
-        }
-    }
-    assert!(drawn > 500, "{drawn} drawings");
-    assert!(wrong.is_empty(), "{} overlaps\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

@@ -15,6 +15,7 @@
 //! in the commit why each line changed.
 
 mod boards;
+mod figures;
 mod list;
 mod names;
 mod records;

@@ -11,7 +11,7 @@ use crate::replay;
 use base::files::{FileError, Whole};
 use base::text::printable;
 use engine::board::{Board, Run};
-use figure::{Options, caption};
+use figure::{Options, caption, notes, sources};
 use labs::table::{Entry, Form, Table};
 
 /// Maximum rows of a table printed in full, of a shortened table, and maximum columns.
@@ -60,7 +60,9 @@ pub(super) fn write(
             terms.extend(
                 named.into_iter().filter(|(name, _)| !terms.iter().any(|(known, _)| known == name)).collect::<Vec<_>>(),
             );
-            pictures.push([path, escaped(&figure.title), escaped(caption(&figure).trim_end())]);
+            let sources = sources(&figure).into_iter().map(|line| line + ".").collect();
+            let said = [vec![caption(&figure)], notes(&figure), sources].concat().join(" ");
+            pictures.push([path, escaped(&figure.title), escaped(&said)]);
         }
         add(&mut page, (board, session), run, (&pictures, &terms));
     }

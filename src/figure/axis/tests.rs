@@ -57,7 +57,7 @@ fn ticks_are_round_numbers() {
 #[test]
 fn doublings_and_categories_have_ticks_of_their_own() {
     let n = fitted(Scale::Doubling, None, &[100.0, 800.0, 25_600.0]);
-    assert_eq!(labels(&n, 700.0), ["100", "200", "400", "800", "1600", "3200", "6400", "12,800", "25,600"]);
+    assert_eq!(labels(&n, 700.0), ["100", "200", "400", "800", "1,600", "3,200", "6,400", "12,800", "25,600"]);
     assert_eq!(terse(&n, 30.0), ["100", "400", "1600", "6400", "25.6k"]);
     let of = |upright| Fitted::new(&Axis::of("", ["a", "b"].map(String::from)), [], upright);
     assert_eq!((of(false).place(0.0), of(false).place(1.0)), (Some(0.25), Some(0.75)));

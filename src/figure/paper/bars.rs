@@ -1,12 +1,14 @@
 //! Bars, histograms and ranges on paper.
 
-use plotters::element::{ErrorBar, Rectangle};
+use plotters::element::ErrorBar;
 
-use super::super::canvas::{At, Canvas, Drawn, Pen, Side, filled};
-use super::super::layers::{Bars, Ranges};
+use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
+use super::super::layers::{Bar, Bars, Ranges};
+use super::super::palette::Rgb;
 use super::super::role::{Dash, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
+use super::lines::CAP;
 use super::{SMALL, type_of};
 
 /// Widest bar of a category, in units of the page.
@@ -15,6 +17,9 @@ const WIDEST: f64 = 60.0;
 const SOLID: f64 = 0.55;
 /// Opacity of a range.
 pub(crate) const SPAN: f64 = 0.16;
+/// Size of a single value in a range, and distance between equal ones.
+pub(crate) const VALUE: f64 = 1.9;
+const BESIDE: f64 = 4.6;
 
 /// The surface of a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without
 /// colour.
@@ -55,6 +60,10 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
         let Some(((left, top), (right, _))) = chart.at(from, bar.y).zip(chart.at(to, bar.y)) else {
             continue;
         };
+        if bar.n.few().is_some() {
+            few(canvas, chart, (f64::midpoint(left, right), top), (bar, bars.role))?;
+            continue;
+        }
         // A logarithmic axis has no zero; bars begin at its lower end.
         let zero = chart.at(from, 0.0).map_or(chart.bottom, |(_, y)| y);
         let gap = if bar.bin { 0.0 } else { ((right - left) * 0.06).min(2.0) };
@@ -63,14 +72,17 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
             let half = ((right - left) * 0.25).min(4.0);
             whisker(canvas, chart, ((from + to) / 2.0, bar.y), ends, half, Pen::new(canvas.look.ink, 1.3))?;
         }
-        if bar.n.few().is_some() {
-            let kind = type_of(SMALL, canvas.look.ink, Side::Middle, Side::End);
-            // In the head of a bar that leaves no room above.
-            let foot = if top - 2.0 - SMALL < chart.top { top + SMALL + 4.0 } else { top - 2.0 };
-            canvas.text(&format!("n {}", bar.n.first), ((left + right) / 2.0, foot), kind)?;
-        }
     }
     Ok(())
+}
+
+/// A value of too few units for a bar, which would weigh as much as one of many: a mark with its number of examples.
+fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
+    const R: f64 = 3.6;
+    canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;
+    let room = at.1 - R - 4.0 - SMALL;
+    let (y, across) = if room < chart.top { (at.1 + R + 4.0, Side::Start) } else { (at.1 - R - 3.0, Side::End) };
+    canvas.text(&format!("n {}", bar.n.first), (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, across))
 }
 
 /// The span of a category, narrowed where few categories on a wide page would make blocks of its bars.
@@ -112,17 +124,35 @@ pub(crate) fn ranges<'a>(
         let (lo, hi) = range.ends;
         let Some(((left, _), (right, _))) = chart.at(from, lo).zip(chart.at(to, hi)) else { continue };
         let x = (from + to) / 2.0;
-        let half = ((right - left) * 0.3).min(7.0);
-        let share = half / (right - left).max(1e-9) * (to - from);
-        chart.draw(Rectangle::new([(x - share, hi), (x + share, lo)], filled(colour, SPAN)))?;
-        whisker(canvas, chart, (x, lo), (lo, hi), half, Pen::new(colour, 1.3))?;
-        for at in range.dots.iter().filter_map(|dot| chart.at(x, *dot)) {
-            canvas.disc(at, 1.7, colour)?;
+        if ranges.are_intervals {
+            whisker(canvas, chart, (x, lo), (lo, hi), CAP, Pen::new(colour, 1.3))?;
+            if let Some(at) = range.mean.and_then(|m| chart.at(x, m)) {
+                canvas.marker(at, ranges.role.marker.unwrap_or(Marker::Circle), 3.6, colour)?;
+            }
+            continue;
         }
-        if let Some(at) = range.mean.and_then(|m| chart.at(x, m)) {
-            let marker = ranges.role.marker.unwrap_or(Marker::Circle);
-            canvas.marker(at, marker, half.clamp(2.6, 4.2), colour)?;
+        let half = ((right - left) * 0.3).min(if range.dots.is_empty() { 7.0 } else { 12.0 });
+        let Some(((middle, top), (_, bottom))) = chart.at(x, hi).zip(chart.at(x, lo)) else { continue };
+        span(canvas, (middle - half, top), (middle + half, bottom), colour)?;
+        if let Some((_, y)) = range.mean.and_then(|m| chart.at(x, m)) {
+            canvas.line(&[(middle - half, y), (middle + half, y)], Pen::new(colour, 2.4))?;
+        }
+        // Equal values lie side by side, so that their number is seen.
+        let mut dots: Vec<At> = range.dots.iter().filter_map(|dot| chart.at(x, *dot)).collect();
+        dots.sort_by(|a, b| a.1.total_cmp(&b.1));
+        for row in dots.chunk_by(|a, b| (a.1 - b.1).abs() < VALUE) {
+            let step = BESIDE.min(2.0 * (half - VALUE) / (row.len() - 1).max(1) as f64);
+            for (k, (_, y)) in row.iter().enumerate() {
+                let off = (k as f64 - (row.len() - 1) as f64 / 2.0) * step;
+                canvas.disc((middle + off, *y), VALUE, canvas.look.ink)?;
+            }
         }
     }
     Ok(())
+}
+
+/// The box of a range: pale, with an outline and neither caps nor a line in its middle, as intervals have.
+pub(crate) fn span(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
+    canvas.rectangle(a, b, colour, SPAN)?;
+    canvas.frame(a, b, Pen::new(colour, 1.0))
 }

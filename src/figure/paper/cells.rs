@@ -3,6 +3,7 @@
 use plotters::element::Rectangle;
 
 use super::super::canvas::{Canvas, Drawn, Pen, Side, Type, filled};
+use super::super::caption::with_zeros;
 use super::super::layers::{Cells, Shades};
 use super::super::palette::{self, Rgb};
 use super::chart::Chart;
@@ -42,7 +43,7 @@ pub(crate) fn draw<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, cells: &Cells
             if cell.doubtful {
                 canvas.hatch(a, b, Pen { colour: ink, ..hatch })?;
             }
-            let text = short((value * 1000.0).round() / 1000.0);
+            let text = with_zeros(&short((value * 1000.0).round() / 1000.0));
             let size = SMALL.min((b.1 - a.1) * 0.6).min((b.0 - a.0 - 4.0) / canvas.fonts.width(&text, 1.0));
             if cells.numbers && size >= 6.0 {
                 let at = ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0);
@@ -76,7 +77,7 @@ fn scale(canvas: &Canvas<'_>, chart: &Chart<'_>, cells: &Cells) -> Drawn {
     for share in [0.0, 0.5, 1.0] {
         let y = bottom - share * height;
         canvas.line(&[(right, y), (right + 3.0, y)], Pen::new(look.ink, 0.9))?;
-        canvas.text(&short(lo + (hi - lo) * share), (right + 6.0, y), kind)?;
+        canvas.text(&with_zeros(&short(lo + (hi - lo) * share)), (right + 6.0, y), kind)?;
     }
     let label = canvas.fonts.cut(&printable_label(&cells.label), SMALL, height);
     let upwards = Type { upwards: true, ..type_of(SMALL, look.ink, Side::Middle, Side::Start) };

@@ -75,6 +75,8 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
+    /// Every other one in a second line.
+    Staggered,
     /// In several lines, each no wider than this.
     Wrapped(f64),
     /// Rotated upwards; at most this number of lines.
@@ -131,7 +133,14 @@ impl<'a> Chart<'a> {
             if labels == Labels::Straight { (end + 2.0 - look.width).max(0.0) } else { 0.0 }
         };
         let right = right - x_ticks(fonts, &x, labels, length).last().map_or(0.0, beyond);
-        let x_ticks = x_ticks(fonts, &x, labels, right - left - 2.0 * x_inset);
+        let below = |t: Tick| match figure.x.below.iter().find(|(value, _)| *value == t.value) {
+            Some((_, text)) if !t.label.is_empty() => {
+                Tick { label: format!("{}\n{}", t.label, printable_label(text)), ..t }
+            }
+            _ => t,
+        };
+        let x_ticks: Vec<Tick> =
+            x_ticks(fonts, &x, labels, right - left - 2.0 * x_inset).into_iter().map(below).collect();
         let x_name = named(fonts, &figure.x.label, right - left);
         let below_ticks = match labels {
             Labels::Upright(_) => x_ticks.iter().map(|t| widest(fonts, &t.label)).fold(0.0, f64::max),
@@ -266,7 +275,7 @@ pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     let names = x.categories().unwrap_or_default();
     match labels(fonts, x, width) {
         Labels::Straight => 0.0,
-        Labels::Wrapped(_) => SMALL * LINE,
+        Labels::Staggered | Labels::Wrapped(_) => SMALL * LINE,
         Labels::Upright(most) => {
             names.iter().map(|n| widest(fonts, &upwards(fonts, n, most))).fold(0.0, f64::max) - SMALL
         }
@@ -324,13 +333,28 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
         lines.iter().all(|line| !line.ends_with('…'))
     };
     let most = ((slot + GAP) / (SMALL * LINE)) as usize;
-    if names.iter().all(wraps) { Labels::Wrapped(slot) } else { Labels::Upright(most.clamp(1, CATEGORY_LINES)) }
+    // Two of a line have the room of two, and the outermost ones end on the page.
+    let has_room = |name: &String| fonts.width(name, SMALL) <= 2.0 * (slot + GAP) - GAP;
+    let ends = [names.first(), names.last()].into_iter().flatten();
+    if names.iter().all(wraps) {
+        return Labels::Wrapped(slot);
+    }
+    if names.iter().all(has_room) && ends.into_iter().all(|name| fonts.width(name, SMALL) <= slot + 3.0 * GAP) {
+        return Labels::Staggered;
+    }
+    Labels::Upright(most.clamp(1, CATEGORY_LINES))
 }
 
 fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, length: f64) -> Vec<Tick> {
     let wide = |text: &str| fonts.width(text, SMALL);
     match labels {
         Labels::Straight => x.ticks(&Room { length, gap: GAP, terse: false, measure: &wide }),
+        Labels::Staggered => {
+            let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
+            let lower =
+                |(k, t): (usize, Tick)| if k % 2 == 1 { Tick { label: format!("\n{}", t.label), ..t } } else { t };
+            ticks.into_iter().enumerate().map(lower).collect()
+        }
         Labels::Wrapped(slot) => {
             let ticks = x.ticks(&Room { length, gap: 0.0, terse: false, measure: &|_| 0.0 });
             let wrap = |t: Tick| Tick { label: fonts.wrapped(&t.label, SMALL, slot, CATEGORY_LINES).join("\n"), ..t };

@@ -73,7 +73,8 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         canvas.frame(a, b, pen)?;
         named_node(canvas, &placed.label, (x, y), size)?;
     }
-    Ok(top + height)
+    let lowest = nodes.iter().map(|n| n.room.at.1 + n.room.half.1).fold(top, f64::max);
+    Ok(lowest + 2.0)
 }
 
 /// A letter and its subscript before the rest of a line, as in `D_a probing data`.

@@ -5,31 +5,33 @@ use plotters::series::LineSeries;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side, Type};
 use super::super::layers::{Guide, Points, Rule};
 use super::super::overlap::{Rect, overlap};
-use super::super::role::Dash;
 use super::chart::Chart;
 use super::lines::style;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Widest label on the data, and widest line of the label of a point.
+/// Widest label on the data, and widths of lines that are tried for the label of a point.
 pub(crate) const LONGEST: f64 = 160.0;
-const WIDEST: f64 = 90.0;
+const WIDTHS: [f64; 2] = [90.0, 55.0];
 /// How much further from its object each next place of a label is.
 const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a point and of a rule, by growing distance.
-const STEPS: (usize, usize) = (8, 7);
-/// Cost of one step of distance, for a point and for a rule. A hidden area costs 3, a line or a marker 10.
+const STEPS: (usize, usize) = (10, 7);
+/// Cost of one step of distance, for a point and for a rule. A hidden area costs 3, a line or a marker more than all steps.
 const AWAY: usize = 6;
 const ALONG: usize = 2;
+/// Between a label and the lines and marks of others.
+const AIR: f64 = 2.0;
 
-/// The place that hides least of the items after the first `from`, the earlier of equals; none if all lie on text.
+/// The place that hides least of the items after the first `from`, with what it hides, the earlier of equals; none if all lie on text.
 fn best(
     canvas: &Canvas<'_>,
     (from, away): (usize, usize),
     places: impl Iterator<Item = (usize, Rect)>,
-) -> Option<(usize, Rect)> {
-    let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, r)? + away * step, step, r)));
-    weighed.min_by_key(|(weight, ..)| *weight).map(|(_, step, r)| (step, r))
+) -> Option<(usize, (usize, Rect))> {
+    let around = |r: Rect| ((r.0.0 - AIR, r.0.1 - AIR), (r.1.0 + AIR, r.1.1 + AIR));
+    let weighed = places.filter_map(|(step, r)| Some((canvas.hidden(from, around(r))? + away * step, step, r)));
+    weighed.min_by_key(|(weight, ..)| *weight).map(|(weight, step, r)| (weight, (step, r)))
 }
 
 /// Height of lines of text.
@@ -39,7 +41,7 @@ fn height(lines: usize, size: f64) -> f64 {
 
 /// True if a rectangle lies within the frame.
 fn inside(chart: &Chart<'_>, r: &Rect) -> bool {
-    r.0.0 >= chart.left && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom
+    r.0.0 >= chart.left + AIR && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom
 }
 
 /// A label on the data, on a patch of paper that keeps it readable.
@@ -57,7 +59,7 @@ fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), us
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
         let near = (object.0.clamp(r.0.0, r.1.0), object.1.clamp(r.0.1, r.1.1));
-        canvas.line(&[near, object], Pen { dash: Dash::Dotted, ..Pen::new(canvas.look.grey, 1.0) })?;
+        canvas.line(&[near, object], Pen::new(canvas.look.grey, 0.8))?;
     }
     let kind = type_of(SMALL, canvas.look.ink, Side::Start, Side::Start);
     if hides { canvas.text(text, r.0, kind) } else { on_data(canvas, text, r.0, kind) }
@@ -72,19 +74,25 @@ pub(crate) fn points(
 ) -> Drawn {
     for p in points.points.iter().filter(|p| !p.label.is_empty()) {
         let Some(at) = chart.at(p.x, p.y) else { continue };
-        let lines = canvas.fonts.wrapped(&printable_label(&p.label), SMALL, WIDEST, 2);
-        let wide = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
-        let (label, size) = (lines.join("\n"), (wide, height(lines.len(), SMALL)));
-        let around = |step: usize| beside(at, size, gap + STEP * step as f64).map(move |r| (step, r));
+        let wrapped = |widest: f64| {
+            let lines = canvas.fonts.wrapped(&printable_label(&p.label), SMALL, widest, 2);
+            let wide = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
+            (lines.join("\n"), (wide, height(lines.len(), SMALL)))
+        };
         // A label that is nearer to another point would be read as that one's.
         let others = || points.points.iter().filter(|q| *q != p).filter_map(|q| chart.at(q.x, q.y));
         let own = |r: &Rect| others().all(|q| distance(r, at) <= distance(r, q));
         let untaken = |r: &Rect| !taken.iter().any(|t| overlap(*t, *r));
         let free = |(_, r): &(usize, Rect)| inside(chart, r) && untaken(r) && own(r);
         let clear = |(_, r): &(usize, Rect)| !bars.iter().any(|b| overlap(*b, *r));
-        let places = || (0..STEPS.0).flat_map(around).filter(free);
-        let place = best(canvas, (from, AWAY), places().filter(clear));
-        if let Some(place) = place.or_else(|| best(canvas, (from, AWAY), places())) {
+        let found =
+            WIDTHS.map(wrapped).into_iter().filter(|(label, _)| !label.contains('…')).filter_map(|(label, size)| {
+                let around = |step: usize| beside(at, size, gap + STEP * step as f64).map(move |r| (step, r));
+                let places = || (0..STEPS.0).flat_map(around).filter(free);
+                let place = best(canvas, (from, AWAY), places().filter(clear));
+                place.or_else(|| best(canvas, (from, AWAY), places())).map(|found| (label, found))
+            });
+        if let Some((label, (_, place))) = found.min_by_key(|(_, (weight, _))| *weight) {
             placed(canvas, &label, (place, from), at)?;
             taken.push(place.1);
         }
@@ -141,7 +149,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
         })
     };
     match best(canvas, (from, ALONG), (0..STEPS.1).flat_map(row).filter(|(_, r)| inside(chart, r))) {
-        Some((step, r)) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
+        Some((_, (step, r))) => placed(canvas, &label, ((step, r), from), ((r.0.0 + r.1.0) / 2.0, y)),
         None => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::super::axis::Fitted;
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::font::Fonts;
-use super::super::layers::{Bar, Datum, Intervals, Line, Token};
+use super::super::layers::{Bar, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
 use super::super::role::{Emphasis, Marker, Role};
@@ -26,13 +26,16 @@ const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
 /// Intervals that are shorter than this share of the axis are hidden, caps included, by their marker or line.
 const HIDDEN: f64 = 0.025;
+const NO_WIDER: &str = " (no wider than the marks)";
+const HARDLY_WIDER: &str = " (hardly wider than the marks)";
 /// Most lines of a label.
 const LINES: usize = 4;
 /// Largest legend inside a frame, as shares of its width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
-/// The same on a plane of two scores, of which one corner holds no data, and widths that are tried there.
-const ON_PLANE: (f64, f64) = (0.7, 0.35);
-const WIDTHS: [f64; 3] = [0.6, 0.5, 0.42];
+/// Between a legend inside a frame and the data: a sample nearer to a mark would be read as part of it.
+const CLEAR: f64 = 12.0;
+/// Between a frame and its legend beside it.
+const AIR: f64 = 6.0;
 
 /// The sample before the label.
 enum Sample {
@@ -46,14 +49,17 @@ enum Sample {
     Few,
     /// The values of two replicates.
     Pair,
-    /// Ends of a range, with a marker if there is a mean.
-    Span(Role),
+    /// A range, with a line if there is a mean.
+    Span(Role, bool),
+    /// A single value in a range.
+    Dot,
     Bar(Role),
     Hatch(f64),
     Gold,
     Top,
     Lit,
-    Signs,
+    /// The scale of signed scores, to this largest one.
+    Signs(f64),
     Negative,
 }
 
@@ -69,7 +75,7 @@ impl Sample {
     fn width(&self) -> f64 {
         match self {
             Sample::Line(role) if role.dash.is_some() => 30.0,
-            Sample::Signs => 90.0,
+            Sample::Signs(_) => 150.0,
             Sample::Gold | Sample::Lit | Sample::Negative => 26.0,
             _ => 14.0,
         }
@@ -79,8 +85,6 @@ impl Sample {
 /// The entries of a figure's legend.
 pub(crate) struct Legend {
     entries: Vec<(Sample, String)>,
-    /// True if its figure is a plane of two scores.
-    is_plane: bool,
 }
 
 /// Place of an entry from the legend's upper left, and its label in lines.
@@ -100,10 +104,18 @@ impl Legend {
                 _ => add(layer, &mut entries),
             }
         }
+        // The axis names a single series.
+        let is_named = |label: &str| figure.y.label.to_lowercase().contains(&label.to_lowercase());
+        let mut series = figure.layers.iter().filter(|l| !l.counts().is_empty());
+        if let (Some(only), None) = (series.next(), series.next()) {
+            let mut own = Vec::new();
+            add(only, &mut own);
+            entries.retain(|(_, label)| !is_named(label) || own.iter().all(|(_, name)| name != label));
+        }
         // A method has a line in each panel.
         let mut named = BTreeSet::new();
         entries.retain(|(_, label)| !label.is_empty() && named.insert(label.clone()));
-        Self { entries, is_plane: spread.is_plane }
+        Self { entries }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -139,48 +151,48 @@ impl Legend {
         self.draw(canvas, at, &self.rows(canvas.fonts, room).0, 0.0)
     }
 
-    /// Draws the legend where it covers none of the items after the first `from`; false if there is no such place.
-    pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
-        let width = chart.right - chart.left;
-        let beside = canvas.look.width - chart.right - 30.0;
-        for share in if self.is_plane { &WIDTHS[..] } else { &[INSIDE.0] } {
-            if self.draw_within(canvas, from, chart, (width * share).max(beside))? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The same with labels in this width.
-    fn draw_within(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>, room: f64) -> Drawn<bool> {
-        const AIR: f64 = 6.0;
-        let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
-        let (highest, largest) = if self.is_plane { ON_PLANE } else { (INSIDE.1, INSIDE.2) };
-        // One entry below the other, their labels in a column.
+    /// One entry below the other in this width, their labels in a column: the width of the samples, of all, the height, the entries.
+    fn column(&self, fonts: &Fonts<'_>, room: f64) -> (f64, f64, f64, Vec<Placed>) {
         let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
         for (_, label) in &self.entries {
-            let lines = canvas.fonts.wrapped(label, SMALL, room - column - GAP, LINES);
-            let text = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
+            let lines = fonts.wrapped(label, SMALL, room - column - GAP, LINES);
+            let text = lines.iter().map(|l| fonts.width(l, SMALL)).fold(0.0, f64::max);
             wide = wide.max(column + GAP + text);
             let high = lines.len() as f64 * LINE;
             placed.push(Placed { at: (0.0, y), lines });
             y += high + 1.0;
         }
-        let outside = canvas.look.width - canvas.look.margin - chart.right - 2.0 * AIR;
-        let is_beside = wide < outside;
-        if !is_beside && (y > height * highest || wide * y > width * height * largest) {
+        (column, wide, y, placed)
+    }
+
+    /// Draws the legend right of a chart that ends at `right`; false if it is too wide.
+    pub(crate) fn draw_beside(&self, canvas: &Canvas<'_>, right: f64, top: f64) -> Drawn<bool> {
+        let left = right + 2.0 * AIR;
+        let room = canvas.look.width - canvas.look.margin - left;
+        let (column, wide, _, placed) = self.column(canvas.fonts, room);
+        if wide > room || placed.iter().any(|p| p.lines.iter().any(|line| line.ends_with('…'))) {
+            return Ok(false);
+        }
+        self.draw(canvas, (left, top + AIR), &placed, column)?;
+        Ok(true)
+    }
+
+    /// Draws the legend where it covers none of the items after the first `from`; false if there is no such place.
+    pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
+        let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
+        let (column, wide, y, placed) = self.column(canvas.fonts, width * INSIDE.0);
+        if y > height * INSIDE.1 || wide * y > width * height * INSIDE.2 {
             return Ok(false);
         }
         let (l, m, r) = (chart.left + AIR, (chart.left + chart.right - wide) / 2.0, chart.right - AIR - wide);
         let (t, c, b) = (chart.top + AIR, (chart.top + chart.bottom - y) / 2.0, chart.bottom - AIR - y);
-        let beside = is_beside.then_some((chart.right + 2.0 * AIR, t));
         let corners = [(r, t), (l, t), (r, b), (l, b), (r, c), (l, c), (m, t), (m, b)];
-        let around = |(x, top): At| -> Rect { ((x - AIR / 2.0, top - 3.0), (x + wide + AIR / 2.0, top + y + 2.0)) };
-        let Some(at) = beside.into_iter().chain(corners).find(|at| canvas.is_free(from, around(*at))) else {
+        let around = |(x, top): At, air: f64| -> Rect { ((x - air, top - air), (x + wide + air, top + y + air)) };
+        let Some(at) = corners.into_iter().find(|at| canvas.is_free(from, around(*at, CLEAR))) else {
             return Ok(false);
         };
-        let (a, b) = around(at);
+        let (a, b) = around(at, AIR / 2.0);
         canvas.rectangle(a, b, canvas.look.paper, 0.85)?;
         self.draw(canvas, at, &placed, column)?;
         Ok(true)
@@ -215,16 +227,23 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
         || figure.layers.iter().filter_map(|l| if let Layer::Points(points) = l { Some(points) } else { None });
     let spots = || points().flat_map(|p| &p.points);
     let of_points = spots().filter_map(|p| p.intervals()[1]);
-    let of_bars = bars().filter_map(Bar::interval).chain(of_points).map(length).fold(0.0, f64::max);
-    let widest = lines().filter_map(Datum::interval).map(length).fold(of_bars, f64::max);
-    let narrow = lines().filter_map(Datum::narrow).map(length).fold(0.0, f64::max);
+    let ranges = figure.layers.iter().filter_map(|l| if let Layer::Ranges(r) = l { Some(r) } else { None });
+    let of_ranges = ranges.filter(|r| r.are_intervals).flat_map(|r| &r.ranges).map(|r| r.ends);
+    let of_bars = bars().filter_map(Bar::interval).chain(of_points).chain(of_ranges).map(length).fold(0.0, f64::max);
+    let widest = lines().filter_map(|p| spread.wide(p)).map(length).fold(of_bars, f64::max);
+    let narrow = lines().filter_map(|p| spread.narrow(p)).map(length).fold(0.0, f64::max);
     let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
-    let hidden = if widest < HIDDEN { " (no wider than the marks)" } else { "" };
+    let hidden = if widest < HIDDEN { NO_WIDER } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
     }
-    if spread.narrow && narrow >= HIDDEN {
-        out.push((Sample::Narrow(shape), printable_label(&intervals.narrow)));
+    if narrow >= HIDDEN || narrow > 0.0 && widest == 0.0 {
+        let hidden = match narrow {
+            _ if shape == Shape::Area || narrow >= 2.0 * HIDDEN => "",
+            _ if narrow < HIDDEN => NO_WIDER,
+            _ => HARDLY_WIDER,
+        };
+        out.push((Sample::Narrow(shape), printable_label(&intervals.narrow) + hidden));
     }
     if spots().any(|p| p.pairs.is_some()) || lines().any(|p| p.pair.is_some()) {
         out.push((Sample::Pair, printable_label(&intervals.pair)));
@@ -237,17 +256,30 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
 fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     match layer {
         Layer::Line(l) if is_range(l.role) => add_range(l, out),
-        Layer::Line(l) => out.push((Sample::Line(l.role), printable_label(&l.label))),
+        Layer::Line(l) => {
+            // Nothing joins a single point, nor points of too few units.
+            let is_joined = l.points.len() > 1 && l.points.iter().any(|p| p.n.few().is_none());
+            let role = if l.role.marker.is_some() && !is_joined { Role { dash: None, ..l.role } } else { l.role };
+            out.push((Sample::Line(role), printable_label(&l.label)));
+        }
         Layer::Points(p) => {
             let marker = p.role.marker.unwrap_or(Marker::Circle);
             let role = Role { dash: None, marker: Some(marker), ..p.role };
             out.push((Sample::Line(role), printable_label(&p.label)));
         }
+        // Bars of too few units are marks.
+        Layer::Bars(b) if b.bars.iter().all(|bar| bar.n.few().is_some()) => {
+            out.push((Sample::Line(Role { dash: None, ..b.role }), printable_label(&b.label)));
+        }
         Layer::Bars(b) => out.push((Sample::Bar(b.role), printable_label(&b.label))),
+        Layer::Ranges(r) if r.are_intervals => {
+            let marker = Some(r.role.marker.unwrap_or(Marker::Circle));
+            out.push((Sample::Line(Role { dash: None, marker, ..r.role }), printable_label(&r.label)));
+        }
         Layer::Ranges(r) => {
-            let mean = r.ranges.iter().any(|range| range.mean.is_some());
-            let marker = mean.then_some(r.role.marker.unwrap_or(Marker::Circle));
-            out.push((Sample::Span(Role { marker, ..r.role }), printable_label(&r.label)));
+            let has_mean = r.ranges.iter().any(|range| range.mean.is_some());
+            out.push((Sample::Span(r.role, has_mean), printable_label(&r.label)));
+            out.push((Sample::Dot, printable_label(&r.dots)));
         }
         Layer::Cells(cells) => {
             let all = || cells.rows.iter().flatten();
@@ -259,9 +291,9 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
             }
         }
         Layer::Tokens(tokens) => {
-            let bound = super::tokens::number(tokens.largest());
             let label = printable_label(&tokens.label);
-            out.push((Sample::Signs, format!("{label} -{bound} to {bound}").trim_start().to_owned()));
+            let label = if label.is_empty() { "score".to_owned() } else { label };
+            out.push((Sample::Signs(tokens.largest()), label));
             let any = |pick: fn(&Token) -> bool| tokens.strips.iter().flat_map(|s| &s.tokens).any(pick);
             if any(super::tokens::is_negative) {
                 out.push((Sample::Negative, "below 0".into()));
@@ -277,7 +309,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
             }
         }
         Layer::Graph(graph) if graph.edges.iter().any(|e| e.lit) => {
-            out.push((Sample::Lit, "highlighted path".into()));
+            out.push((Sample::Lit, printable_label(&graph.path)));
         }
         Layer::Graph(_) | Layer::Ranks(_) | Layer::Rule(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
     }
@@ -328,16 +360,15 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         Sample::Wide(Shape::Area) => canvas.rectangle(upper, lower, look.ink, BAND),
         Sample::Pair => [y - 3.5, y + 3.5].into_iter().try_for_each(|y| canvas.disc((middle, y), DOT, look.ink)),
         Sample::Few => canvas.text("n", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
-        Sample::Span(role) => {
+        Sample::Span(role, has_mean) => {
             let colour = look.series(role.hue);
-            canvas.rectangle(upper, lower, colour, super::bars::SPAN)?;
-            for y in [upper.1, lower.1] {
-                canvas.line(&[(x, y), (x + width, y)], Pen::new(colour, 1.3))?;
+            super::bars::span(canvas, upper, lower, colour)?;
+            if *has_mean {
+                canvas.line(&[(x, y), (x + width, y)], Pen::new(colour, 2.4))?;
             }
-            let middle = (x + width / 2.0, y);
-            canvas.line(&[(middle.0, upper.1), (middle.0, lower.1)], Pen::new(colour, 1.3))?;
-            role.marker.map_or(Ok(()), |marker| canvas.marker(middle, marker, 3.0, colour))
+            Ok(())
         }
+        Sample::Dot => canvas.disc((middle, y), super::bars::VALUE, look.ink),
         Sample::Bar(role) => super::bars::patch(canvas, upper, lower, *role),
         Sample::Hatch(share) => {
             if *share > 0.0 {
@@ -347,18 +378,38 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             canvas.frame(upper, lower, Pen::new(look.grey, 0.7))
         }
         Sample::Gold => canvas.line(&[(x, y + 4.0), (x + width, y + 4.0)], Pen::new(look.ink, 2.4)),
-        Sample::Negative => canvas.line(&[(x, y - 4.0), (x + width, y - 4.0)], super::tokens::negative(&look)),
+        Sample::Negative => {
+            canvas.rectangle(upper, lower, palette::diverging(-0.4), 1.0)?;
+            super::tokens::below_zero(canvas, upper, lower, look.ink)
+        }
         Sample::Top => super::tokens::mark(canvas, (x + width / 2.0, y - 4.0)),
         Sample::Lit => canvas.line(&[(x, y), (x + width, y)], Pen::new(super::graph::LIT, 2.8)),
-        Sample::Signs => {
-            const STEPS: u32 = 30;
-            for k in 0..STEPS {
-                let step = width / f64::from(STEPS);
-                let from = x + f64::from(k) * step;
-                let colour: Rgb = palette::diverging(2.0 * f64::from(k) / f64::from(STEPS - 1) - 1.0);
-                canvas.rectangle((from, upper.1), (from + step + 0.3, lower.1), colour, 1.0)?;
-            }
-            canvas.frame(upper, lower, Pen::new(look.grey, 0.7))
-        }
+        Sample::Signs(largest) => scale(canvas, (x, y, width), *largest),
     }
+}
+
+/// The scale of signed scores from `x` on, with numbers at its ends and its middle.
+fn scale(canvas: &Canvas<'_>, (x, y, width): (f64, f64, f64), largest: f64) -> Drawn {
+    const STEPS: u32 = 60;
+    let look = canvas.look;
+    let bound = super::super::caption::with_zeros(&base::numbers::short((largest * 100.0).round() / 100.0));
+    let ends = [format!("−{bound}"), bound];
+    let [below, above] = [&ends[0], &ends[1]].map(|text| canvas.fonts.width(text, SMALL) + 4.0);
+    let (upper, lower) = ((x + below, y - 5.5), (x + width - above, y + 5.5));
+    let step = (lower.0 - upper.0) / f64::from(STEPS);
+    for k in 0..STEPS {
+        let from = upper.0 + f64::from(k) * step;
+        let colour: Rgb = palette::diverging(2.0 * f64::from(k) / f64::from(STEPS - 1) - 1.0);
+        canvas.rectangle((from, upper.1), (from + step + 0.3, lower.1), colour, 1.0)?;
+    }
+    let middle = f64::midpoint(upper.0, lower.0);
+    super::tokens::below_zero(canvas, upper, (middle - 6.0, lower.1), look.ink)?;
+    canvas.frame(upper, lower, Pen::new(look.grey, 0.7))?;
+    for end in [upper.0, lower.0] {
+        canvas.line(&[(end, upper.1 - 2.0), (end, lower.1 + 2.0)], Pen::new(look.ink, 0.9))?;
+    }
+    let kind = type_of(SMALL, look.ink, Side::Start, Side::Middle);
+    canvas.text(&ends[0], (x, y), kind)?;
+    canvas.text("0", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle))?;
+    canvas.text(&ends[1], (lower.0 + 4.0, y), kind)
 }

@@ -65,24 +65,19 @@ pub(crate) fn bands<'a>(
 ) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let thin = edge(colour, Dash::Solid);
-    let range = is_range(line.role);
-    if spread.is_plane {
+    if spread.is_plane || is_range(line.role) {
         return Ok(());
     }
     if spread.is_by_point(line) {
-        return one_by_one(canvas, chart, line, (spread, spread.shift(layer)));
+        return one_by_one(canvas, chart, line, (spread, layer));
     }
     for inner in [false, true].into_iter().filter(|inner| !inner || spread.narrow) {
         let ends = line.points.iter().filter_map(|p| {
-            let (lo, hi) = if inner { p.narrow() } else { p.interval() }?;
+            let (lo, hi) = if inner { spread.narrow(p) } else { spread.wide(p) }?;
             chart.at(p.x, lo).and(chart.at(p.x, hi))?;
             Some((p.x, (lo, hi)))
         });
         for run in runs(&chart.x, &ends.collect::<Vec<_>>()) {
-            if range {
-                comb(canvas, chart, &run, colour)?;
-                continue;
-            }
             if line.role.dash.is_none() || run.len() == 1 {
                 for (x, (lo, hi)) in run {
                     let Some(((left, low), (_, high))) = chart.at(x, lo).zip(chart.at(x, hi)) else { continue };
@@ -100,6 +95,8 @@ pub(crate) fn bands<'a>(
             let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
             let alpha = match inner {
                 true => INNER,
+                // Margins of several lines cover most of a frame.
+                false if spread.is_margin => BAND / 4.0,
                 false => BAND * if wide { 0.5 } else { 1.0 },
             };
             let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
@@ -115,19 +112,49 @@ pub(crate) fn bands<'a>(
     Ok(())
 }
 
-/// A range between two lines as upright strokes, which no interval has: by rising x, its ends.
+/// The colour of a range: dark enough to be seen on the band of its line.
+fn of_range(canvas: &Canvas<'_>, role: Role) -> Rgb {
+    canvas.look.series(role.hue).mixed(canvas.look.ink, 0.45)
+}
+
+/// A range without a line, above all bands, in upright strokes, which no interval has.
+pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread: &Spread) -> Drawn {
+    if spread.is_plane || !is_range(line.role) {
+        return Ok(());
+    }
+    let ends: Vec<(f64, (f64, f64))> = line.points.iter().filter_map(|p| Some((p.x, p.interval()?))).collect();
+    let colour = of_range(canvas, line.role);
+    let runs = runs(&chart.x, &ends).into_iter();
+    let runs: Vec<_> = match spread.by_point {
+        true => ends.iter().map(|end| vec![*end]).collect(),
+        false => runs.collect(),
+    };
+    runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, colour))
+}
+
+/// Height below which a range has no outline, but strokes that are this long.
+const THIN: f64 = 7.0;
+
+/// A range between two lines as upright strokes: by rising x, its ends.
 fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], colour: Rgb) -> Drawn {
     let place = |&(x, (lo, hi)): &(f64, (f64, f64))| {
         let ((x, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
         Some((x, low, high))
     };
     let at: Vec<(f64, f64, f64)> = run.iter().filter_map(place).collect();
-    let (pen, thin) = (edge(colour, Dash::Solid), Pen { alpha: 0.6, ..Pen::new(colour, 0.7) });
+    let (pen, thin) = (Pen::new(colour, 1.2), Pen::new(colour, 0.8));
+    let whole = |low: f64, high: f64| {
+        let (middle, half) = (f64::midpoint(low, high), ((low - high) / 2.0).max(THIN / 2.0));
+        (middle + half, middle - half)
+    };
     if let [(x, low, high)] = at[..] {
+        let (low, high) = whole(low, high);
         return strokes(canvas, (x - CAP, high), (x + CAP, low), colour);
     }
-    for end in [|p: &(f64, f64, f64)| (p.0, p.1), |p: &(f64, f64, f64)| (p.0, p.2)] {
-        canvas.line(&at.iter().map(end).collect::<Vec<At>>(), pen)?;
+    for pair in at.windows(2).filter(|pair| pair.iter().any(|p| p.1 - p.2 >= THIN)) {
+        for end in [|p: &(f64, f64, f64)| (p.0, p.1), |p: &(f64, f64, f64)| (p.0, p.2)] {
+            canvas.line(&pair.iter().map(end).collect::<Vec<At>>(), pen)?;
+        }
     }
     let Some((first, last)) = at.first().zip(at.last()) else { return Ok(()) };
     let count = ((last.0 - first.0) / COMB).clamp(0.0, 1000.0) as usize;
@@ -135,41 +162,49 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], colou
         let Some(pair) = at.windows(2).find(|pair| (pair[0].0..=pair[1].0).contains(&x)) else { continue };
         let share = (x - pair[0].0) / (pair[1].0 - pair[0].0).max(1e-9);
         let between = |a: f64, b: f64| a + share * (b - a);
-        canvas.line(&[(x, between(pair[0].1, pair[1].1)), (x, between(pair[0].2, pair[1].2))], thin)?;
+        let (low, high) = whole(between(pair[0].1, pair[1].1), between(pair[0].2, pair[1].2));
+        canvas.line(&[(x, low), (x, high)], thin)?;
     }
     Ok(())
 }
 
-/// A range in a rectangle: an outline with upright strokes.
-pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
-    canvas.frame(a, b, edge(colour, Dash::Solid))?;
-    let count = ((b.0 - a.0) / (0.6 * COMB)).max(2.0) as usize;
-    let x = |k: usize| a.0 + k as f64 * (b.0 - a.0) / count as f64;
-    (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen { alpha: 0.6, ..Pen::new(colour, 0.7) }))
+/// True if a range of a figure is too narrow to be seen beside a line.
+pub(crate) fn has_thin_ranges(figure: &Figure) -> bool {
+    const THINNEST: f64 = 0.01;
+    let y = Fitted::vertical(figure);
+    let length = |(lo, hi): (f64, f64)| y.place(hi).zip(y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs());
+    let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+    let mut ranges = lines.filter(|l| is_range(l.role)).flat_map(|l| &l.points).filter_map(Datum::interval);
+    ranges.any(|ends| length(ends) < THINNEST)
 }
 
-/// Draws the interval of each point: the wide one thin with caps, the narrow one thick, a range in strokes. A line among areas has them at every
-/// other marker.
-fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, shift): (&Spread, f64)) -> Drawn {
+/// A range in a rectangle: an outline with upright strokes, in the dark colour of ranges.
+pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
+    canvas.frame(a, b, Pen::new(colour, 1.0))?;
+    let count = ((b.0 - a.0) / (0.6 * COMB)).max(2.0) as usize;
+    let x = |k: usize| a.0 + k as f64 * (b.0 - a.0) / count as f64;
+    (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen::new(colour, 0.7)))
+}
+
+/// Draws the interval of each point: the wide one thin with caps, the narrow one thick. A line among areas has them at every other marker.
+fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, layer): (&Spread, usize)) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let points: Vec<&Datum> = match spread.by_point {
         true => line.points.iter().collect(),
-        false => marked(chart, line, &|_| shift, (0, 1)).into_iter().map(|(_, p)| p).step_by(2).collect(),
+        false => {
+            marked(chart, line, &|x| spread.shift_at(layer, x), (0, 1)).into_iter().map(|(_, p)| p).step_by(2).collect()
+        }
     };
     for p in points {
         let pair = |ends: Option<(f64, f64)>| {
             let (lo, hi) = ends?;
             let ((x, low), (_, high)) = chart.at(p.x, lo).zip(chart.at(p.x, hi))?;
-            Some((x + shift, low, high))
+            Some((x + spread.shift_at(layer, p.x), low, high))
         };
-        if let Some((x, low, high)) = pair(p.interval()) {
-            if is_range(line.role) {
-                strokes(canvas, (x - CAP, high), (x + CAP, low), colour)?;
-                continue;
-            }
+        if let Some((x, low, high)) = pair(spread.wide(p)) {
             interval(canvas, (x, low, high), Pen::new(colour, 1.3))?;
         }
-        if let Some((x, low, high)) = pair(p.narrow()).filter(|_| spread.narrow) {
+        if let Some((x, low, high)) = pair(spread.narrow(p)) {
             canvas.line(&[(x, low), (x, high)], Pen::new(colour, THICK))?;
         }
     }
@@ -195,31 +230,40 @@ pub(crate) fn line(
     let shift = |x: f64| spread.shift_at(layer, x);
     let at = |x: f64, y: f64| chart.at(x, y).map(|(left, top)| (left + shift(x), top));
     let shown = line.points.iter().filter(|p| at(p.x, p.y).is_some());
-    let points: Vec<(f64, (f64, Emphasis))> = shown.map(|p| (p.x, (p.y, p.emphasis))).collect();
+    let points: Vec<(f64, &Datum)> = shown.map(|p| (p.x, p)).collect();
     let colour = canvas.look.series(line.role.hue);
     let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
     if line.role.dash.is_some() {
         for run in runs(&chart.x, &points) {
-            // A line of one point would be invisible.
-            if let (&[(x, (y, _))], None) = (run.as_slice(), line.role.marker) {
-                at(x, y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
-            }
-            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
-            let faint = |pair: &[(f64, (f64, Emphasis))]| pair.iter().any(|(_, (_, e))| *e == Emphasis::Faint);
+            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are. Points of too few
+            // units are not joined: a line would claim a course.
+            let kind = |pair: &[(f64, &Datum)]| {
+                let any = |is: &dyn Fn(&Datum) -> bool| pair.iter().any(|(_, p)| is(p));
+                (any(&|p| p.n.few().is_some()), any(&|p| p.emphasis == Emphasis::Faint))
+            };
             let mut rest = run.as_slice();
             while rest.len() > 1 {
-                let same = rest.windows(2).take_while(|pair| faint(pair) == faint(&rest[..2])).count();
-                let emphasis = if faint(&rest[..2]) { Emphasis::Faint } else { line.role.emphasis };
-                let stretch: Vec<At> = rest[..=same].iter().filter_map(|(x, (y, _))| at(*x, *y)).collect();
-                canvas.line(&stretch, pen(&canvas.look, role(emphasis)))?;
+                let (is_apart, is_faint) = kind(&rest[..2]);
+                let same = rest.windows(2).take_while(|pair| kind(pair) == (is_apart, is_faint)).count();
+                let emphasis = if is_faint { Emphasis::Faint } else { line.role.emphasis };
+                let stretch: Vec<At> = rest[..=same].iter().filter_map(|(_, p)| chart.at(p.x, p.y)).collect();
+                if !is_apart {
+                    canvas.line(&stretch, pen(&canvas.look, role(emphasis)))?;
+                }
                 rest = &rest[same..];
+            }
+            // A line of one point would be invisible.
+            if let ([(_, p)], None) = (run.as_slice(), line.role.marker) {
+                at(p.x, p.y).map_or(Ok(()), |at| canvas.disc(at, 1.8, colour))?;
             }
         }
     }
     if let Some(marker) = line.role.marker {
         for (at, Datum { emphasis, .. }) in marked(chart, line, &shift, turn) {
             let emphasis = *emphasis;
-            let r = weight(role(emphasis.within(line.role.emphasis))).0 + 1.1;
+            // On a plane marks are many and small; larger ones differ in grey.
+            let more = if spread.is_plane { 1.8 } else { 1.1 };
+            let r = weight(role(emphasis.within(line.role.emphasis))).0 + more;
             match emphasis {
                 Emphasis::Faint => canvas.outline(at, marker, r, colour)?,
                 _ => canvas.marker(at, marker, r, colour)?,
@@ -299,6 +343,8 @@ pub(crate) fn points<'a>(
     let thin = style(canvas, pen);
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
+    // Smaller on a plane, where the arms of a point cross.
+    let cap = if chart.x.categories().is_some() { CAP } else { 0.8 * CAP };
     let (mut taken, mut bars): (Vec<Rect>, Vec<Rect>) = Default::default();
     let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
@@ -311,12 +357,14 @@ pub(crate) fn points<'a>(
             && let Some((a, b)) = chart.at(lo, p.y).zip(chart.at(hi, p.y))
         {
             chart.draw(ErrorBar::new_horizontal(p.y, lo, p.x, hi, thin, 0))?;
+            for (x, y) in [a, b] {
+                canvas.line(&[(x, y - cap), (x, y + cap)], pen)?;
+            }
             bars.push(air(a, b));
         }
         if let Some((lo, hi)) = y_band
             && let Some((a, b)) = chart.at(x, lo).zip(chart.at(x, hi))
         {
-            let cap = if chart.x.categories().is_some() { CAP } else { 0.0 };
             bars::whisker(canvas, chart, (x, p.y), (lo, hi), cap, pen)?;
             bars.push(air(a, b));
         }

@@ -30,8 +30,9 @@ const SMALL: f64 = 11.0;
 const FINE: f64 = 9.5;
 /// Height of a line of the footer.
 const FOOT: f64 = FINE + 4.0;
-/// Share of a wide page that a few categories take beside their legend.
-const SPARSE: f64 = 0.68;
+/// Width of a page from which on a chart may be narrower for the sake of a legend beside it, and its share of the page then.
+const WIDE: f64 = 500.0;
+const NARROWED: f64 = 0.7;
 /// Most lines of a title.
 const TITLE_LINES: usize = 2;
 
@@ -42,23 +43,39 @@ const TITLE_LINES: usize = 2;
 pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String], look: Look) -> Drawn<Scene<'a>> {
     let panels = Panels::new(figure);
     let legend = Legend::new(&panels.whole, panels.parts.first().unwrap_or(figure));
-    let inside = look.legend_inside && figure.has_axes() && !legend.is_empty() && panels.parts.is_empty();
-    let attempt = |inside| attempt(figure, &panels, (fonts, notes, look), (&legend, inside));
-    if inside && let Some(scene) = attempt(true)? {
-        return Ok(scene);
+    let has_choice = look.legend_inside && figure.has_axes() && !legend.is_empty() && panels.parts.is_empty();
+    let places: &[Place] = match has_choice {
+        true if look.width > WIDE && spread::is_plane(figure) => &[Place::Beside],
+        true if look.width > WIDE && is_sparse(figure) => &[Place::Inside, Place::Beside],
+        true => &[Place::Inside],
+        false => &[],
+    };
+    for place in places.iter().chain(&[Place::Above]) {
+        if let Some(scene) = attempt(figure, &panels, (fonts, notes, look), (&legend, *place))? {
+            return Ok(scene);
+        }
     }
-    attempt(false)?.ok_or_else(|| super::FigureError::Draw("no room for the legend".into()))
+    Err(super::FigureError::Draw("no room for the legend".into()))
 }
 
-/// The drawing with its legend above the chart, or inside it; `None` if the legend does not fit inside.
+/// Place of a legend.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Inside,
+    Beside,
+    Above,
+}
+
+/// The drawing with its legend in a place; `None` if the legend does not fit there.
 fn attempt<'a>(
     figure: &Figure,
     panels: &Panels,
     (fonts, notes, look): (&'a Fonts<'a>, &[String], Look),
-    (legend, inside): (&Legend, bool),
+    (legend, place): (&Legend, Place),
 ) -> Drawn<Option<Scene<'a>>> {
     let room = look.width - 2.0 * look.margin;
-    let rows = if inside { 0.0 } else { legend.height(fonts, room) };
+    let is_above = place == Place::Above;
+    let rows = if is_above { legend.height(fonts, room) } else { 0.0 };
     // A page for a paper grows with what is above and below its frame; one of a lab book keeps its size.
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
     let is_divided = !panels.parts.is_empty();
@@ -78,7 +95,7 @@ fn attempt<'a>(
         canvas.text(&lines.join("\n"), (left, top), type_of(TITLE, look.ink, Side::Start, Side::Start))?;
         top += lines.len() as f64 * TITLE * 1.2 + 9.0;
     }
-    if !inside {
+    if is_above {
         legend.draw_rows(&canvas, (left, top), room)?;
         top += rows;
     }
@@ -91,11 +108,15 @@ fn attempt<'a>(
         if is_divided {
             panels.draw(&canvas, ((left, top), (right, end)))?;
         } else {
-            // Few categories leave room for their legend beside them.
-            let right = if inside && is_sparse(figure, &look) { left + SPARSE * (right - left) } else { right };
+            let right = if place == Place::Beside { left + NARROWED * (right - left) } else { right };
             let chart = Chart::new(&canvas, figure, ((left, top), (right, end)), true)?;
             let (chart, from) = draw(&canvas, figure, chart)?;
-            if inside && !legend.draw_inside(&canvas, from, &chart)? {
+            let is_drawn = match place {
+                Place::Inside => legend.draw_inside(&canvas, from, &chart)?,
+                Place::Beside => legend.draw_beside(&canvas, right, chart.top)?,
+                Place::Above => true,
+            };
+            if !is_drawn {
                 return Ok(None);
             }
         }
@@ -114,7 +135,7 @@ fn attempt<'a>(
             _ => {}
         }
     }
-    bottom += 14.0;
+    bottom += if foot.is_empty() { 0.0 } else { 14.0 };
     write_footer(&canvas, &foot, (left, bottom))?;
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
@@ -133,8 +154,15 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let any = |is: &dyn Fn(&Spread, &Figure) -> bool| parts.iter().any(|(spread, part)| is(spread, part));
     let has_interval = |p: &Datum| p.interval().is_some();
     let sentences = [
-        (any(&|s, _| s.is_beside()[0]), "Points at the same horizontal place are drawn side by side"),
+        (
+            any(&|s, _| s.is_beside()[0]),
+            "Marks that would hide each other are drawn side by side, by half a mark at most; lines are in their true places",
+        ),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
+        (
+            any(&|_, part| lines::has_thin_ranges(part)),
+            "Where a range is narrower than a line it is a row of short ticks",
+        ),
         (any(&|s, _| s.by_turns), "Lines that meet have their marks by turns, not at every point"),
         (
             any(&|s, part| s.is_plane && data(part, has_interval)),
@@ -149,7 +177,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
             "The inner intervals are in the CSV alone: here they would hide each other",
         ),
         (
-            has_pairs,
+            has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),
             "Two trainings are too few for an interval over trainings, so a dot marks the value of each; the CSV has the interval (Student's t, one degree of freedom)",
         ),
     ];
@@ -161,7 +189,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
 fn height(figure: &Figure, look: Look) -> f64 {
     let flat = look.width * look.aspect;
     if spread::is_square(figure) {
-        return (look.width * 0.92).min(f64::max(flat, 560.0));
+        return (look.width * 0.92).min(f64::max(flat, 500.0));
     }
     let rows = figure.layers.iter().find_map(|l| match l {
         Layer::Cells(_) => Some(figure.y.categories.len()),
@@ -172,10 +200,10 @@ fn height(figure: &Figure, look: Look) -> f64 {
     needed.max(flat)
 }
 
-/// True for a few categories on a wide page.
-fn is_sparse(figure: &Figure, look: &Look) -> bool {
+/// True for a few categories, which leave room for a legend beside them.
+fn is_sparse(figure: &Figure) -> bool {
     let is_table = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_) | Layer::Ranks(_)));
-    look.width > 500.0 && !is_table && (1..=4).contains(&figure.x.categories.len())
+    !is_table && (1..=4).contains(&figure.x.categories.len())
 }
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
@@ -213,17 +241,24 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
         }
     }
     chart.axes(canvas, has_cells)?;
-    // A legend may lie on guides, which are no data.
+    let below_guides = canvas.count();
     for layer in &figure.layers {
         if let Layer::Guide(guide) = layer {
             labels::guide(canvas, &mut chart, guide)?;
         }
     }
+    // A label may lie on guides, which are no data; a legend would hide too much of them.
     let below = if has_cells { below_cells } else { canvas.count() };
-    let spread = Spread::new(figure).on(&chart, figure);
+    let spread = Spread::new(figure);
     for (number, layer) in figure.layers.iter().enumerate() {
         if let Layer::Line(line) = layer {
             lines::bands(canvas, &mut chart, (line, number), &spread)?;
+        }
+    }
+    // Above all areas, which would hide them.
+    for layer in &figure.layers {
+        if let Layer::Line(line) = layer {
+            lines::range(canvas, &chart, line, &spread)?;
         }
     }
     lines::counts(canvas, &chart, figure)?;
@@ -247,7 +282,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) | Layer::Guide(_) | Layer::Intervals(_) => {}
         }
     }
-    Ok((chart, below))
+    Ok((chart, if has_cells { below_cells } else { below_guides }))
 }
 
 fn type_of(size: f64, colour: Rgb, along: Side, across: Side) -> Type {

@@ -1,16 +1,17 @@
 //! How the lines of a figure show their intervals: as areas, or point by point, side by side where areas would hide each other.
 
+use super::super::axis::Fitted;
 use super::super::layers::{Datum, Line};
 use super::super::role::Role;
 use super::super::{Figure, Layer};
-use super::chart::Chart;
 
 /// Fewest points of a line whose interval is an area beside others, and beside none.
 const AREA: usize = 8;
 const AREA_ALONE: usize = 4;
-/// Largest distance between points that are drawn side by side, and where a line has few points.
-const STEP: f64 = 6.0;
-const STEP_OF_FEW: f64 = 10.0;
+/// Distance between marks that are drawn side by side: half a mark.
+const STEP: f64 = 3.6;
+/// Half the height of a mark, as a share of the axis.
+const MARK: f64 = 0.018;
 /// Distance between the marks of points at zero that meet.
 const STEP_AT_ZERO: f64 = 9.0;
 /// Most lines whose intervals are drawn as areas.
@@ -25,6 +26,8 @@ pub(crate) fn is_range(role: Role) -> bool {
 pub(crate) struct Spread {
     /// True if intervals are drawn point by point.
     pub by_point: bool,
+    /// True if the wide ends are margins.
+    pub is_margin: bool,
     /// True if narrow intervals are drawn.
     pub narrow: bool,
     /// True if lines have no intervals: on a plane they would cover it.
@@ -35,11 +38,15 @@ pub(crate) struct Spread {
     pub overlaps: bool,
     /// True if lines have their marks by turns, so that none hides those of another.
     pub by_turns: bool,
-    /// Place of each layer among the lines that are drawn side by side, from their middle.
-    places: Vec<f64>,
-    step: f64,
+    /// Points of each layer whose marks would hide each other: x, and the place beside the others, from their middle.
+    places: Vec<Vec<(f64, f64)>>,
     /// The same of the points at zero that stand apart from their lines, before the gap of a logarithmic axis, where marks take turns.
     apart: Vec<f64>,
+}
+
+/// True for a plane of two scores, with lines of equal value in it.
+pub(crate) fn is_plane(figure: &Figure) -> bool {
+    is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)))
 }
 
 /// True if both axes have the same range.
@@ -83,6 +90,32 @@ fn apart(figure: &Figure, drawn: &[(usize, &Line)]) -> Vec<f64> {
     places
 }
 
+/// Places of the points of each layer at each x, from their middle: side by side where marks or intervals touch.
+fn side_by_side(figure: &Figure, drawn: &[(usize, &Line)]) -> Vec<Vec<(f64, f64)>> {
+    let y = Fitted::vertical(figure);
+    let mut places = vec![Vec::new(); figure.layers.len()];
+    let points = || drawn.iter().flat_map(|(layer, line)| line.points.iter().map(move |p| (*layer, p)));
+    let mut all: Vec<f64> = points().map(|(_, p)| p.x).collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    for x in all {
+        let share = |p: &Datum| {
+            let (lo, hi) = ends(p);
+            Some((y.place(lo)?.min(y.place(hi)?) - MARK, y.place(lo)?.max(y.place(hi)?) + MARK))
+        };
+        let here: Vec<(usize, (f64, f64))> =
+            points().filter(|(_, p)| p.x == x).filter_map(|(layer, p)| Some((layer, share(p)?))).collect();
+        let touches = |(layer, a): &&(usize, (f64, f64))| {
+            here.iter().any(|(other, b)| other != layer && a.0 <= b.1 && b.0 <= a.1)
+        };
+        let beside: Vec<usize> = here.iter().filter(touches).map(|(layer, _)| *layer).collect();
+        for (k, layer) in beside.iter().enumerate() {
+            places[*layer].push((x, k as f64 - (beside.len() - 1) as f64 / 2.0));
+        }
+    }
+    places
+}
+
 impl Spread {
     pub(crate) fn new(figure: &Figure) -> Self {
         let lines: Vec<(usize, &Line)> =
@@ -98,36 +131,19 @@ impl Spread {
         let most = drawn.iter().map(|(_, l)| l.points.len()).max().unwrap_or(0);
         let overlaps = drawn.iter().enumerate().any(|(k, a)| drawn[..k].iter().any(|b| meet(a.1, b.1)));
         let meeting = most < AREA && overlaps;
-        let is_plane = is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)));
+        let is_plane = is_plane(figure);
+        let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
         let has_interval = |l: &Line| l.points.iter().any(|p| p.interval().or(p.pair).is_some());
         let banded: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l)).collect();
         // Panels all show their intervals in one way.
         let few = if figure.y.panels.is_empty() { AREA_ALONE } else { AREA };
-        let by_point = !is_plane && !banded.is_empty() && (meeting || most < few);
+        let by_point = !is_plane && !is_margin && !banded.is_empty() && (meeting || most < few);
         let is_crowded = banded.len() > NARROW;
-        // A line that lies on another along its whole length would hide it.
-        let same = |a: &Line, b: &Line| {
-            a.points.len() == b.points.len() && a.points.iter().zip(&b.points).all(|(p, q)| (p.x, p.y) == (q.x, q.y))
-        };
-        let hides = |line: &Line| drawn.iter().any(|(_, other)| !std::ptr::eq(*other, line) && same(other, line));
-        let beside: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l) || hides(l)).collect();
-        let mut places = vec![0.0; figure.layers.len()];
-        if by_point && meeting {
-            let middle = beside.len().saturating_sub(1) as f64 / 2.0;
-            for (k, (layer, _)) in beside.iter().enumerate() {
-                places[*layer] = k as f64 - middle;
-            }
-            // A range lies at the line of its colour.
-            for (layer, range) in lines.iter().filter(|(_, l)| is_range(l.role)) {
-                let own = drawn.iter().find(|(_, l)| l.role.hue == range.role.hue);
-                places[*layer] = own.map_or(0.0, |(k, _)| places[*k]);
-            }
-        }
+        let places = if meeting && !is_plane { side_by_side(figure, &drawn) } else { Vec::new() };
         let narrow = by_point || drawn.len() <= NARROW;
-        let step = if most < AREA { STEP_OF_FEW } else { STEP };
-        let by_turns = overlaps && !by_point && !is_plane && !is_crowded;
+        let by_turns = overlaps && most >= AREA && !by_point && !is_plane && !is_crowded;
         let apart = if by_turns { apart(figure, &drawn) } else { Vec::new() };
-        Self { by_point, narrow, is_plane, is_crowded, overlaps, by_turns, places, step, apart }
+        Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, places, apart }
     }
 
     /// The turn of the line of a layer among those that have their marks by turns, and their number.
@@ -137,38 +153,34 @@ impl Spread {
         if self.by_turns { (before, figure.layers.iter().filter(is_drawn).count()) } else { (0, 1) }
     }
 
-    /// Room that the outermost lines need at both ends of the horizontal axis.
+    /// Room that the outermost marks need at both ends of the horizontal axis.
     pub(crate) fn room(&self) -> f64 {
-        let furthest = |places: &[f64]| places.iter().copied().fold(0.0, f64::max);
-        (self.step * furthest(&self.places)).max(STEP_AT_ZERO * furthest(&self.apart))
+        let beside = self.places.iter().flatten().map(|(_, place)| *place).fold(0.0, f64::max);
+        (STEP * beside).max(STEP_AT_ZERO * self.apart.iter().copied().fold(0.0, f64::max))
     }
 
     /// True if points of lines are drawn side by side, and if only those at zero are.
     pub(crate) fn is_beside(&self) -> [bool; 2] {
-        [&self.places, &self.apart].map(|places| places.iter().any(|place| *place > 0.0))
+        [self.places.iter().any(|points| !points.is_empty()), self.apart.iter().any(|place| *place > 0.0)]
     }
 
-    /// The same with steps for a chart: no point comes near the next x.
-    pub(crate) fn on(self, chart: &Chart<'_>, figure: &Figure) -> Self {
-        let furthest = self.places.iter().copied().fold(0.0, f64::max);
-        let points = figure.layers.iter().filter_map(line).flat_map(|l| &l.points);
-        let mut at: Vec<f64> = points.filter_map(|p| Some(chart.at(p.x, p.y)?.0)).collect();
-        at.sort_by(f64::total_cmp);
-        let gaps = at.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > 0.01);
-        let gap = gaps.fold(f64::INFINITY, f64::min);
-        let step = self.step.min(gap / (2.0 * furthest + 2.0));
-        Self { step, ..self }
-    }
-
-    /// Distance by which a layer is moved to the right, in units of the page.
-    pub(crate) fn shift(&self, layer: usize) -> f64 {
-        self.places.get(layer).map_or(0.0, |place| place * self.step)
-    }
-
-    /// The same for a point of the layer.
+    /// Distance by which the mark of a layer is moved to the right at an x, in units of the page.
     pub(crate) fn shift_at(&self, layer: usize, x: f64) -> f64 {
-        let at_zero = self.apart.get(layer).filter(|_| x <= 0.0);
-        at_zero.map_or(self.shift(layer), |place| place * STEP_AT_ZERO)
+        if let Some(place) = self.apart.get(layer).filter(|_| x <= 0.0) {
+            return place * STEP_AT_ZERO;
+        }
+        let place = self.places.get(layer).and_then(|points| points.iter().find(|(at, _)| *at == x));
+        place.map_or(0.0, |(_, place)| place * STEP)
+    }
+
+    /// The wide interval of a point, or its margin.
+    pub(crate) fn wide(&self, p: &Datum) -> Option<(f64, f64)> {
+        if self.is_margin { p.band } else { p.interval() }
+    }
+
+    /// The narrow interval of a point; where the wide ends are a margin, two replicates replace this one.
+    pub(crate) fn narrow(&self, p: &Datum) -> Option<(f64, f64)> {
+        p.narrow().filter(|_| self.narrow && !(self.is_margin && p.pair.is_some()))
     }
 
     /// True if the points of a line have their intervals one by one.

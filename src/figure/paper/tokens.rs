@@ -2,13 +2,14 @@
 
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::layers::{Token, Tokens};
-use super::super::look::Look;
-use super::super::palette;
-use super::super::role::Dash;
+use super::super::palette::{self, Rgb};
 use super::{FINE, SMALL, type_of};
-use base::numbers::short;
 use base::text::printable_label;
 
+/// Room for the mark of a line that goes on below.
+const ONWARD: f64 = 16.0;
+/// Most that a token is widened where all fit into one line.
+const WIDEN: f64 = 18.0;
 /// Size of tokens.
 const WORD: f64 = 13.0;
 /// Height of a strip: box, underline, score.
@@ -22,9 +23,14 @@ const LONGEST: f64 = 170.0;
 /// Longest name of a strip, as a share of the width.
 const NAME_SHARE: f64 = 0.3;
 
-/// A score in few characters.
+/// A score with two decimals and a minus sign.
 pub(crate) fn number(score: f64) -> String {
-    short((score * 100.0).round() / 100.0)
+    let text = format!("{:.2}", score.abs());
+    if is_below(score) { format!("−{text}") } else { text }
+}
+
+fn is_below(score: f64) -> bool {
+    score <= -0.005
 }
 
 /// A small triangle that points up at `tip`: among the highest K.
@@ -34,12 +40,16 @@ pub(crate) fn mark(canvas: &Canvas<'_>, (x, y): At) -> Drawn {
 
 /// True if the score that is printed below the token is negative.
 pub(crate) fn is_negative(token: &Token) -> bool {
-    token.score.is_some_and(|s| s <= -0.005)
+    token.score.is_some_and(is_below)
 }
 
-/// The line above a token with a negative score, whose colour cannot be told from a positive one's in grey.
-pub(crate) fn negative(look: &Look) -> Pen {
-    Pen { dash: Dash::Dashed, ..Pen::new(look.ink, 1.4) }
+/// Level strokes over a score below zero, whose colour cannot be told from one above in grey.
+pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
+    const STEP: f64 = 4.0;
+    let count = ((b.1 - a.1) / STEP) as usize;
+    let level = |k: usize| a.1 + (k as f64 + 0.5) * (b.1 - a.1) / count.max(1) as f64;
+    (0..count)
+        .try_for_each(|k| canvas.line(&[(a.0, level(k)), (b.0, level(k))], Pen { alpha: 0.6, ..Pen::new(ink, 0.9) }))
 }
 
 /// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.
@@ -56,6 +66,10 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
         let each = column.iter().enumerate().filter_map(|(k, at)| Some(fonts.width(&text(k, (*at)?), WORD)));
         each.fold(22.0, f64::max) + 10.0
     };
+    let all: f64 = columns.iter().map(wide).sum();
+    let is_whole = start + all <= right;
+    let more = if is_whole { ((right - start - all) / columns.len().max(1) as f64).min(WIDEN) } else { 0.0 };
+    let right = if is_whole { right } else { right - ONWARD };
     let (mut x, mut y) = (start, top);
     let head = |y: f64| {
         for (k, name) in names.iter().enumerate() {
@@ -67,9 +81,11 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
     let lines = tokens.strips.len() as f64 * STRIP + BETWEEN;
     head(y)?;
     for column in &columns {
-        let width = wide(column);
+        let width = wide(column) + more;
         if x > start && x + width > right {
-            (x, y) = (start, y + lines);
+            onward(canvas, tokens.strips.len(), (x + 1.0, y))?;
+            (x, y) = (start + ONWARD, y + lines);
+            onward(canvas, tokens.strips.len(), (start, y))?;
             head(y)?;
         }
         for (k, at) in column.iter().enumerate() {
@@ -82,6 +98,12 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
     Ok(y + lines - BETWEEN)
 }
 
+/// Marks that a sentence goes on in the next line, or comes from the one before, beside each of so many strips.
+fn onward(canvas: &Canvas<'_>, strips: usize, (x, y): At) -> Drawn {
+    let kind = type_of(WORD, canvas.look.grey, Side::Start, Side::Middle);
+    (0..strips).try_for_each(|k| canvas.text("…", (x, y + k as f64 * STRIP + BOX / 2.0), kind))
+}
+
 fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, a: At, b: At) -> Drawn {
     let token = &tokens.strips[k].tokens[at];
     let middle = (a.0 + b.0) / 2.0;
@@ -90,8 +112,14 @@ fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, 
     canvas.rectangle(a, b, colour, 1.0)?;
     canvas.frame(a, b, Pen { alpha: 0.35, ..Pen::new(canvas.look.grey, 0.7) })?;
     let ink = if score.is_some() { canvas.look.ink_on(colour) } else { canvas.look.ink };
-    if score.is_some() && tokens.strips[k].doubt.is_some() {
+    let is_doubtful = score.is_some() && tokens.strips[k].doubt.is_some();
+    if is_doubtful {
         canvas.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(canvas.look.grey, 0.8) })?;
+    }
+    if is_negative(token) {
+        below_zero(canvas, a, b, ink)?;
+    }
+    if is_doubtful || is_negative(token) {
         // The word stays readable on a patch of the page's colour.
         let half = canvas.fonts.width(text, WORD) / 2.0 + 2.0;
         let reach = WORD * 0.62;
@@ -99,9 +127,6 @@ fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, 
         canvas.rectangle((middle - half, centre - reach), (middle + half, centre + reach), colour, 1.0)?;
     }
     canvas.text(text, (middle, (a.1 + b.1) / 2.0), type_of(WORD, ink, Side::Middle, Side::Middle))?;
-    if is_negative(token) {
-        canvas.line(&[(a.0, a.1 - 3.0), (b.0, a.1 - 3.0)], negative(&canvas.look))?;
-    }
     if token.gold {
         canvas.line(&[(a.0, b.1 + 3.0), (b.0, b.1 + 3.0)], Pen::new(canvas.look.ink, 2.4))?;
     }

@@ -164,7 +164,12 @@ pub fn ranges() -> Figure {
             let mean = Some(dots.iter().sum::<f64>() / 5.0);
             Range { category, ends: (lo, hi), mean, dots, n: 200.into() }
         };
-        Layer::Ranges(Ranges { label: label.into(), role: Role::nth(k), ranges: (0..6).map(range).collect() })
+        Layer::Ranges(Ranges {
+            label: label.into(),
+            role: Role::nth(k),
+            ranges: (0..6).map(range).collect(),
+            ..Ranges::default()
+        })
     };
     figure(
         "prompts",
@@ -286,6 +291,7 @@ pub fn graph() -> Figure {
             edge(3, 4, "", false),
             edge(1, 4, "direct", false),
         ],
+        path: "backdoor path".into(),
     };
     figure(
         "causal",
@@ -323,7 +329,13 @@ pub fn hostile() -> Figure {
             Layer::Line(Line { label: bad.clone(), role, points: points.collect() }),
             Layer::Points(Points { label: bad.clone(), role, points: spots.collect() }),
             Layer::Bars(Bars { label: bad.clone(), role, bars: bars.collect() }),
-            Layer::Ranges(Ranges { label: bad.clone(), role, ranges: ranges.collect() }),
+            Layer::Ranges(Ranges {
+                label: bad.clone(),
+                dots: bad.clone(),
+                role,
+                ranges: ranges.collect(),
+                ..Ranges::default()
+            }),
             Layer::Ranks(Ranks {
                 lines: vec![RankLine { label: bad.clone(), role, ranks: values.iter().map(|v| Some(*v)).collect() }],
             }),
@@ -364,6 +376,7 @@ pub fn hostile_tokens() -> Figure {
     let graph = Graph {
         nodes: vec![node(f64::NAN), node(f64::MAX), node(0.0)],
         edges: vec![edge(0, 9), edge(1, 1), edge(0, 1), edge(1, 2)],
+        path: BAD.into(),
     };
     let layers = vec![Layer::Tokens(tokens), Layer::Graph(graph), Layer::Tokens(Tokens::default())];
     figure(BAD, BAD, Axis::default(), Axis::default(), layers)

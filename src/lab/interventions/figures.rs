@@ -160,7 +160,7 @@ pub(crate) fn drawing(
 ) -> Option<Figure> {
     let methods: Vec<MethodKey> = of.methods.iter().map(|m| MethodKey::named(m)).collect();
     let figure = curves(results, engine, model, &methods, of.oracle, marker)?;
-    let title = format!("{} (as {} of Canby et al.)", figure.title, of.name.replace("figure-", "Figure "));
+    let title = format!("{} (as {} of Canby et al. 2024)", figure.title, of.name.replace("figure-", "Figure "));
     Some(Figure { name: format!("{}-{}", of.name, in_print(model)), title, ..figure })
 }
 

@@ -58,6 +58,20 @@ const WORDS: [(&str, &str); 6] = [
     ("discordant items", "items that only one side gets right"),
 ];
 
+/// The number of test items of each training size, below its tick, and that two things vary along the axis.
+fn pilots(axis: Axis, by: &[(u64, usize)]) -> Axis {
+    let below = by.iter().map(|(trained, n)| (*trained as f64, format!("n {}", grouped(*n)))).collect();
+    Axis { below, ..axis.of_settings() }
+}
+
+/// The training sizes of requirements with the items of their pilots.
+fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
+    by.iter().filter_map(|r| Some((r.value.trained?, r.n))).collect()
+}
+
+/// Label of the axis of training sizes.
+const TRAINED: &str = "training examples (n: test items of the pilot)";
+
 /// A figure with its n and its words.
 fn finished(figure: Figure) -> Figure {
     figure.with_counts(ITEMS, None).with_terms(WORDS.into_iter())
@@ -154,20 +168,24 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         n: r.n.into(),
         ..Datum::default()
     };
-    let (label, role) = ("power of the comparison".into(), Role::nth(0).accent(2).strong());
+    let (label, role) = ("power".into(), Role::nth(0).accent(2).strong());
     let target = first.value.target;
     let mut layers = vec![
         Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
         Layer::Rule(Rule::level(target, format!("wanted power {target}"))),
     ];
     layers.extend(covering(first, PILOT));
+    let mut provenance = provenance(first, engine, REGION);
+    let text = "n is the number of test items in the pilot of each training size, and power is that of a comparison on as many items: \
+                both more training and more items raise it and narrow its interval";
+    provenance.entries.push(("ticks".into(), text.into()));
     Some(finished(Figure {
         name: "sizes".into(),
         title: printable_label(&format!("Power by training size: {}", sides(&first.value.a, &first.value.b))),
-        x: Axis::doubling("training examples").of_settings(),
+        x: pilots(Axis::doubling(TRAINED), &trained(by)),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, REGION),
+        provenance,
     }))
 }
 
@@ -188,8 +206,8 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         at(r, n.mean, n.lo.zip(n.hi))
     });
     let lines = [
-        (format!("train on, by the bound of {bound}"), Role::nth(0).accent(1).strong(), train),
-        (format!("test on, for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
+        ("training examples that the bound recommends".to_owned(), Role::nth(0).accent(1).strong(), train),
+        (format!("test items for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
     ];
     let mut layers: Vec<Layer> = lines
         .into_iter()
@@ -205,6 +223,11 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         .filter_map(|r| r.value.trained.map(|n| grouped(n as usize)))
         .collect();
     let mut provenance = provenance(first, engine, REGION);
+    let text = format!("of {bound}; a formula of the observed difference, for which no interval is computed");
+    provenance.entries.push(("bound".into(), text));
+    let text = "n is the number of test items in the pilot of each training size, on which both numbers rest; intervals narrow as pilots \
+                grow";
+    provenance.entries.push(("ticks".into(), text.into()));
     if !open.is_empty() {
         let text = format!(
             "at {} training examples, where the pilot does not exclude that no number of test items is enough",
@@ -217,7 +240,7 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         finished(Figure {
             name: "recommended".into(),
             title: printable_label(&format!("Recommended n: {}", sides(&first.value.a, &first.value.b))),
-            x: Axis::doubling("training examples").of_settings(),
+            x: pilots(Axis::doubling(TRAINED), &trained(by)),
             y,
             layers,
             provenance,
@@ -301,12 +324,17 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             names.push(&margin.value.name);
         }
     }
+    let seeds = results.configurations.iter().map(|c| c.value.seeds).max().unwrap_or(1);
     let line = |(k, name): (usize, &&str)| {
         let point = |m: &Tagged<MarginFinding>| {
             let v = &m.value;
             let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
             let inner = v.sd.and_then(around);
-            Datum { x: v.at_n as f64, y: v.accuracy, band: around(v.epsilon), inner, n: m.n.into(), ..Datum::default() }
+            // Two values lie as far from their mean as their standard deviation over the root of 2.
+            let pair =
+                v.sd.filter(|_| seeds == 2).map(|sd| sd / f64::sqrt(2.0)).map(|d| (v.accuracy - d, v.accuracy + d));
+            let (x, band, n) = (v.at_n as f64, around(v.epsilon), m.n.into());
+            Datum { x, y: v.accuracy, band, inner, pair, n, ..Datum::default() }
         };
         let mine = results.margins.iter().filter(|m| m.value.name == **name);
         let role = Role::nth(k).accent(k.min(1));
@@ -316,17 +344,31 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     layers.extend(surface(results));
     let bound = results.needed().map_or(String::new(), |r| format!(" of {}", author(r)));
     let wide = format!("margin of the bound{bound}, within 0 and 1");
-    let narrow = "standard deviation over seeds".to_owned();
-    layers.push(Layer::Intervals(Intervals { wide, narrow, ..Intervals::default() }));
+    let narrow = format!("mean ± 1 SD over {seeds} seeds");
+    let pair = "each of 2 seeds".to_owned();
+    layers.push(Layer::Intervals(Intervals { wide, narrow, pair, is_margin: true, ..Intervals::default() }));
+    let mut sizes: Vec<(u64, usize)> = results.margins.iter().map(|m| (m.value.at_n, m.n)).collect();
+    sizes.sort_unstable();
+    sizes.dedup_by_key(|size| size.0);
+    let mut provenance = provenance(first, engine, REGION);
+    let text = "n is the number of test items that accuracy is measured on after this number of training examples";
+    provenance.entries.push(("ticks".into(), text.into()));
+    if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
+        let text = "trained once, on the sentences of the probes; the bound is not one of it";
+        provenance.entries.push((BASE_LINE.into(), text.into()));
+    }
     Some(finished(Figure {
         name: "margins".into(),
         title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
-        x: Axis::doubling("training examples").of_settings(),
+        x: pilots(Axis::doubling("training examples (n: test items)"), &sizes),
         y: Axis::linear("accuracy").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, REGION),
+        provenance,
     }))
 }
+
+/// What the names of base lines begin with.
+const BASE_LINE: &str = "base line";
 
 /// The base line that is best at the largest size, at every size.
 fn surface(results: &Results) -> Option<Layer> {
@@ -338,7 +380,7 @@ fn surface(results: &Results) -> Option<Layer> {
         let v = &b.value;
         Datum { x: v.at_n as f64, y: v.accuracy.mean, n: b.n.into(), ..Datum::default() }
     };
-    let label = format!("base line: {}", best.value.name);
+    let label = format!("{BASE_LINE}: {}", best.value.name);
     Some(Layer::Line(Line { label, role: Role::nth(2).dash(Dash::Dotted), points: mine.map(point).collect() }))
 }
 
@@ -380,7 +422,8 @@ fn covering<T>(point: &Tagged<T>, sources: &str) -> Option<Layer> {
 fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>, over: &str) -> Provenance {
     let mut origin = Origin::default();
     origin.results(point, point.is_final, &format!(", {over}"));
-    origin.add("model", printable_label(&point.model));
+    let models: Vec<String> = point.model.split(',').map(in_words).collect();
+    origin.add("model", printable_label(&models.join("; ")));
     origin.computed_by(engine)
 }
 

@@ -92,6 +92,14 @@ impl Bias {
         }
     }
 
+    /// The variable of its path from which arrows lead to both ends.
+    pub fn common_cause(self) -> &'static str {
+        match self {
+            Self::Prompt | Self::Verbalization => "L",
+            Self::Sample => "D_a",
+        }
+    }
+
     /// The path in letters.
     pub fn letters(self) -> &'static str {
         match self {
@@ -149,6 +157,7 @@ pub fn graph(bias: Option<Bias>) -> Graph {
     Graph {
         nodes: nodes.map(|(k, (label, at))| Node { label: (*label).into(), at: *at, lit: on(k) }).collect(),
         edges: EDGES.iter().map(|e| Edge { from: e.0, to: e.1, label: String::new(), lit: path.contains(e) }).collect(),
+        path: "backdoor path".into(),
     }
 }
 

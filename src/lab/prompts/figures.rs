@@ -58,7 +58,10 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("turned-published", "As turned, beside the numbers of Cao et al."),
     FigureEntry::further("stability-published", "As stability, beside the numbers of Cao et al."),
     FigureEntry::further("consistency-published", "As consistency, beside the numbers of Cao et al."),
-    FigureEntry::further("disparity-published", "As disparity, beside the numbers of Cao et al."),
+    FigureEntry::further(
+        "disparity-published",
+        "P@1 of the models of Cao et al. after further pretraining on more or less of the facts (Table 3), beside the run's.",
+    ),
 ];
 
 /// The causal model with no path lit; with one, the name of its bias follows.
@@ -127,8 +130,14 @@ fn provenance<T>(
     provenance
 }
 
-/// How intervals over relations and over facts are made.
-const OF_MEANS: &str = "Student's t over relations";
+/// How intervals over this many relations are made, and where they end.
+fn of_means(relations: usize, ends: &str) -> String {
+    let freedom = relations.saturating_sub(1);
+    let noun = if freedom == 1 { "degree" } else { "degrees" };
+    format!("Student's t over {relations} relations ({freedom} {noun} of freedom), cut at {ends}")
+}
+
+/// How intervals over facts and of shares are made.
 const OF_FACTS: &str = "Student's t over facts, of the adjusted score alone";
 const OF_SHARES: &str = "of a share: Wilson's, and Clopper and Pearson's with fewer than 5 on either side, over";
 
@@ -175,24 +184,27 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
     let mut layers = Vec::new();
     if !ranges.is_empty() {
         layers.push(Layer::Ranges(Ranges {
-            label: "mean over prompts, usual name (range)".into(),
+            label: "range and mean over prompts, usual name".into(),
+            dots: "one prompt".into(),
             role: Role::points(0, Marker::Circle),
             ranges,
+            ..Ranges::default()
         }));
     }
     if !own.is_empty() {
         let role = Role::points(2, Marker::Diamond);
-        layers.push(Layer::Ranges(Ranges { label: "your own prompts".into(), role, ranges: own }));
+        layers.push(Layer::Ranges(Ranges { label: "your own prompts".into(), role, ranges: own, ..Ranges::default() }));
     }
     if !adjusted.is_empty() {
         let role = Role::points(1, Marker::Square);
-        let label = format!("{ADJUSTED} (interval)");
-        layers.push(Layer::Ranges(Ranges { label, role, ranges: adjusted }));
+        let label = ADJUSTED.to_owned();
+        layers.push(Layer::Ranges(Ranges { label, role, ranges: adjusted, are_intervals: true, ..Ranges::default() }));
+        layers.extend(covering(behind, "facts"));
     }
     figure(
         (results, engine),
         (format!("prompts-{relation}"), format!("P@1 over prompts: {relation}")),
-        (Axis::of("model", models(results)), Axis::linear("P@1")),
+        (Axis::of("model", models(results)), Axis::linear("P@1").from_to(0.0, 1.0)),
         layers,
         (behind, "facts", OF_FACTS, &[("usual name", USUAL), ("adjusted", AVERAGED)]),
     )
@@ -221,8 +233,9 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         (results, engine),
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
         (
-            Axis::of("prompt", prompts.iter().map(|p| (*p).to_owned())),
-            Axis::ranks("rank by P@1 (1: best)", names.len()),
+            // Prompts are stored in tokens.
+            Axis::of("prompt", prompts.iter().map(|p| p.replace(" .", ".").replace(" ,", ","))),
+            Axis::ranks("rank by P@1 (1: best)", names.len()).of_settings(),
         ),
         layers,
         (
@@ -236,7 +249,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
 
 /// Verbalisation stability of every model: the mean over relations, or one relation's.
 pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Option<&str>) -> Option<Figure> {
-    let mut bars = Vec::new();
+    let (mut bars, mut relations) = (Vec::new(), 0);
     for (k, model) in results.models().into_iter().enumerate() {
         let mine = results.stability.iter().filter(|s| s.model == model);
         let mine = mine.filter(|s| relation.is_none_or(|r| s.value.relation == r));
@@ -252,6 +265,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
             None => over_all.and_then(band),
         };
         let n: usize = each.iter().map(|e| e.1).sum();
+        relations = relations.max(each.len());
         bars.push(Bar { band: one, n: n.into(), ..Bar::of(k, mean) });
     }
     let title = relation.map_or("mean over relations".to_owned(), str::to_owned);
@@ -262,12 +276,16 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     };
     let over = if relation.is_some() { "subjects" } else { "relations" };
     layers.extend(covering(results.stability.first(), over));
+    let (units, method) = match relation {
+        Some(_) => ("subjects".to_owned(), "Student's t over subjects".to_owned()),
+        None => (format!("subjects of {relations} relations"), of_means(relations, "0 and 1")),
+    };
     figure(
         (results, engine),
         (name, format!("One answer under every name of a subject: {title}")),
         (Axis::of("model", models(results)), Axis::linear("stability (share of subjects)").from_to(0.0, 1.0)),
         layers,
-        (results.stability.first(), "subjects", &format!("Student's t over {over}"), &[]),
+        (results.stability.first(), &units, &method, &[]),
     )
 }
 
@@ -292,8 +310,10 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     let (x, y, y_band) = (parts.len() as f64, gap.mean.abs(), Some((lo, ends.1)));
     let points = vec![Spot { x, y, y_band, n: found.n.into(), ..Spot::default() }];
     let role = Role::points(BLACK, Marker::Square);
-    let mut layers =
-        vec![bars, Layer::Points(Points { label: "difference of the models (adjusted, size)".into(), role, points })];
+    let mut layers = vec![
+        bars,
+        Layer::Points(Points { label: "absolute difference, averaged over prompts and names".into(), role, points }),
+    ];
     layers.extend(covering(Some(found), "relations"));
     figure(
         (results, engine),
@@ -301,9 +321,9 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
             format!("What one draw adds to the difference in P@1 between {} and {}", in_print(&v.a), in_print(&v.b)),
         ),
-        (Axis::of("choice of", names), Axis::linear("difference in P@1")),
+        (Axis::of("source of variation", names), Axis::linear("difference in P@1")),
         layers,
-        (Some(found), "facts", OF_MEANS, &LEDGER),
+        (Some(found), &format!("facts of {} relations", v.relations), &of_means(v.relations, "0"), &LEDGER),
     )
 }
 
@@ -344,11 +364,20 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
 /// The causal model, with the path of a bias lit.
 pub fn causal(bias: Option<Bias>) -> Figure {
     let graph: Graph = graph(bias);
-    let title = bias.map_or("The causal model of a prompt probe".to_owned(), |b| {
-        format!("Backdoor path of {}: {}", b.title(), b.letters())
+    let title = bias.map_or("The causal model of a prompt probe (Cao et al. 2022, Figure 2)".to_owned(), |b| {
+        format!("Backdoor path of {}: {} (Cao et al. 2022, Figure 2)", b.title(), b.letters())
     });
     let name = bias.map_or(CAUSAL.to_owned(), causal_name);
     let mut origin = Origin::default();
+    origin.add("arrows", "what influences what");
+    if let Some(bias) = bias {
+        let cause = bias.common_cause();
+        let text = format!("a common cause, here {cause}, lets M and E vary together without M causing it");
+        origin.add("backdoor path", text);
+        if bias.letters().contains('_') {
+            origin.add("D_a, D_b", "D with the subscript a (pretraining data) and with b (probing data)");
+        }
+    }
     origin.add("source", "Cao et al. 2022, Figure 2");
     Figure { name, title, layers: vec![Layer::Graph(graph)], provenance: origin.computed_by(None), ..Figure::default() }
 }
@@ -370,7 +399,10 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         .into_iter()
         .flatten(),
     );
-    out.extend(results.models().into_iter().filter_map(|m| places_of(results, engine, m, None)));
+    // The places of the second of two models are those of the first, reversed.
+    let all = results.models();
+    let several = if all.len() == 2 { &all[..1] } else { &all[..] };
+    out.extend(several.iter().filter_map(|m| places_of(results, engine, m, None)));
     out.extend(results.ledgers.iter().filter_map(|l| ledger(results, engine, &l.value.a, &l.value.b)));
     if !results.relations.is_empty() {
         out.extend(Bias::ALL.map(|b| causal(Some(b))));

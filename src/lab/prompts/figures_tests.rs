@@ -109,3 +109,26 @@ fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
     let caption = figure::caption(&figure);
     assert!(caption.contains("Answers: ") && caption.contains("relations. "), "{caption}");
 }
+
+/// With two models the places of the second are those of the first, reversed: two figures showed one thing.
+#[test]
+fn two_models_have_one_figure_of_places() {
+    let places = |results: &Results| all(results, None).iter().filter(|f| f.name.starts_with("places-")).count();
+    let mut results = results();
+    assert_eq!(places(&results), 3);
+    results.data.as_mut().unwrap().value.models.truncate(2);
+    assert_eq!(places(&results), 1);
+}
+
+/// A box with caps was a range in blue and an interval in orange.
+#[test]
+fn the_interval_of_the_adjusted_score_is_no_range() {
+    let figure = prompts(&results(), None, "capital").unwrap();
+    let kinds = figure.layers.iter().filter_map(|l| match l {
+        Layer::Ranges(r) => Some((r.are_intervals, r.dots.is_empty())),
+        _ => None,
+    });
+    assert_eq!(kinds.collect::<Vec<_>>(), [(false, false), (true, true)]);
+    assert_eq!(figure.y.range, Some((0.0, 1.0)), "the four relations have one axis");
+    assert!(figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.wide.ends_with("facts"))));
+}

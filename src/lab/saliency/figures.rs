@@ -8,7 +8,7 @@ use base::suggest::unknown;
 use base::text::{last_part, printable_label};
 use figure::layers::{self, Bar, Bars, Count, Datum, FEWEST, Intervals, Line};
 use figure::role::BLACK;
-use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
+use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use stats::Estimate;
 
@@ -222,7 +222,7 @@ pub(crate) fn against_ratio(
     });
     let points = chance.filter_map(|r| point(&r, agreement.by_chance(&r.value)));
     let points = sorted(points.map(|p| Datum { band: None, ..p }).collect());
-    let role = Role::line(BLACK).dash(Dash::Dotted);
+    let role = Role::line(BLACK).dash(Dash::Dotted).marker(Marker::Stroke);
     layers.push(Layer::Line(Line { label: "by chance".into(), role, points }));
     layers.extend(covering(first, false));
     let (name, word) = match agreement {
@@ -237,14 +237,25 @@ pub(crate) fn against_ratio(
         words.extend(meant(&[("MAP", MAP)]));
     }
     let of = chosen.map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
+    let mut provenance = provenance(first, engine, words);
+    provenance.entries.push(("points".into(), binned(&first.value)));
+    provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
         name: name.into(),
         title: format!("{} against the rationale ratio{of}", figure::capital(word)),
         x: Axis::linear("rationale ratio (rationale length / sentence length)"),
         y: Axis::linear(word).from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, words),
+        provenance,
     }))
+}
+
+/// How the points of a figure come about, of which this is one.
+fn binned(one: &RatioFinding) -> String {
+    let width = ((one.to - one.from) * 1e6).round() / 1e6;
+    format!(
+        "originals with their partners, in bins of width {width} by the ratio of the original; a point lies at the mean ratio of its bin"
+    )
 }
 
 /// Wanted originals of a dimension that a model has answered.
@@ -274,10 +285,31 @@ fn with_counts(figure: Figure) -> Figure {
 /// Says in the legend what intervals are over, and what the numbers in their place are: bars have inputs, over which their height is.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
-        true => format!("inputs, of fewer than {FEWEST} originals (no interval)"),
-        false => format!("originals (no interval below {FEWEST})"),
+        true => format!("number of inputs; no interval below {FEWEST} originals"),
+        false => format!("number of originals; no interval below {FEWEST}"),
     };
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
+}
+
+/// Says what values of too few originals are worth.
+fn too_few(layers: &[Layer]) -> Option<(String, String)> {
+    const NEARLY: f64 = 0.8;
+    let values = |layer: &Layer| -> Vec<(Option<(f64, f64)>, Count)> {
+        match layer {
+            Layer::Line(line) => line.points.iter().map(|p| (p.band, p.n)).collect(),
+            Layer::Bars(bars) => bars.bars.iter().map(|b| (b.band, b.n)).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let few: Vec<(f64, f64)> =
+        layers.iter().flat_map(values).filter(|(_, n)| n.few().is_some()).filter_map(|(band, _)| band).collect();
+    let text = match few.iter().all(|(lo, hi)| hi - lo >= NEARLY) {
+        true => {
+            "too few for any conclusion; points are not joined, and their intervals would cover nearly all of 0 to 1"
+        }
+        false => "too few for an interval",
+    };
+    (!few.is_empty()).then(|| (format!("fewer than {FEWEST} originals"), text.to_owned()))
 }
 
 /// Points by rising x: findings arrive bin by bin in the order in which their examples came.
@@ -319,13 +351,15 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
         }
     }
     layers.extend(covering(first, true));
+    let mut provenance = provenance(first, engine, meant(&ACCURACY));
+    provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
         name: "accuracy".into(),
         title: "Right predictions (Top-1) by dimension".into(),
         x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
         y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, meant(&ACCURACY)),
+        provenance,
     }))
 }
 
@@ -358,17 +392,16 @@ fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         }
     }
     layers.extend(covering(first, true));
+    let words = explained(methods.iter().copied()).into_iter().chain(meant(&RIGHT_WRONG));
+    let mut provenance = provenance(first, engine, words);
+    provenance.entries.extend(too_few(&layers));
     Some(with_counts(Figure {
         name: "right-wrong".into(),
         title: "Agreement with people where the model answers right and wrong".into(),
         x: Axis::of("method", methods.iter().map(|m| printable_label(short(m)))),
         y: Axis::linear("token-F1 above chance"),
         layers,
-        provenance: provenance(
-            first,
-            engine,
-            explained(methods.iter().copied()).into_iter().chain(meant(&RIGHT_WRONG)),
-        ),
+        provenance,
     }))
 }
 
@@ -377,7 +410,6 @@ type Word = (String, String);
 
 const MAP: &str = "mean average precision: how well the ranking of words survives a change of the sentence; 0 to 1, with the ranking of the original as truth";
 
-/// Words of the figure of accuracies.
 const ACCURACY: [(&str, &str); 4] = [
     ("dimension", "the kind of knowledge that a sentence tests"),
     ("perturbed partner", "the original, changed in a way that should not change the answer"),
@@ -387,9 +419,8 @@ const ACCURACY: [(&str, &str); 4] = [
 
 /// The numbers that stand on bars in place of intervals.
 const ON_BARS: (&str, &str) =
-    ("number on a bar", "inputs that its value is the mean of; intervals are over originals and need ten of them");
+    ("number beside a value", "inputs that it is the mean of; intervals are over originals and need ten of them");
 
-/// Words of the figure of right and wrong answers.
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),
     (

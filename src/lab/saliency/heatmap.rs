@@ -128,7 +128,7 @@ fn words() -> [(String, String); 3] {
     [
         (
             "score",
-            "the weight that the method gives to a word; a triangle marks the K highest, a dashed line those below 0",
+            "the weight that the method gives to a word; a triangle marks the K highest, level strokes those below 0",
         ),
         ("gold rationale", "the words that people marked as needed for the answer"),
         ("K", "the length that a rationale usually has in a sentence of this length"),
@@ -165,12 +165,22 @@ pub fn figure(
         .collect();
     let partners = sides.iter().filter(|s| s.sentence.sample == Sample::Perturbed);
     let after = |s: &Side<'_>| {
-        let kind = s.sentence.perturbation.as_deref().unwrap_or("a perturbation");
-        format!("{} is the original after {kind}", s.name)
+        let how = match s.sentence.perturbation.as_deref() {
+            Some("dispens") => "with words inserted, deleted or replaced that should not matter",
+            Some("import") => "with words that matter replaced by related ones",
+            Some("trans") => "in another syntactic form of the same meaning",
+            _ => "after a change of its words",
+        };
+        format!("{} is the original {how}", s.name)
     };
     rows.extend(partners.map(after));
     if !rows.is_empty() {
         provenance.entries.push(("rows".into(), join(rows.iter().map(String::as_str).collect())));
+    }
+    if sides.len() > 1 {
+        let counts = sides.iter().map(|s| format!("{} words ({})", s.sentence.words.len(), s.name));
+        provenance.entries.retain(|(key, _)| key != "n");
+        provenance.entries.insert(0, ("n".into(), counts.collect::<Vec<_>>().join(", ")));
     }
     let data = results.data.iter();
     provenance.entries.extend(data.map(|d| ("data".to_owned(), format!("{} {}", d.value.source, d.value.sha256))));

@@ -30,7 +30,9 @@ pub fn behaviour(
     let series: [(String, Quantity); 3] = [
         ("examples whose preferred form changes (share)".into(), |b| Some(b.flip_rate)),
         ("probability of the correct form, of two (mean)".into(), |b| Some(b.correct_after)),
-        (format!("1 / rank of the correct form, of {forms} (mean)"), |b| b.told.as_ref().map(|t| t.rank_after)),
+        (format!("1 / rank of the correct form among {forms} verb forms (mean)"), |b| {
+            b.told.as_ref().map(|t| t.rank_after)
+        }),
     ];
     let mut layers: Vec<Layer> = Vec::new();
     for (k, (label, of)) in series.into_iter().enumerate() {

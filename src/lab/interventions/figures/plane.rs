@@ -124,6 +124,10 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
         );
         provenance.entries.insert(1, ("intervals".into(), text));
     }
+    provenance.entries.push((
+        "grey curves".into(),
+        "equal reliability R, the harmonic mean of completeness C and selectivity S".into(),
+    ));
     provenance
         .entries
         .push(("front".into(), format!("{} (open or pale marks: dominated or not rated)", rated.counts())));
@@ -158,11 +162,11 @@ fn place(f: &ReliabilityFinding) -> Datum {
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
 }
 
-/// The front as a dotted line, if it has two settings.
+/// The front as an unbroken line, if it has two settings.
 fn front(rated: &Rated<'_>) -> Option<Layer> {
     let on = |i: &usize| Datum { band: None, inner: None, ..place(&rated.points[*i].value) };
     let points: Vec<Datum> = rated.front.order.iter().map(on).collect();
-    let role = Role::line(BLACK).dash(Dash::Dotted);
+    let role = Role::line(BLACK);
     (points.len() > 1).then(|| Layer::Line(Line { label: "front".into(), role, points }))
 }
 

@@ -72,7 +72,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     layers.extend(covering(results.ranks.first(), "draws"));
     let (all, order) = (models(results), "whole order".to_owned());
     let axis = match is_pair {
-        true => Axis::of("order of", [all.join(" and ")]),
+        true => Axis::of("pair of models", [all.join(" and ")]),
         false => Axis::of("model", all.into_iter().chain([order])),
     };
     let of = if is_pair { "order" } else { "place or order" };
@@ -138,7 +138,14 @@ pub fn places_of(
         layers,
         (behind, DRAWS, "", &REGIMES),
     );
-    Some(with_draws(drawn?, sampled(results, Some(model)).replace(", hence no interval", "")))
+    let mut text = sampled(results, Some(model)).replace(", hence no interval", "");
+    let sampled = Regime::ALL.into_iter().filter_map(|regime| results.rank(regime, Some(model)));
+    if let Some(draws) = sampled.filter(|r| !r.value.exact).map(|r| r.value.draws).min() {
+        // A share of one half has the largest error.
+        let error = 1.96 * (0.25 / draws.max(1) as f64).sqrt();
+        text.push_str(&format!("; the shares of a sample of draws are exact to ± {error:.2} (95 %)"));
+    }
+    Some(with_draws(drawn?, text))
 }
 
 /// Consistency of the whole order against the number of prompts that are averaged.
@@ -153,7 +160,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let mut layers = Vec::new();
     if !results.curve.is_empty() {
         let points: Vec<Datum> = results.curve.iter().map(point).collect();
-        layers.push(Layer::Line(Line { label: "whole order".into(), role: Role::nth(0).strong(), points }));
+        layers.push(Layer::Line(Line { label: "most frequent order".into(), role: Role::nth(0).strong(), points }));
         let mean = |c: &Tagged<RankCurveFinding>| Datum { y: c.value.mean_place, band: None, ..point(c) };
         if results.curve.iter().any(|c| c.value.mean_place != c.value.consistency.mean) {
             let points = results.curve.iter().map(mean).collect();
@@ -164,16 +171,21 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
     // From 0 to at least 4 the ticks are whole numbers.
     let prompts = Axis::linear("prompts (per relation)").from_to(1.0, most.max(4) as f64).in_whole_numbers();
-    figure(
+    let draws =
+        results.ranks.first().map_or(String::new(), |r| format!("{} of {} ", r.value.subset, r.value.relations));
+    let drawn = figure(
         (results, engine),
         ("curve".into(), "Rank consistency against the number of prompts that are averaged".into()),
-        (prompts, Axis::linear("share of draws").from_to(0.0, 1.0)),
+        (prompts, Axis::linear("share of draws with the most frequent order").from_to(0.0, 1.0)),
         layers,
         (
             results.curve.first(),
             DRAWS,
             OF_DRAWS,
-            &[("whole order", "draws with the most frequent order of all models")],
+            &[("most frequent order", "the order of all models by P@1 that most draws give")],
         ),
-    )
+    );
+    let text =
+        format!("{draws}relations at random and, for each, this number of prompts at random, whose P@1 is averaged");
+    Some(with_draws(drawn?, text))
 }

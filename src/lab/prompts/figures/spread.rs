@@ -1,10 +1,10 @@
 //! Figures of the spread over prompts, over all relations: worst, best and standard deviation of every model, and on how many
 //! relations the choice of the prompt matters.
 
-use super::{ADJUSTED, AVERAGED, OF_MEANS, OF_SHARES, USUAL, band, covering, figure, models};
+use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};
 use crate::finding::PreferenceSummaryFinding;
 use crate::results::Results;
-use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
+use figure::layers::{Bar, Bars, Points, Range, Ranges, Rule, Spot};
 use figure::{Axis, Figure, Layer, Marker, Role};
 use lab::{EngineInfo, Tagged};
 use stats::estimate::Estimate;
@@ -30,17 +30,23 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     let mut layers = Vec::new();
     if !ranges.is_empty() {
         let (label, role) = ("worst to best prompt".into(), Role::points(0, Marker::Circle));
-        layers.push(Layer::Ranges(Ranges { label, role, ranges }));
+        layers.push(Layer::Ranges(Ranges { label, role, ranges, ..Ranges::default() }));
         let role = Role::points(1, Marker::Square);
         layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
         layers.extend(covering(results.summaries.first(), "relations"));
     }
+    let relations = results.summaries.first().map_or(0, |s| s.value.relations);
     figure(
         (results, engine),
         ("preference".into(), "P@1 from the worst to the best prompt, usual name, mean over relations".into()),
         (Axis::of("model", models(results)), of_scores(&layers)),
         layers,
-        (results.summaries.first(), "relations", OF_MEANS, &[("usual name", USUAL), ("adjusted", AVERAGED)]),
+        (
+            results.summaries.first(),
+            "relations",
+            &of_means(relations, "0 and 1"),
+            &[("usual name", USUAL), ("adjusted", AVERAGED)],
+        ),
     )
 }
 
@@ -78,12 +84,16 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
         let role = Role::points(1, Marker::Square);
         layers.push(Layer::Points(Points { label: format!("{ORDER} changes with the prompt"), role, points }));
     }
+    if !layers.is_empty() {
+        // The order is one of all models.
+        layers.push(Layer::Rule(Rule::upright(names.len() as f64 - 0.5, "")));
+    }
     layers.extend(covering(results.summaries.first(), "relations"));
     figure(
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),
         (
-            Axis::of("model, or all models", models(results).into_iter().chain([ORDER.to_owned()])),
+            Axis::of("model", models(results).into_iter().chain([ORDER.to_owned()])),
             Axis::linear("share of relations").from_to(0.0, 1.0),
         ),
         layers,

@@ -1,0 +1,147 @@
+//! Captions: what a reader needs beside the picture, then definitions, then where the numbers come from.
+
+use super::{Figure, paper};
+use base::text::{printable, printable_label};
+
+/// Keys of entries that define words or rules.
+const NOTES: [&str; 4] = ["answers", "completeness", "rule", "stars"];
+/// Keys of entries that say where numbers are from.
+const SOURCES: [&str; 11] = [
+    "model",
+    "models",
+    "data",
+    "data file",
+    "spec",
+    "seed",
+    "device",
+    "probity",
+    "session",
+    "source",
+    "completeness error",
+];
+
+/// The caption of a figure, ready to paste: its title, its n and what its marks mean. It is one paragraph.
+pub fn caption(figure: &Figure) -> String {
+    let mut sentences = vec![capital(printable_label(&figure.title).trim_end_matches('.'))];
+    let mut named = Vec::<(&str, String)>::new();
+    let said = |key: &str| !SOURCES.contains(&key) && !NOTES.contains(&key);
+    for (key, value) in figure.entries().filter(|(key, _)| said(key)) {
+        let value = printable_label(value);
+        match named.iter_mut().find(|(name, _)| name == key) {
+            // Entries of one key, as those of intervals, are one sentence.
+            Some((_, sentence)) => *sentence += &format!("; {value}"),
+            None => named.push((key, value)),
+        }
+    }
+    sentences.extend(named.into_iter().map(|(key, value)| match key {
+        "n" => format!("n = {value}"),
+        // A sentence of its own.
+        "" => value,
+        key => format!("{}: {value}", capital(&printable_label(key))),
+    }));
+    sentences.extend(paper::left_out(figure).into_iter().map(str::to_owned));
+    let whole = |text: String| with_zeros(text.trim_end_matches('.')) + ".";
+    sentences.into_iter().filter(|text| !text.is_empty()).map(whole).collect::<Vec<_>>().join(" ")
+}
+
+/// The words and rules of a figure, each with its meaning.
+pub fn notes(figure: &Figure) -> Vec<String> {
+    // Definitions are whole: they are the program's own.
+    let terms = figure.provenance.terms.iter().map(|(name, meaning)| (name.as_str(), printable(meaning)));
+    let rules = figure.entries().filter(|(key, _)| NOTES.contains(&key.as_str()));
+    let rules = rules.map(|(key, value)| (key.as_str(), printable_label(value).into()));
+    let mut named = Vec::<(String, String)>::new();
+    for (name, meaning) in terms.chain(rules) {
+        let (name, meaning) = (capital(&printable_label(name)), meaning.trim_end_matches('.').to_owned());
+        match named.iter_mut().find(|(there, _)| *there == name) {
+            Some((_, said)) => *said += &format!(". {}", capital(&meaning)),
+            None => named.push((name, meaning)),
+        }
+    }
+    named.into_iter().map(|(name, meaning)| with_zeros(&format!("{name}: {meaning}."))).collect()
+}
+
+/// Where the numbers of a figure come from.
+pub fn sources(figure: &Figure) -> Vec<String> {
+    let sources = figure.entries().filter(|(key, _)| SOURCES.contains(&key.as_str()));
+    sources.map(|(key, value)| format!("{}: {}", capital(&printable_label(key)), printable_label(value))).collect()
+}
+
+/// The caption with its notes and its provenance below it.
+pub(crate) fn page(figure: &Figure) -> String {
+    let mut text = caption(figure) + "\n";
+    for (heading, lines) in [("Notes", notes(figure)), ("Provenance", sources(figure))] {
+        if !lines.is_empty() {
+            text += &format!("\n{heading}\n{}\n", lines.join("\n"));
+        }
+    }
+    text
+}
+
+/// Text in which `.8` is written `0.8`, as beside ticks.
+pub(crate) fn with_zeros(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 4);
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        if c == '.' && !before.is_alphanumeric() && before != '.' && letters.peek().is_some_and(char::is_ascii_digit) {
+            out.push('0');
+        }
+        out.push(c);
+        before = c;
+    }
+    out
+}
+
+/// Text with a capital first letter.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
+pub fn definition(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(' ' | 'a'..='z')) => first.to_lowercase().chain(letters).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    /// Captions had up to 490 words, with definitions and hashes in one paragraph.
+    #[test]
+    fn definitions_and_provenance_have_blocks_of_their_own() {
+        let long = format!("{} at its end.", "How complete. ".repeat(40));
+        let terms = [("completeness", "How complete. It is."), ("completeness C", &long), ("elect", "no word of it")];
+        let mut figure = samples::curves().with_terms(terms.into_iter());
+        figure.provenance.entries.push(("completeness".into(), "two definitions".into()));
+        let page = page(&figure);
+        let blocks: Vec<&str> = page.split("\n\n").collect();
+        let [caption, notes, sources] = blocks[..] else { panic!("{page}") };
+        assert!(caption.contains("Level: 95 %.") && !caption.contains("ompleteness:"), "{caption}");
+        assert!(
+            notes.starts_with(
+                "Notes\nCompleteness: how complete. It is. Two definitions.\nCompleteness C: how complete."
+            ),
+            "{notes}"
+        );
+        // A definition was cut after 300 characters.
+        assert!(notes.ends_with(" at its end.") && !notes.contains("Elect:"), "{notes}");
+        assert_eq!(sources, "Provenance\nSeed: 0\nSpec: 0123456789ab\nModel: bert-mini\n");
+    }
+
+    #[test]
+    fn captions_begin_with_a_capital_and_write_numbers_as_axes_do() {
+        let titled = |title: &str| caption(&Figure { title: title.into(), ..Figure::default() });
+        assert_eq!(["it is [MASK].", "A"].map(titled), ["It is [MASK].", "A."]);
+        assert_eq!(
+            with_zeros("power .80 at -.5, 1.5 or v1.2.3 ..5 (.1)"),
+            "power 0.80 at -0.5, 1.5 or v1.2.3 ..5 (0.1)"
+        );
+    }
+}

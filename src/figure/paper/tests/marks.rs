@@ -1,0 +1,229 @@
+//! Marks, intervals and legends that a reader could take for something else.
+
+use super::*;
+use crate::paper::bars::SPAN;
+
+/// The items of a figure on a page of this width.
+fn on<T>(figure: &Figure, width: f64, look: impl FnOnce(&Scene<'_>) -> T) -> T {
+    let options = Options { style: Style::Paper, width: Some(width), dpi: None };
+    let fonts = Fonts::own();
+    look(&lay_out(figure, &fonts, &[], options.look()).unwrap())
+}
+
+fn place(scene: &Scene<'_>, wanted: &str) -> Option<At> {
+    scene.items.iter().find_map(|item| match item {
+        Item::Text { text, at, .. } if text == wanted => Some(*at),
+        _ => None,
+    })
+}
+
+/// The horizontal places of discs of the size of a single value.
+fn values(scene: &Scene<'_>) -> Vec<f64> {
+    let discs = scene.items.iter().filter_map(|item| match item {
+        Item::Disc { at, radius, .. } if (radius - crate::paper::bars::VALUE).abs() < 0.01 => Some(at.0),
+        _ => None,
+    });
+    discs.collect()
+}
+
+/// A range had the caps and the middle line of an interval, and three equal prompts were one dot.
+#[test]
+fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps() {
+    let of = |are_intervals: bool, dots: &[f64]| Range {
+        category: 0,
+        ends: (0.2, 0.8),
+        mean: Some(0.5),
+        dots: dots.to_vec(),
+        n: 9.into(),
+    };
+    let layer = |are_intervals: bool, dots: &[f64]| {
+        let (label, role) = ("scores".into(), Role::points(0, Marker::Circle));
+        let ranges = vec![of(are_intervals, dots)];
+        let dots = if are_intervals { String::new() } else { "one prompt".into() };
+        Layer::Ranges(Ranges { label, dots, role, are_intervals, ranges })
+    };
+    let figure = |layer: Layer| Figure { x: Axis::of("model", ["a".to_owned()]), ..chart(vec![layer]) };
+    let boxes = |scene: &Scene<'_>| {
+        let is = |i: &&Item| matches!(i, Item::Fill { alpha, .. } if *alpha == SPAN);
+        scene.items.iter().filter(is).count()
+    };
+    drawn(&figure(layer(false, &[0.5, 0.5, 0.5, 0.8])), |scene| {
+        // One box and one in the legend; no upright stroke but the axis.
+        assert_eq!((boxes(scene), strokes(scene, 60.0)), (2, 1));
+        let mut at = values(scene);
+        at.sort_by(f64::total_cmp);
+        at.dedup_by(|a, b| (*a - *b).abs() < 0.5);
+        assert!(at.len() >= 4, "three beside each other, and the key: {at:?}");
+        assert!(place(scene, "one prompt").is_some());
+    });
+    drawn(&figure(layer(true, &[])), |scene| {
+        assert_eq!((boxes(scene), strokes(scene, 60.0)), (0, 2), "the axis and the interval");
+    });
+}
+
+/// "identity (control)" touched the mark of another method, and the front ran through it.
+#[test]
+fn the_label_of_a_point_touches_no_line_nor_mark_of_another_series() {
+    let spot = Spot { x: 0.2, y: 0.9, n: 9.into(), label: "identity (control)".into(), ..Spot::default() };
+    let stars = Points { label: "best".into(), role: Role::points(6, Marker::Star), points: vec![spot] };
+    let point = |(x, y): (f64, f64)| Datum { x, y, n: 9.into(), ..Datum::default() };
+    let level =
+        Line { label: "front".into(), role: Role::line(6), points: [(0.2, 0.9), (0.9, 0.9)].map(point).to_vec() };
+    let steep = Line { label: "m".into(), role: Role::nth(1), points: [(0.2, 0.9), (0.5, 0.4)].map(point).to_vec() };
+    let figure = chart(vec![Layer::Line(level), Layer::Line(steep), Layer::Points(stars)]);
+    drawn(&figure, |scene| {
+        let label = scene.items.iter().find_map(|item| match item {
+            Item::Text { text, at, kind } if text.contains("identity") => Some(text_box(scene.fonts, text, *at, kind)),
+            _ => None,
+        });
+        let room = label.unwrap();
+        let thick = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.width > 0.8 && pen.colour != scene.look.grid);
+        assert!(scene.items.iter().filter(thick).all(|line| !reaches(scene.fonts, line, room)), "{room:?}");
+    });
+}
+
+fn few(layer: Layer) -> Layer {
+    match layer {
+        Layer::Line(mut line) => {
+            line.points.iter_mut().for_each(|p| p.n.units = Some(2));
+            Layer::Line(line)
+        }
+        other => other,
+    }
+}
+
+/// Lines joined means of one or two originals, and full bars stood on one.
+#[test]
+fn values_of_too_few_units_are_marks_that_no_line_joins() {
+    let coloured = |scene: &Scene<'_>| {
+        let colour = scene.look.series(0);
+        scene.items.iter().filter(|i| matches!(i, Item::Line { pen, .. } if pen.colour == colour)).count()
+    };
+    assert!(drawn(&chart(vec![flat("a", 0.5, 9, 5)]), coloured) > 0);
+    assert_eq!(drawn(&chart(vec![few(flat("a", 0.5, 9, 5))]), coloured), 0);
+    let bar = |units| Bar { n: crate::layers::Count { units, ..9.into() }, ..Bar::of(0, 1.0) };
+    let bars = |units| {
+        let layer = Layer::Bars(Bars { label: "a".into(), role: Role::nth(0), bars: vec![bar(units)] });
+        Figure { x: Axis::of("x", ["a".to_owned()]), ..chart(vec![layer]) }
+    };
+    let full = |scene: &Scene<'_>| {
+        let is = |i: &&Item| matches!(i, Item::Fill { alpha, .. } if (0.5..0.6).contains(alpha));
+        scene.items.iter().filter(is).count()
+    };
+    assert_eq!([None, Some(7)].map(|units| drawn(&bars(units), full) > 0), [true, false]);
+}
+
+/// Points beside each other stood as much as two marks from their x, and their lines with them.
+#[test]
+fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
+    let line = |k: usize, y: f64| {
+        let point =
+            |x: usize| Datum { x: x as f64, y, band: Some((y - 0.1, y + 0.1)), n: 9.into(), ..Datum::default() };
+        Layer::Line(Line { label: String::new(), role: Role::nth(k), points: (0..3).map(point).collect() })
+    };
+    let ends = |figure: &Figure, hue: usize| {
+        drawn(figure, |scene| {
+            let colour = scene.look.series(hue);
+            let lines = scene.items.iter().filter_map(|i| match i {
+                Item::Line { points, pen } if pen.colour == colour && points.len() == 3 => Some(points[0].0),
+                _ => None,
+            });
+            let upright = scene.items.iter().filter_map(|i| match i {
+                Item::Line { points, pen }
+                    if pen.colour == colour && points.len() == 2 && points[0].0 == points[1].0 =>
+                {
+                    Some(points[0].0)
+                }
+                _ => None,
+            });
+            (lines.last().unwrap(), upright.fold(f64::INFINITY, f64::min))
+        })
+    };
+    let (meeting, apart) = (chart(vec![line(0, 0.5), line(1, 0.55)]), chart(vec![line(0, 0.2), line(1, 0.8)]));
+    for hue in [0, 1] {
+        let (course, interval) = ends(&meeting, hue);
+        assert!((0.5..2.0).contains(&(course - interval).abs()), "{course} {interval}");
+    }
+    let (course, interval) = ends(&apart, 0);
+    assert_eq!(course, interval, "nothing is hidden, so nothing is moved");
+    assert_eq!(ends(&meeting, 0).0, ends(&meeting, 1).0);
+}
+
+/// A range of no width lay hidden beneath its line.
+#[test]
+fn a_range_narrower_than_its_line_is_a_row_of_ticks() {
+    let point = |x: usize| Datum { x: x as f64, y: 0.5, band: Some((0.5, 0.5)), n: 9.into(), ..Datum::default() };
+    let role = Role { dash: None, marker: None, ..Role::line(0) };
+    let figure = chart(vec![Layer::Line(Line { label: "a".into(), role, points: (0..12).map(point).collect() })]);
+    assert!(drawn(&figure, |scene| strokes(scene, 6.0)) > 20);
+    assert!(crate::caption(&figure).contains("narrower than a line"));
+}
+
+/// A legend blanked curves of equal reliability; now it lies beside or above them.
+#[test]
+fn a_legend_hides_no_guide_and_leaves_a_wide_page_its_width() {
+    let point = |(x, y): (f64, f64)| Datum { x, y, n: 9.into(), ..Datum::default() };
+    let line = |k: usize| {
+        let points = [(0.1, 0.9), (0.9, 0.6)].map(point).to_vec();
+        Layer::Line(Line { label: format!("method {k}"), role: Role::nth(0).marker(Marker::Square), points })
+    };
+    let guide = |y: f64| {
+        Layer::Guide(Guide { points: vec![(0.0, y), (1.0, y)], label: format!("R = {y}"), ..Guide::default() })
+    };
+    let mut figure = chart([0.1, 0.3, 0.45, 0.75, 0.97].map(guide).into_iter().chain((0..3).map(line)).collect());
+    figure.x = figure.x.from_to(0.0, 1.0);
+    let guides = |scene: &Scene<'_>| place(scene, "R = 0.1").unwrap();
+    on(&figure, 84.0, |scene| assert!(place(scene, "method 0").unwrap().1 < place(scene, "R = 0.97").unwrap().1));
+    on(&figure, 174.0, |scene| assert!(place(scene, "method 0").unwrap().0 > guides(scene).0));
+    let bars = Layer::Bars(Bars {
+        label: "a".into(),
+        role: Role::nth(0),
+        bars: vec![Bar { n: 99.into(), ..Bar::of(0, 0.2) }],
+    });
+    let sparse =
+        Figure { x: Axis::of("model", ["one".to_owned(), "two".to_owned()]), ..chart(vec![bars.clone(), bars]) };
+    on(&sparse, 174.0, |scene| {
+        assert!(place(scene, "two").unwrap().0 > 0.7 * scene.look.width);
+    });
+}
+
+/// Power rose with the training examples and with the test items, which the axis did not say.
+#[test]
+fn a_tick_can_have_a_second_line() {
+    let points = [32.0, 128.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
+    let line = Layer::Line(Line { label: "a".into(), role: Role::nth(0), points: points.to_vec() });
+    let x = Axis { below: vec![(32.0, "n 8".into())], ..Axis::doubling("training examples").of_settings() };
+    drawn(&Figure { x, ..chart(vec![line]) }, |scene| {
+        let (tick, below) = (place(scene, "32").unwrap(), place(scene, "n 8").unwrap());
+        assert!(below.1 > tick.1 && (below.0 - tick.0).abs() < 1.0, "{tick:?} {below:?}");
+    });
+}
+
+/// Three bars within two millimetres hid each other, and a margin looked like an interval over seeds.
+#[test]
+fn a_margin_is_an_area_with_the_values_of_two_seeds_before_it() {
+    let point = |x: usize| Datum {
+        x: x as f64,
+        y: 0.5,
+        band: Some((0.1, 0.9)),
+        inner: Some((0.4, 0.6)),
+        pair: Some((0.45, 0.55)),
+        n: 9.into(),
+        ..Datum::default()
+    };
+    let line = Layer::Line(Line { label: "a".into(), role: Role::nth(0), points: (0..4).map(point).collect() });
+    let intervals = Intervals {
+        wide: "margin".into(),
+        narrow: "± 1 SD".into(),
+        pair: "each of 2 seeds".into(),
+        is_margin: true,
+        ..Intervals::default()
+    };
+    let figure = chart(vec![line, Layer::Intervals(intervals)]);
+    drawn(&figure, |scene| {
+        let said = texts(scene);
+        let has = |text: &str| said.iter().any(|t| t == text);
+        assert!(areas(scene) > 0 && has("margin") && has("each of 2 seeds") && !has("± 1 SD"), "{said:?}");
+    });
+    assert!(!crate::caption(&figure).contains("too few for an interval"));
+}

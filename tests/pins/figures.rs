@@ -1,0 +1,112 @@
+//! Figures of every session that is shipped, and of made-up ones: texts, captions.
+
+use std::sync::LazyLock;
+
+use probity::engine::board::Board;
+use probity::figure::{Figure, Options, Style, caption, text_overlaps};
+use probity::lab::{self as labs, Details};
+use probity::session::format::Session;
+
+use super::boards::figures;
+use super::{BOARDS, file};
+
+/// The shipped sessions by name.
+static SHIPPED: LazyLock<Vec<(String, Board)>> = LazyLock::new(|| {
+    let files = std::fs::read_dir(file("sessions")).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<(String, Board)> = files
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?.strip_suffix(".probity.jsonl")?.to_owned();
+            Some((name, Session::read(&path).unwrap().board()))
+        })
+        .collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+});
+
+/// The boards of these and of recorded or made-up sessions.
+fn all() -> impl Iterator<Item = (&'static str, &'static Board)> {
+    let shipped = SHIPPED.iter().map(|(name, board)| (name.as_str(), board));
+    shipped.chain(BOARDS.iter().filter(|(name, _)| !name.starts_with("sessions/")).map(|(name, board)| (*name, board)))
+}
+
+/// Every figure of every session, in each style and at both widths of a journal's column.
+#[test]
+fn no_texts_of_a_figure_lie_on_each_other() {
+    let widths = [84.0, 174.0].map(|width| (Style::Paper, Some(width)));
+    let looks = Style::ALL.map(|style| (style, None)).into_iter().chain(widths);
+    let looks: Vec<Options> = looks.map(|(style, width)| Options { style, width, dpi: None }).collect();
+    let (mut wrong, mut drawn) = (Vec::new(), 0);
+    for (name, board) in all() {
+        for run in board.runs.iter().filter(|run| !run.gone) {
+            for (key, figure) in figures(labs::by_id(run.job.spec.lab()), run, board) {
+                for options in &looks {
+                    drawn += 1;
+                    for (a, b) in text_overlaps(&figure, options).unwrap() {
+                        let look = (options.style.name(), options.width);
+                        wrong.push(format!("{name} {key} {look:?}: `{a}` on `{b}`"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(drawn > 500, "{drawn} drawings");
+    assert!(wrong.is_empty(), "{} overlaps\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Captions had up to 490 words; no journal prints more than some 150 below a figure.
+#[test]
+fn captions_are_of_a_length_that_can_be_printed() {
+    let mut long = Vec::new();
+    for (name, board) in all() {
+        for run in board.runs.iter().filter(|run| !run.gone) {
+            for (key, figure) in figures(labs::by_id(run.job.spec.lab()), run, board) {
+                let words = caption(&figure).split_whitespace().count();
+                if words > 150 {
+                    long.push(format!("{name} {key}: {words} words"));
+                }
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+fn named(session: &str, name: &str) -> Figure {
+    let (_, board) = SHIPPED.iter().find(|(key, _)| key == session).unwrap();
+    let found = board.runs.iter().filter(|run| !run.gone).find_map(|run| {
+        labs::by_id(run.job.spec.lab()).figure(name, &Details::default(), &run.results, board.engine.as_ref()).ok()
+    });
+    found.unwrap_or_else(|| panic!("{session} has no {name}"))
+}
+
+/// Captions said "n = 8 to 512 test items" where each point has its own n, "42 subjects" where intervals are over 4 relations, and
+/// nothing of the arrows of a graph or the experiment behind published numbers.
+#[test]
+fn captions_say_what_a_reader_of_the_picture_needs() {
+    let sizes = named("power", "sizes");
+    let below: Vec<&str> = sizes.x.below.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(below, ["n 8", "n 32", "n 128", "n 512"]);
+    let cases = [
+        ("power", "sizes", "power is that of a comparison on as many items"),
+        ("power", "recommended", "for which no interval is computed"),
+        ("power", "margins", "trained once"),
+        ("saliency", "f1-ratio", "in bins of width 0.1"),
+        ("saliency", "accuracy", "intervals would cover nearly all of 0 to 1"),
+        ("saliency", "heatmap", "9 words (original), 12 words (partner)"),
+        (
+            "prompts",
+            "stability",
+            "42 subjects of 4 relations. Intervals: 95 %, Student's t over 4 relations (3 degrees of freedom), cut at 0 and 1",
+        ),
+        ("prompts", "ledger", "48 facts of 4 relations"),
+        ("prompts", "places", "exact to ± 0.07 (95 %)"),
+        ("prompts", "curve", "2 of 4 relations at random"),
+        ("prompts", "causal-sample", "a common cause, here D_a, lets M and E vary together"),
+        ("prompts", "disparity-published", "a share γ states facts"),
+        ("agreement", "pareto", "Grey curves: equal reliability R, the harmonic mean"),
+    ];
+    for (session, name, wanted) in cases {
+        let said = caption(&named(session, name));
+        assert!(said.contains(wanted), "{session} {name}: {said}");
+    }
+    assert!(!caption(&named("saliency", "right-wrong")).contains("nearly all"), "its intervals are narrower");
+}
