@@ -1,5 +1,6 @@
 //! Drives the binary: exit codes, messages, JSON lines.
 
+mod annotate;
 mod calc;
 pub(crate) mod common;
 mod compare;

@@ -1,6 +1,7 @@
 //! Calculators: one question, one answer, and no model but for `saliency` and `pairs`. With `--json`, one object on one line, otherwise a readable line; the
 //! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
+mod annotate;
 pub mod compare;
 pub mod decorrelate;
 pub mod mcnemar;
