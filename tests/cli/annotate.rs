@@ -87,6 +87,11 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
         let told = typed(&probity, &[&anna, "--to", file, "--task", "score"], &format!("3 {first}\n3 {second}\n"));
         assert!(text(&told.stdout).contains("two dogs [MASK] …\n"), "scored by the rationale alone");
     }
+    // Scores of the marks before a correction are not those of the marks after it.
+    let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
+    let changed = probity.file("changed.jsonl", &changed);
+    let again = typed(&probity, &[&changed, "--to", &x, "--task", "score"], "");
+    refused(&again, 2, &["x.jsonl", "sentence 1 has other marked words than in", "name another file"]);
     let merged = probity.run(&["rationale", "merge", &anna, &x, &y, &z, "--out", &gold]);
     assert!(text(&merged.stdout).contains("1 of 2 rationales pass"), "{}", text(&merged.stdout));
     assert_eq!(rows(&gold)[0]["rationale_ids"], json!([0, 1]));

@@ -70,11 +70,21 @@ impl Task {
         }
     }
 
+    /// What the annotator's file has of a sentence that does not belong to it as it is now.
+    fn conflict(self, own: &Annotation, sentence: &Annotation) -> Option<&'static str> {
+        match self {
+            Task::Mask => None,
+            _ if own.words() != sentence.words() => Some("words"),
+            Task::Score if own.rationale != sentence.rationale => Some("marked words"),
+            _ => None,
+        }
+    }
+
     fn is_answered(self, a: &Annotation) -> bool {
         match self {
             Task::Mask => a.mask().is_some(),
             Task::Confidence => a.confidence.is_some(),
-            Task::Rationale => true,
+            Task::Rationale => !a.rationale.is_empty(),
             Task::Score => a.sufficiency.is_some() && a.compactness.is_some(),
         }
     }
@@ -274,12 +284,14 @@ impl Work {
         for a in of(&args.to, text.as_deref().unwrap_or_default())? {
             match places.get(&a.sentence()) {
                 None => others.push(a),
-                Some(k) if args.task != Task::Mask && a.words() != sentences[*k].words() => {
-                    let what =
-                        format!("sentence {} has other words than in {}", a.sentence(), args.sentences.display());
-                    return Err(usage(&args.to, &format!("{what}; name another file with --to")));
+                Some(k) => {
+                    if let Some(what) = args.task.conflict(&a, &sentences[*k]) {
+                        let what =
+                            format!("sentence {} has other {what} than in {}", a.sentence(), args.sentences.display());
+                        return Err(usage(&args.to, &format!("{what}; name another file with --to")));
+                    }
+                    made[*k] = Some(a);
                 }
-                Some(k) => made[*k] = Some(a),
             }
         }
         let own = Own { path: args.to.clone(), text, others };
