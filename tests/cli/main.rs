@@ -1,5 +1,6 @@
 //! Runs the binary: exit codes, messages, JSON lines.
 
+mod annotate;
 mod calc;
 pub(crate) mod common;
 mod compare;

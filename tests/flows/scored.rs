@@ -146,6 +146,8 @@ fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
     assert!(h.keys("t w").is_empty() && h.screen().contains("nothing is marked yet"));
     h.keys("t a l l space t u t o t o");
     assert!(h.screen().contains("2 marked, sufficiency 1/3, compactness 2/4"), "{}", h.screen());
+    h.keys("t f t f t f");
+    assert!(h.screen().contains("compactness 2/4, confidence 3/4"), "{}", h.screen());
     // The word of the original that is picked up, and its new partner.
     h.keys("t l j l t l t w");
     let effects = h.keys("enter");
@@ -155,7 +157,7 @@ fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
     let lines: Vec<&str> = document.text.lines().collect();
     assert_eq!(lines.len(), 2, "{}", document.text);
     assert!(lines[0].contains(r#""rationale_ids":[1,2],"rationale_tokens":["keys","to"]"#), "{}", lines[0]);
-    assert!(lines[0].contains(r#""sufficiency":1,"compactness":2"#), "{}", lines[0]);
+    assert!(lines[0].contains(r#""sufficiency":1,"compactness":2,"confidence":3"#), "{}", lines[0]);
     assert!(lines[1].contains(r#""sent_id":2"#) && lines[1].contains("\"alignment\":["), "{}", lines[1]);
     let held = Saved::Exists(document.clone());
     h.act(Action::Saved(Ok(held)));

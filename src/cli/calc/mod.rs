@@ -2,6 +2,7 @@
 //! one line, otherwise a readable line; the numbers come from the labs' own code. To add a calculator, add a file here
 //! and a line in each of the two lists below.
 
+mod annotate;
 pub mod compare;
 pub mod decorrelate;
 pub mod mcnemar;

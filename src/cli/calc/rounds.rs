@@ -1,4 +1,4 @@
-//! `probity rationale agree|merge`: rationales of several people in files of their own.
+//! `probity rationale annotate|agree|merge`: masks and rationales of several people in files of their own.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use crate::output;
 use base::files::Whole;
 use base::numbers::{probability_of, score};
 use base::text::{printable_label, section};
+use labs::saliency::annotation::masks::{self, CONFIDENT, RATERS, RatedMask, rated, to_choose};
 use labs::saliency::annotation::read;
 use labs::saliency::annotation::rounds::{
     Alphas, COMPACT, Fate, Person, ROUNDS, SUFFICIENT, Scored, alphas, merged, scored, to_correct,
@@ -20,17 +21,19 @@ use stats::Estimate;
 /// Commands on the files of several people.
 #[derive(Debug, Subcommand)]
 pub enum Several {
+    /// Ask one annotator about every sentence: masks, confidence, marked words or scores.
+    Annotate(super::annotate::AnnotateArgs),
     /// Measure the agreement of several people: Krippendorff's alpha of marked words and of scores.
     Agree(AgreeArgs),
-    /// Decide which rationales pass a round of scoring, and merge those (Shen et al. 2022, section 3.4).
+    /// Decide which masks or rationales pass a round, and merge those (Shen et al. 2022, sections 3.2 and 3.4).
     Merge(MergeArgs),
 }
 
 /// Files of several people, and the form of the answer.
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// A file for each person, in the benchmark's schema, as the screen saves it. Whoever scores is a checker, others are annotators; where
-    /// everybody scores, everybody is both.
+    /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. Whoever scores is a checker, others are
+    /// annotators; where everybody scores, everybody is both.
     #[arg(value_name = "PERSON.jsonl", required = true)]
     files: Vec<PathBuf>,
     /// Level of the intervals.
@@ -58,7 +61,10 @@ pub struct AgreeArgs {
   probity rationale merge anna.jsonl ben.jsonl x.jsonl y.jsonl z.jsonl --round 1 --out gold-1.jsonl --back round-2
 
 A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to those who marked
-them, and are dropped after round 3. A checker's file repeats the rationale that it scores.")]
+them, and are dropped after round 3. A checker's file repeats the rationale that it scores.
+
+Files with confidence in masks are judged by it: a mask passes if three people or more have rated it and nobody is below 3. Of the others
+another word is to be masked, and they are dropped after round 3.")]
 pub struct MergeArgs {
     #[command(flatten)]
     files: FileArgs,
@@ -80,7 +86,10 @@ pub struct MergeArgs {
 struct Merge<'a> {
     round: u8,
     agreement: Alphas,
-    rationales: &'a [Scored<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rationales: Option<&'a [Scored<'a>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    masks: Option<&'a [RatedMask<'a>]>,
 }
 
 /// Prints the agreement, or decides a round and writes what passes and what goes back.
@@ -89,6 +98,7 @@ struct Merge<'a> {
 /// [`CliError::Usage`] for files that cannot be read, [`CliError::Failed`] for those that cannot be written.
 pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     match several {
+        Several::Annotate(args) => super::annotate::annotate(args, out),
         Several::Agree(args) => agree(args, out),
         Several::Merge(args) => merge(args, out),
     }
@@ -130,13 +140,17 @@ fn agreement(found: &Alphas) -> Vec<String> {
             interval(found.compactness)
         ),
     ];
-    if found.differing > 0 {
-        lines.push(format!(
-            "left out: {} rationales whose sentence has other words in an earlier file",
-            found.differing
-        ));
+    if found.confidence.is_some() {
+        lines.push(format!("of confidence in masks: {} (ordinal)", interval(found.confidence)));
     }
+    lines.extend(left_out(found));
     lines
+}
+
+/// What does not take part since its words differ.
+fn left_out(found: &Alphas) -> Option<String> {
+    let n = found.differing;
+    (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words in an earlier file"))
 }
 
 fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -148,24 +162,80 @@ fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     agreement(&found).iter().try_for_each(|line| output::line(out, line))
 }
 
-fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let (people, level) = people(&args.files)?;
-    let (all, found) = (scored(&people, args.round), alphas(&people, level));
+/// Writes what passes, and to a file for each person what goes back to them.
+fn write(args: &MergeArgs, people: &[Person], passed: &str, back: &dyn Fn(&str) -> String) -> Result<(), CliError> {
     if let Some(path) = &args.out {
-        Whole::new(path, args.force)?.fill(merged(&all).as_bytes())?;
+        Whole::new(path, args.force)?.fill(passed.as_bytes())?;
     }
-    if let Some(folder) = &args.back {
-        std::fs::create_dir_all(folder).map_err(|e| CliError::Failed(format!("{}: {e}", folder.display())))?;
-        for person in &people {
-            let text = to_correct(&all, &person.name);
-            if !text.is_empty() {
-                let path = folder.join(format!("{}.jsonl", person.name));
-                Whole::new(&path, args.force)?.fill(text.as_bytes())?;
-            }
+    let Some(folder) = &args.back else { return Ok(()) };
+    std::fs::create_dir_all(folder).map_err(|e| CliError::Failed(format!("{}: {e}", folder.display())))?;
+    for person in people {
+        let text = back(&person.name);
+        if !text.is_empty() {
+            let path = folder.join(format!("{}.jsonl", person.name));
+            Whole::new(&path, args.force)?.fill(text.as_bytes())?;
         }
     }
+    Ok(())
+}
+
+fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let (people, level) = people(&args.files)?;
+    let found = alphas(&people, level);
+    match (people.iter().any(Person::is_rater), people.iter().any(Person::is_checker)) {
+        (true, true) => Err(CliError::Usage(
+            "some files have confidence in masks, others scores of rationales: merge the masks first, then the rationales".into(),
+        )),
+        (true, false) => merge_masks(args, (&people, found), out),
+        (false, _) => merge_rationales(args, (&people, found), out),
+    }
+}
+
+fn merge_masks(args: &MergeArgs, (people, found): (&[Person], Alphas), out: &mut dyn Write) -> Result<(), CliError> {
+    let all = rated(people, args.round);
+    write(args, people, &masks::passed(&all), &|name| to_choose(&all, name))?;
     if args.files.json {
-        return output::json(out, &Merge { round: args.round, agreement: found, rationales: &all });
+        let answer = Merge { round: args.round, agreement: found, rationales: None, masks: Some(&all) };
+        return output::json(out, &answer);
+    }
+    let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
+    let mut lines = vec![format!(
+        "round {} of {ROUNDS}: {} of {} masks pass ({RATERS} ratings or more, none below {CONFIDENT}), {} go back, {} are dropped, {} wait for ratings; {} answers are unique",
+        args.round,
+        of(Fate::Passes),
+        all.len(),
+        of(Fate::GoesBack),
+        of(Fate::Dropped),
+        of(Fate::Unscored),
+        all.iter().filter(|m| m.unique).count(),
+    )];
+    lines.push(format!("Krippendorff's alpha of confidence (ordinal): {}", interval(found.confidence)));
+    lines.extend(left_out(&found));
+    let row = |m: &RatedMask<'_>| {
+        let ratings: Vec<String> = m.confidence.iter().map(u8::to_string).collect();
+        let rival =
+            m.contradicted_by.as_ref().map(|(id, answer)| format!("sentence {id} has the same words and `{answer}`"));
+        let fate = if m.fate == Fate::Unscored { "waits" } else { m.fate.name() };
+        let who = printable_label(&m.annotators.join(", "));
+        [&m.sentence, &m.answer, &who, &ratings.join(" "), fate, &rival.unwrap_or_default()]
+            .map(printable_label)
+            .to_vec()
+    };
+    let rest = all.iter().filter(|m| m.fate != Fate::Passes || m.contradicted_by.is_some()).map(row).collect();
+    section(&mut lines, "not passed, or not unique", &["sentence", "answer", "annotators", "confidence", "", ""], rest);
+    lines.iter().try_for_each(|line| output::line(out, line))
+}
+
+fn merge_rationales(
+    args: &MergeArgs,
+    (people, found): (&[Person], Alphas),
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let all = scored(people, args.round);
+    write(args, people, &merged(&all), &|name| to_correct(&all, name))?;
+    if args.files.json {
+        let answer = Merge { round: args.round, agreement: found, rationales: Some(&all), masks: None };
+        return output::json(out, &answer);
     }
     let of = |fate: Fate| all.iter().filter(move |s| s.fate == fate);
     let mut lines = vec![format!(
@@ -177,7 +247,7 @@ fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         of(Fate::Dropped).count(),
         of(Fate::Unscored).count(),
     )];
-    for person in &people {
+    for person in people {
         let count = of(Fate::GoesBack).filter(|s| s.annotators.contains(&person.name.as_str())).count();
         if count > 0 {
             lines.push(format!("back to {}: {count}", printable_label(&person.name)));

@@ -53,6 +53,9 @@ pub enum Kind {
     /// The score after further pretraining on a mixture.
     #[interval]
     Disparity(DisparityFinding),
+    /// A prompt that was found automatically, its control, and a model's scores under both.
+    #[interval]
+    Tuned(TunedFinding),
     /// Answers of every model to the instances of a relation under one prompt.
     Instances(InstancesFinding),
     /// One model's answer to one query, with its candidates.
@@ -353,6 +356,47 @@ pub struct DisparityFinding {
     /// Rule of answers: `top_token`, whatever the rule of the run; none in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
+}
+
+/// A prompt that was found automatically. `n` is the number of instances that are asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+pub struct TunedFinding {
+    /// Identifier of the relation.
+    #[id]
+    pub relation: String,
+    /// Its name: `tuned 1` and so on.
+    #[id]
+    pub name: String,
+    /// Its text.
+    pub prompt: String,
+    /// Random words of the same number, from which the search started.
+    pub control: String,
+    /// The model that it was found for.
+    pub found_for: String,
+    /// P@1 under it, usual name.
+    pub p_at_1: Estimate,
+    /// P@1 under its control.
+    pub control_p_at_1: Estimate,
+    /// P@1 under the relation's first prompt.
+    pub first_p_at_1: Estimate,
+    /// Best minus worst P@1 over the prompts that were not found.
+    pub gap_written: Option<f64>,
+    /// The same with all that were found.
+    pub gap_all: Option<f64>,
+    /// Verbalisation stability under it.
+    pub stability: Option<Estimate>,
+    /// Verbalisation stability under the first prompt.
+    pub first_stability: Option<Estimate>,
+    /// Subjects of the facts that it was found on; none of them is asked.
+    pub subjects: Vec<String>,
+    /// Share of the asked facts whose object is the object of one of those.
+    pub objects_seen: f64,
+    /// Mean of -log P(object) on those facts, at the start and after each word that was replaced.
+    pub losses: Vec<f64>,
+    /// Rounds of the search.
+    pub rounds: usize,
+    /// Rule of answers.
+    pub candidates: Candidates,
 }
 
 /// Answers of every model under one prompt, original mentions.

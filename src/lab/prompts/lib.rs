@@ -35,6 +35,7 @@ pub mod spec;
 pub mod summary;
 #[cfg(any(test, feature = "samples"))]
 pub mod testing;
+pub mod tuned;
 pub mod vocabulary;
 
 pub use experiment::{LAB, Prompts};

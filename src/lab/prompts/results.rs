@@ -7,7 +7,7 @@ use super::consistency::Regime;
 use super::finding::{
     ALL, AdjustedFinding, DataFinding, DisparityFinding, InstanceFinding, InstancesFinding, Kind, LedgerFinding,
     PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding, RankCurveFinding,
-    RelationFinding, VerbalizationFinding,
+    RelationFinding, TunedFinding, VerbalizationFinding,
 };
 use lab::Head;
 use lab::results::{Tagged, put};
@@ -37,6 +37,9 @@ pub struct Results {
     pub ledgers: Vec<Tagged<LedgerFinding>>,
     /// Scores after further pretraining.
     pub disparity: Vec<Tagged<DisparityFinding>>,
+    /// Prompts that were found, by relation, name and model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<Tagged<TunedFinding>>,
     /// The latest look at instances.
     pub look: Option<Look>,
     /// Number of the latest answer.
@@ -69,6 +72,7 @@ impl Results {
             Kind::RankCurve(x) => put(&mut self.curve, finding, x),
             Kind::Ledger(x) => put(&mut self.ledgers, finding, x),
             Kind::Disparity(x) => put(&mut self.disparity, finding, x),
+            Kind::Tuned(x) => put(&mut self.tuned, finding, x),
             Kind::Instances(_) | Kind::Instance(_) => {}
         }
     }
@@ -119,6 +123,15 @@ impl Results {
             }
         }
         all
+    }
+
+    /// The name of a prompt that was found, or of its control; none for those that people wrote.
+    pub fn found_name(&self, relation: &str, prompt: &str) -> Option<String> {
+        self.tuned.iter().map(|t| &t.value).filter(|t| t.relation == relation).find_map(|t| match prompt {
+            p if p == t.prompt => Some(t.name.clone()),
+            p if p == t.control => Some(t.name.replace("tuned", "random")),
+            _ => None,
+        })
     }
 
     /// The score of a model under a prompt of a relation.

@@ -15,6 +15,7 @@ const BUILT_IN: &str = "built in";
 
 /// The fields of a run, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
+    let [tuned, triggers, found_on, rounds] = super::tuned::settings();
     vec![
         models(
             "The models that are asked and compared. An instance is kept only where every one of them has its object as one token.",
@@ -41,6 +42,10 @@ pub fn settings() -> Vec<Setting<Spec>> {
         batch(),
         rate(),
         masking(),
+        tuned,
+        triggers,
+        found_on,
+        rounds,
         k(),
         case(),
         function_words(),

@@ -10,6 +10,7 @@ use super::candidates::Candidates;
 use super::consistency::{Draws, Scoring};
 use super::places::Ties;
 use super::relations::Relations;
+use super::tuned::TunedSpec;
 use base::suggest::is_unknown;
 use corpus::facts::{OBJECT, SUBJECT, relations};
 use lab::LabId;
@@ -48,6 +49,9 @@ pub struct Spec {
     /// Further pretraining on more or less of the facts.
     #[serde(default, skip_serializing_if = "DisparitySpec::is_off")]
     pub disparity: DisparitySpec,
+    /// Prompts found automatically, on facts that are then not asked.
+    #[serde(default, skip_serializing_if = "TunedSpec::is_off")]
+    pub tuned: TunedSpec,
 }
 
 /// Relations and mentions.
@@ -423,6 +427,7 @@ impl LabSpec for Spec {
         refuse.outside("ranks.draws", self.ranks.draws, 1..=100_000)?;
         refuse.outside("ranks.subset", self.ranks.subset, 1..=10_000)?;
         self.interval.check(&refuse)?;
+        self.tuned.check(&self.models, &refuse)?;
         self.check_disparity(&refuse)
     }
 

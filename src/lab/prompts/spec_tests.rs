@@ -157,3 +157,16 @@ fn relations_are_functional_all_or_named_and_an_empty_list_keeps_its_meaning() {
     data.add("own.jsonl".into());
     assert_eq!(data.relations, Relations::All);
 }
+
+#[test]
+fn a_search_for_prompts_is_off_unless_a_spec_asks_for_it_and_changes_no_hash_then() {
+    let spec = Spec::shipped();
+    assert!(spec.tuned.is_off() && !spec.to_toml().contains("tuned"));
+    let mut other = spec.clone();
+    other.tuned.prompts = 1;
+    assert_ne!(spec.hash(), other.hash());
+    assert_eq!(lab::spec::parse::<Spec>(&other.to_toml(), "test").unwrap(), other);
+    assert!(refusal(|s| s.tuned.model = Some("nobody".into())).contains("not one of the models"));
+    assert!(refusal(|s| s.tuned.triggers = 0).contains("tuned.triggers"));
+    assert!(refusal(|s| s.tuned.facts = 1).contains("tuned.facts"));
+}

@@ -2,7 +2,7 @@
 
 use super::candidates::Candidates;
 use super::consistency::Regime;
-use super::finding::{ModelNote, RankConsistencyFinding};
+use super::finding::{ModelNote, RankConsistencyFinding, TunedFinding};
 use super::ledger::DOUBT;
 use super::results::Results;
 use super::spec::Spec;
@@ -60,6 +60,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     section(&mut out, "Ledgers: variance of the gap under one draw", &LEDGER_HEAD, ledgers(results));
     out.extend((!results.ledgers.is_empty()).then(|| DOUBT.to_owned()));
     section(&mut out, "Further pretraining", &DISPARITY_HEAD, disparity(results));
+    out.extend(tuned(results));
     out
 }
 
@@ -156,6 +157,48 @@ fn disparity(results: &Results) -> Vec<Vec<String>> {
         vec![d.model.clone(), gamma, interval(d.value.p_at_1), d.value.steps.to_string()]
     };
     results.disparity.iter().map(row).collect()
+}
+
+const TUNED_HEAD: [&str; 9] = [
+    "relation",
+    "prompt",
+    "model",
+    "P@1",
+    "random words",
+    "first prompt",
+    "gap, written",
+    "gap, all",
+    "stability, and of the first",
+];
+
+/// Prompts that were found: their scores beside their controls, and their texts.
+fn tuned(results: &Results) -> Vec<String> {
+    let points = |gap: Option<f64>| gap.map_or("n/a".into(), |g| format!("{:.1}", 100.0 * g));
+    let stable = |e: Option<Estimate>| e.map_or("n/a".into(), interval);
+    let row = |t: &lab::Tagged<TunedFinding>| {
+        let v = &t.value;
+        let stability = format!("{}, {}", stable(v.stability), stable(v.first_stability));
+        let scores = [v.p_at_1, v.control_p_at_1, v.first_p_at_1].map(interval);
+        let names = [&v.relation, &v.name, &t.model].map(|text| printable_label(text));
+        let gaps = [points(v.gap_written), points(v.gap_all)];
+        names.into_iter().chain(scores).chain(gaps).chain([stability]).collect()
+    };
+    let mut out = Vec::new();
+    let head = "Prompts found automatically: P@1 on facts that the search did not use, in per cent";
+    section(&mut out, head, &TUNED_HEAD, results.tuned.iter().map(row).collect());
+    let mut shown: Vec<(&str, &str)> = Vec::new();
+    for v in results.tuned.iter().map(|t| &t.value) {
+        if shown.contains(&(&v.relation, &v.name)) {
+            continue;
+        }
+        shown.push((&v.relation, &v.name));
+        let (first, last) = (v.losses.first().copied().unwrap_or(0.0), v.losses.last().copied().unwrap_or(0.0));
+        out.push(printable_label(&format!(
+            "  {} {}: `{}`, found for {} on {} facts from `{}`; loss {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the asked objects are objects of these facts",
+            v.relation, v.name, v.prompt, v.found_for, v.subjects.len(), v.control, v.losses.len().saturating_sub(1), v.rounds, 100.0 * v.objects_seen,
+        )));
+    }
+    out
 }
 
 /// An estimate with its interval, in per cent with one decimal.

@@ -5,7 +5,7 @@ use super::consistency::Regime;
 use super::finding::{
     ALL, AdjustedFinding, DataFinding, DisparityFinding, Kind, LedgerFinding, ModelNote, PreferenceSummaryFinding,
     PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding, RankCurveFinding, RelationFinding, TOP_TOKEN,
-    VerbalizationFinding,
+    TunedFinding, VerbalizationFinding,
 };
 use super::ledger::Ledger;
 use super::places::Ties;
@@ -106,7 +106,30 @@ pub fn findings() -> Vec<Finding> {
             Kind::Disparity(DisparityFinding { gamma, p_at_1, steps: 90, candidates: Some(TOP_TOKEN.into()) }),
         ));
     }
+    list.push(finding("a", Kind::Tuned(tuned())));
     list
+}
+
+fn tuned() -> TunedFinding {
+    TunedFinding {
+        relation: "capital".into(),
+        name: "tuned 1".into(),
+        prompt: "[X] city main [Y] .".into(),
+        control: "[X] seven main [Y] .".into(),
+        found_for: "a".into(),
+        p_at_1: estimate(0.45),
+        control_p_at_1: estimate(0.1),
+        first_p_at_1: estimate(0.4),
+        gap_written: Some(0.3),
+        gap_all: Some(0.35),
+        stability: Some(estimate(0.5)),
+        first_stability: Some(estimate(0.4)),
+        subjects: vec!["Norway".into(), "Peru".into()],
+        objects_seen: 0.25,
+        losses: vec![5.0, 4.5, 4.25],
+        rounds: 6,
+        candidates: Candidates::Vocabulary,
+    }
 }
 
 fn ledger(a: &str, b: &str) -> LedgerFinding {

@@ -44,6 +44,13 @@ impl Words {
         exact.or_else(|| self.single.get(&folded(word, self.ignore_case))).copied()
     }
 
+    /// All words of letters that are one token in running text, in alphabetical order.
+    pub(crate) fn running(&self) -> Vec<(&str, u32)> {
+        let mut all: Vec<(&str, u32)> = self.single.iter().map(|(word, id)| (word.as_str(), *id)).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// The id of a word as an object, if it is one token in running text.
     pub fn object(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<u32>, ModelError> {
         word(tokenizer, text, self.ignore_case)

@@ -1,8 +1,10 @@
 //! Rationales that the user marks: their text form, which is the benchmark's, and how far two annotators agree.
 //!
-//! The benchmark's annotators marked the tokens that are enough for the answer, and then scored each rationale for sufficiency
-//! (1 to 3) and compactness (1 to 4) (Shen et al. 2022, section 3.4).
+//! The benchmark's annotators chose a word to mask and rated how sure they are that it is the only answer (1 to 4), marked the tokens
+//! that are enough for it, and then scored each rationale for sufficiency (1 to 3) and compactness (1 to 4) (Shen et al. 2022, sections
+//! 3.2 and 3.4).
 
+pub mod masks;
 pub mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +20,8 @@ use stats::paired::{jackknife, mean_within};
 pub const MOST_SUFFICIENT: u8 = 3;
 /// Highest score of compactness; the lowest is 1.
 pub const MOST_COMPACT: u8 = 4;
+/// Highest confidence in an answer: it is the only one. The lowest is 1.
+pub const MOST_CONFIDENT: u8 = 4;
 
 /// Marks of one annotator in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub struct Annotation {
     pub sufficiency: Option<u8>,
     /// Score of whether it holds nothing else, 1 to [`MOST_COMPACT`].
     pub compactness: Option<u8>,
+    /// Confidence that the answer is the only one, 1 to [`MOST_CONFIDENT`].
+    pub confidence: Option<u8>,
 }
 
 /// An identifier as a file spells it.
@@ -63,6 +69,7 @@ impl Id {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
     sent_id: Id,
+    #[serde(default = "original")]
     sample_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     perturbation: Option<String>,
@@ -77,6 +84,7 @@ struct Line {
     answer: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     other_answers: Vec<String>,
+    #[serde(default)]
     rationale_ids: Vec<usize>,
     #[serde(default)]
     rationale_tokens: Vec<String>,
@@ -90,6 +98,16 @@ struct Line {
     sufficiency: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     compactness: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confidence: Option<u8>,
+    /// Answers whose masks did not pass an earlier round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<String>,
+}
+
+/// Type of a sentence for which a file gives none.
+fn original() -> String {
+    "ori".into()
 }
 
 impl Annotation {
@@ -98,7 +116,7 @@ impl Annotation {
         let perturbed = sentence.sample == Sample::Perturbed;
         let line = Line {
             sent_id: Id::of(&sentence.sentence),
-            sample_type: if perturbed { "disturb" } else { "ori" }.into(),
+            sample_type: if perturbed { "disturb".into() } else { original() },
             perturbation: sentence.perturbation.clone(),
             dimension: sentence.dimension.clone(),
             sent_text: sentence.text.clone(),
@@ -113,6 +131,8 @@ impl Annotation {
             alignment: None,
             sufficiency: None,
             compactness: None,
+            confidence: None,
+            refused: Vec::new(),
         };
         Self {
             line,
@@ -120,6 +140,7 @@ impl Annotation {
             alignment: sentence.alignment.as_ref().map(|pairs| pairs.iter().copied().collect()),
             sufficiency: None,
             compactness: None,
+            confidence: None,
         }
     }
 
@@ -129,6 +150,15 @@ impl Annotation {
 
     pub fn words(&self) -> &[String] {
         &self.line.sent_token
+    }
+
+    pub fn dimension(&self) -> &str {
+        &self.line.dimension
+    }
+
+    /// The same without scores and confidence, as its next reader gets it.
+    pub fn unscored(&self) -> Self {
+        Self { sufficiency: None, compactness: None, confidence: None, ..self.clone() }
     }
 
     /// Takes a word into the rationale, or out of it. The mask is never part of it. False where nothing changes.
@@ -160,6 +190,7 @@ impl Annotation {
             alignment: self.alignment.as_ref().map(|pairs| pairs.iter().copied().collect()),
             sufficiency: self.sufficiency,
             compactness: self.compactness,
+            confidence: self.confidence,
             ..self.line.clone()
         }
     }
@@ -192,11 +223,12 @@ fn read_line(text: &str) -> Result<Annotation, String> {
     };
     let sufficiency = score("sufficiency", line.sufficiency, MOST_SUFFICIENT)?;
     let compactness = score("compactness", line.compactness, MOST_COMPACT)?;
+    let confidence = score("confidence", line.confidence, MOST_CONFIDENT)?;
     let alignment: Option<BTreeSet<_>> = line.alignment.as_ref().map(|pairs| pairs.iter().copied().collect());
     if let Some((_, word)) = alignment.iter().flatten().find(|(_, b)| *b >= words) {
         return Err(format!("alignment with token {word}, but there are {words} tokens"));
     }
-    Ok(Annotation { line, rationale, alignment, sufficiency, compactness })
+    Ok(Annotation { line, rationale, alignment, sufficiency, compactness, confidence })
 }
 
 /// Agreement of two annotators.

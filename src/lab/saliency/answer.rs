@@ -52,7 +52,13 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     };
     // The name of a model keeps its own spelling at the head of a sentence.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
-    let says = [agrees(&all, &begins, &who), holds(&all, &who), differs(results), sensitive(results, &all)];
+    let says = [
+        agrees(&all, &begins, &who),
+        holds(&all, &who),
+        differs(results),
+        sensitive(results, &all),
+        stable(results, &all),
+    ];
     let originals = all.first().map_or(0, |i| i.value.originals);
     let mut doubts = Vec::new();
     let skewed = all.iter().any(|i| i.value.sensitivity.is_some());
@@ -137,17 +143,33 @@ fn wrong(results: &Results) -> Option<String> {
 /// The method whose rationales take the least change to change the answer, beside random words.
 fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, least) = ordered(all, |v| v.sensitivity).pop()?;
-    let random = results.interpretability.iter().find(|i| {
-        let (v, same) = (&i.value, &best.value);
-        let place = (&v.dimension, &v.perturbation);
-        v.method == RANDOM && i.model == best.model && place == (&same.dimension, &same.perturbation)
-    });
     Some(format!(
         "{} answers otherwise when the embeddings of the words that {} ranks highest change by {} of the sentence's norm, random words by {}.",
         last_part(&best.model),
         title(&best.value.method),
         relative(least),
-        relative(random?.value.sensitivity?)
+        relative(random(results, best)?.value.sensitivity?)
+    ))
+}
+
+/// The random ranking of the same model on the same sentences.
+fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
+    results.interpretability.iter().find(|i| {
+        let (v, same) = (&i.value, &of.value);
+        let place = (&v.dimension, &v.perturbation);
+        v.method == RANDOM && i.model == of.model && place == (&same.dimension, &same.perturbation)
+    })
+}
+
+/// The method whose ranking keeps best where the answer does, beside a random ranking.
+fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
+    let (best, most) = ordered(all, |v| v.stability).into_iter().next()?;
+    Some(format!(
+        "Where {} gives a changed sentence the same answer, the ranking by {} keeps a MAP of at least {}, a random one {} (mean of the lowest of each original).",
+        last_part(&best.model),
+        title(&best.value.method),
+        interval(most),
+        interval(random(results, best)?.value.stability?)
     ))
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::asking::unsayable;
+use super::tuning::{self, Searched};
 use crate::Host;
 use crate::adjust::WeightError;
 use crate::answers::{Answers, Shape};
@@ -52,6 +53,8 @@ pub(crate) struct Bench {
     pub label: Label,
     /// The relations that have been asked.
     pub entries: Vec<Entry>,
+    /// By relation: the facts that prompts are found on, and those prompts once there are any.
+    pub searches: HashMap<String, Searched>,
 }
 
 /// A relation as it is asked.
@@ -112,7 +115,8 @@ impl Bench {
             (NO_WORDS, _) => FunctionWords::none(),
             (OWN_WORDS, _) | (_, None) => FunctionWords::own(),
         };
-        let library = library(spec, host)?;
+        let mut library = library(spec, host)?;
+        let searches = tuning::hold_out(spec, &mut library);
         let mut members = Vec::new();
         for name in &spec.models {
             let model = host.model(name)?;
@@ -125,7 +129,8 @@ impl Bench {
         let common = common(&members.iter().map(|m| &m.words).collect::<Vec<_>>(), &function_words);
         let label = Label::new(spec, crate::finding::ALL);
         let spec = spec.clone();
-        let bench = Self { spec, members, library, function_words, common, label, entries: Vec::new() };
+        let bench = Self { spec, members, library, function_words, common, label, entries: Vec::new(), searches };
+        tuning::check(&bench)?;
         if bench.spec.query.candidates == Candidates::Intersection && bench.common.words.is_empty() {
             let what = "the chosen models have no word in common";
             let hint = "choose other models, or query.candidates = \"vocabulary\"";
@@ -187,10 +192,11 @@ impl Bench {
     /// The prompts of a relation that are asked, and those that are not.
     pub(crate) fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
         let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
+        let found = self.searches.get(&relation.id).into_iter().flat_map(|s| s.found.iter().map(|f| &f.prompt));
         let most = self.spec.data.prompts.unwrap_or(usize::MAX);
         let causal = self.members.iter().find(|m| m.model.arch().is_causal());
         let (mut kept, mut left_out): (Vec<String>, Vec<LeftOut>) = (Vec::new(), Vec::new());
-        for prompt in relation.prompts.iter().take(most).chain(own) {
+        for prompt in relation.prompts.iter().take(most).chain(own).chain(found) {
             match refused(prompt, causal.map(|m| m.name.as_str())) {
                 _ if kept.contains(prompt) => {}
                 None => kept.push(prompt.clone()),

@@ -17,6 +17,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let relations = if data.relations.is_empty() { RELATIONS } else { data.relations.len() } as u128;
     let prompts = data.prompts.unwrap_or(PROMPTS) as u128;
     let facts = data.instances.unwrap_or(FACTS) as u128;
+    let prompts = prompts + spec.tuned.prompts as u128;
     let queries = relations * prompts * facts * data.mentions as u128;
     let mixtures = spec.disparity.gammas.len() as u128;
     let learnt = mixtures * (spec.disparity.sentences * spec.disparity.epochs) as u128 * BOTH_WAYS;
@@ -24,9 +25,13 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         true => spec.models.first() == Some(name),
         false => spec.disparity.models.contains(name),
     };
+    let searched = |name: &String| match spec.models.get(spec.tuned.member(&spec.models)) == Some(name) {
+        true => relations * spec.tuned.queries() as u128,
+        false => 0,
+    };
     let each = spec.models.iter().zip(sizes).map(|(name, size)| {
         let more = if trained(name) { learnt + mixtures * queries } else { 0 };
-        (queries + more) * WORDS * size.through(size.blocks)
+        (queries + more + searched(name)) * WORDS * size.through(size.blocks)
     });
     each.sum()
 }

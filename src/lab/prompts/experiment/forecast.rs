@@ -46,11 +46,13 @@ pub(crate) struct Seconds {
     pub weights: Vec<f64>,
     /// The intervals of its scores.
     pub intervals: Vec<f64>,
+    /// The search for prompts.
+    pub search: f64,
 }
 
 impl Seconds {
     fn sum(&self) -> f64 {
-        [&self.asks, &self.weights, &self.intervals].into_iter().flatten().sum()
+        [&self.asks, &self.weights, &self.intervals].into_iter().flatten().sum::<f64>() + self.search
     }
 }
 
@@ -117,12 +119,14 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
         let asked = |name: &str| bench.members.iter().any(|m| m.name == name);
         let mine = |c: &&Cost| c.model == bench.members[k].name || k == 0 && !asked(&c.model);
         let trained: f64 = mixtures.iter().filter(mine).flat_map(|c| &c.diets).sum();
-        let more = sum(&weights) + sum(&intervals) + trained;
+        let searched = searches(bench, k, undone, host)?;
+        let more = sum(&weights) + sum(&intervals) + trained + searched * shared.len() as f64;
         seconds.push((sum(&each) + more, range.map(|r| r.map(|s| s + more))));
         for (r, relation) in relations.iter_mut().enumerate() {
             relation.asks.push(each[r]);
             relation.weights.push(weights[r]);
             relation.intervals.push(intervals[r]);
+            relation.search += searched;
         }
         host.poll()?;
     }
@@ -183,8 +187,10 @@ fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Faul
             let some = facts.iter().enumerate().filter(|(f, _)| asked(*f));
             some.map(|(_, fact)| fact.names.len()).sum()
         };
-        counted.queries += names(&|_| true) * prompts.len();
-        let queries = names(&|f| says[f]) * prompts.iter().filter(|p| known.get(p).is_none()).count();
+        let found = bench.spec.tuned.prompts;
+        counted.queries += names(&|_| true) * (prompts.len() + found);
+        let missing = prompts.iter().filter(|p| known.get(p).is_none()).count() + found;
+        let queries = names(&|f| says[f]) * missing;
         counted.undone.push(Undone { queries, passes: rule.passes(member.model.arch().is_causal()) });
         counted.says.push(says);
     }
@@ -236,6 +242,15 @@ fn asks(
     let all = |share: f64| undone.iter().map(|u| rate * u.passes(share)).sum::<f64>();
     let each = undone.iter().map(|u| rate * u.passes(share)).collect();
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
+}
+
+/// Seconds of the search for the prompts of one relation, by the model that they are found for.
+fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
+    let tuned = &bench.spec.tuned;
+    if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {
+        return Ok(0.0);
+    }
+    Ok(query(bench, k, undone, host)? * tuned.queries() as f64)
 }
 
 /// By relation: seconds of the perplexity of its prompts, where they are weighted by it.

@@ -40,14 +40,14 @@ fn originals(entry: &Entry) -> Vec<Fact> {
 }
 
 /// A model's answer to a query.
-struct Said {
+pub(super) struct Said {
     word: String,
-    right: bool,
-    rank: Option<u32>,
+    pub(super) right: bool,
+    pub(super) rank: Option<u32>,
 }
 
 /// Answers of every model to a prompt under the original mentions.
-fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<'_>) -> Result<Vec<Vec<Said>>, Fault> {
+pub(super) fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<'_>) -> Result<Vec<Vec<Said>>, Fault> {
     let causal = bench.members.iter().find(|m| m.model.arch().is_causal()).map(|m| m.name.as_str());
     if let Some(reason) = refused(text, causal) {
         let what = format!("`{}`: {reason}", base::text::shortened(text, 80));

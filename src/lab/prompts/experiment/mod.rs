@@ -15,6 +15,7 @@ mod slices;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod tuning;
 
 pub use self::bench::refused;
 

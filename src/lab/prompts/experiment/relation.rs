@@ -3,7 +3,7 @@
 use super::bench::{Bench, Entry, LISTED, Scored};
 use super::early::Early;
 use super::forecast::Seconds;
-use super::{Gathered, Spread, pairs, perplexity};
+use super::{Gathered, Spread, pairs, perplexity, tuning};
 use crate::Host;
 use crate::adjust::{Weights, adjusted, by_instance, sample};
 use crate::answers::Answers;
@@ -69,6 +69,7 @@ pub(crate) fn investigate(
     gathered: &mut Gathered,
     host: &mut Host<'_>,
 ) -> Result<(), Fault> {
+    tuning::search(bench, relation, seconds.search, host)?;
     let prompts = bench.prompts(relation);
     let facts = bench.facts(relation);
     let mut replies = Vec::with_capacity(bench.members.len());
@@ -102,7 +103,7 @@ pub(crate) fn investigate(
         host.beat(1, 1)?;
     }
     gather(bench, entry, &weights, &averages, gathered);
-    Ok(())
+    tuning::report(bench, entry, host)
 }
 
 /// The weights of a relation's prompts.

@@ -26,6 +26,7 @@ mod checks;
 mod early;
 mod likely;
 mod own;
+mod tuned;
 
 /// A store in memory.
 #[derive(Default)]

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Annotation, MOST_COMPACT, MOST_SUFFICIENT};
+use super::{Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT};
 use stats::Estimate;
 use stats::krippendorff::{Coincidences, Scale, alpha};
 
@@ -27,17 +27,29 @@ impl Person {
     pub fn is_checker(&self) -> bool {
         self.made.iter().any(|a| a.sufficiency.is_some() || a.compactness.is_some())
     }
+
+    /// True for one who has rated masks.
+    pub fn is_rater(&self) -> bool {
+        self.made.iter().any(|a| a.confidence.is_some())
+    }
 }
 
-/// Those whose marks count: all who have scored nothing. Where everybody scores, everybody has marked too.
+/// Those whose own work is judged: all who judge nothing. Where everybody judges, everybody's is.
+pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
+    let all_judge = people.iter().all(judges);
+    people.iter().filter(move |p| all_judge || !judges(p))
+}
+
+/// Those whose marks count.
 fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
-    let all_score = people.iter().all(Person::is_checker);
-    people.iter().filter(move |p| all_score || !p.is_checker())
+    judged(people, Person::is_checker)
 }
 
 /// The annotations of each sentence, in the order of the sentences' first appearance, with the number that is left out since the words
 /// differ from those of the first.
-fn by_sentence<'a>(people: impl Iterator<Item = &'a Person>) -> (Vec<Vec<(&'a Person, &'a Annotation)>>, usize) {
+pub(super) fn by_sentence<'a>(
+    people: impl Iterator<Item = &'a Person>,
+) -> (Vec<Vec<(&'a Person, &'a Annotation)>>, usize) {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut all: Vec<Vec<(&Person, &Annotation)>> = Vec::new();
     let mut differing = 0;
@@ -66,6 +78,9 @@ pub struct Alphas {
     /// Of the scores of one rationale (ordinal).
     pub sufficiency: Option<Estimate>,
     pub compactness: Option<Estimate>,
+    /// Of the confidence in one mask (ordinal).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Estimate>,
 }
 
 /// Agreement of all people.
@@ -89,6 +104,7 @@ pub fn alphas(people: &[Person], level: f64) -> Alphas {
         marks: alpha(&marks, Scale::Nominal, level),
         sufficiency: scores::<{ MOST_SUFFICIENT as usize }>(&scored, |a| a.sufficiency, level),
         compactness: scores::<{ MOST_COMPACT as usize }>(&scored, |a| a.compactness, level),
+        confidence: scores::<{ MOST_CONFIDENT as usize }>(&scored, |a| a.confidence, level),
     }
 }
 
@@ -128,7 +144,7 @@ pub enum Fate {
     GoesBack,
     /// One does not after the last round.
     Dropped,
-    /// Nobody has scored both properties.
+    /// Nobody has scored both properties, or too few have rated a mask.
     Unscored,
 }
 
@@ -197,7 +213,7 @@ pub fn merged(all: &[Scored<'_>]) -> String {
         }
     }
     let line = |(_, sets): (&str, Vec<&Annotation>)| {
-        let mut line = serde_json::to_value(cleared(sets[0]).line()).ok()?;
+        let mut line = serde_json::to_value(sets[0].unscored().line()).ok()?;
         if sets.len() > 1 {
             line["rationale_ids"] = sets.iter().map(|a| a.rationale.iter().copied().collect::<Vec<_>>()).collect();
             line["rationale_tokens"] = sets.iter().map(|a| a.line().rationale_tokens).collect();
@@ -210,12 +226,8 @@ pub fn merged(all: &[Scored<'_>]) -> String {
 /// What an annotator is to correct, without scores, in the form of their own file.
 pub fn to_correct(all: &[Scored<'_>], annotator: &str) -> String {
     let mine = all.iter().filter(|s| s.fate == Fate::GoesBack && s.annotators.contains(&annotator));
-    let mine: Vec<Annotation> = mine.map(|s| cleared(s.annotation)).collect();
+    let mine: Vec<Annotation> = mine.map(|s| s.annotation.unscored()).collect();
     super::write(mine.iter())
-}
-
-fn cleared(a: &Annotation) -> Annotation {
-    Annotation { sufficiency: None, compactness: None, ..a.clone() }
 }
 
 #[cfg(test)]

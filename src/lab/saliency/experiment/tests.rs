@@ -209,11 +209,38 @@ fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
         assert!(rows.len() == whole.n && rows.iter().all(|s| *s > 0.0 && *s <= 4.0), "{rows:?}");
         let (mean, sensitivity) = (rows.iter().sum::<f64>() / rows.len() as f64, whole.value.sensitivity.unwrap());
         assert!((sensitivity.mean - mean).abs() < 1e-9, "{sensitivity:?} {mean}");
-        assert!(whole.value.stability.is_some());
+        let (stability, want) = (whole.value.stability.unwrap(), lowest_map(&found, &whole.value.method));
+        assert!((stability.mean - want).abs() < 1e-9, "{stability:?} {want}");
     }
     assert!(desk.progress.iter().all(|(done, total)| done <= total));
     let says = crate::answer::answer(&found, &spec).says.join(" ");
     assert!(says.contains("of the sentence's norm, random words by"), "{says}");
+    assert!(says.contains("gives a changed sentence the same answer, the ranking by attention keeps a MAP"), "{says}");
+}
+
+/// The mean over originals of the lowest MAP among the partners with the original's first answer, by the paper's equation 2 from the
+/// rankings of the run.
+fn lowest_map(found: &Found, method: &str) -> f64 {
+    let said =
+        |id: &str| found.predictions.iter().find(|p| p.value.sentence == id).map(|p| p.value.top[0].answer.clone());
+    let ranked = |id: &str| -> Vec<&str> {
+        let row = &found.rows.iter().find(|r| r.value.sentence == id && r.value.method == method).unwrap().value;
+        row.ranking.iter().map(|word| row.tokens[*word].as_str()).collect()
+    };
+    let mut lowest = std::collections::BTreeMap::new();
+    for partner in &found.sentences {
+        let (id, Some(original)) = (&partner.value.sentence, &partner.value.original) else { continue };
+        if said(original) != said(id) {
+            continue;
+        }
+        let (of, changed) = (ranked(original), ranked(id));
+        let hits = |i: usize| changed[..i].iter().filter(|w| of[..i.min(of.len())].contains(w)).count() as f64;
+        let map = (1..=changed.len()).map(|i| hits(i) / i as f64).sum::<f64>() / changed.len() as f64;
+        let least: &mut f64 = lowest.entry(original).or_insert(f64::INFINITY);
+        *least = least.min(map);
+    }
+    assert!(lowest.len() > 1, "partners with the same answer: {lowest:?}");
+    lowest.values().sum::<f64>() / lowest.len() as f64
 }
 
 #[test]

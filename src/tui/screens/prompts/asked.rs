@@ -67,12 +67,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             let text = wide.saturating_sub(NOT_ASKED.len() + 1).max(10);
             return format!("{}{NOT_ASKED}", pad(&fit(&printable(prompt), text), text));
         }
-        let prompt = printable(all[k]).into_owned();
+        let name = results(state).found_name(id, all[k]);
+        let prompt = name.iter().fold(printable(all[k]).into_owned(), |prompt, name| format!("{name}: {prompt}"));
         let typed = found.is_some_and(|r| !r.prompts.iter().any(|p| p == all[k]));
         let mark = match (typed, kept(state, id).iter().any(|p| p == all[k])) {
             (_, true) => "* ",
-            (true, false) => "+ ",
-            (false, false) => "",
+            (true, false) if name.is_none() => "+ ",
+            (_, false) => "",
         };
         let prompt = format!("{mark}{prompt}");
         let scores: String = models[..shown]

@@ -130,9 +130,36 @@ fn scores(state: &State) -> Option<Origin> {
         let text = format!("P@1 {}, P@{} {}, MRR {}", interval(v.p_at_1), v.k, interval(v.p_at_k), interval(v.mrr));
         lines.push((key(model), text));
     }
+    lines.extend(found_on(state, id, prompt));
     let mut origin = of(state, format!("{id}, `{prompt}`, in per cent"), first?, OF_SHARES);
     origin.entries.splice(0..0, lines);
     Some(origin)
+}
+
+/// How a prompt was found, where it was, and its control.
+fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)> {
+    let all = results(state).tuned.iter().map(|t| &t.value);
+    let mine = all.filter(|v| v.relation == relation).find(|v| v.prompt == prompt || v.control == prompt);
+    let Some(v) = mine else { return Vec::new() };
+    let end = |loss: Option<&f64>| loss.map_or("n/a".into(), |l| format!("{l:.2}"));
+    let steps = v.losses.len().saturating_sub(1);
+    let facts = v.subjects.len();
+    let seen = 100.0 * v.objects_seen;
+    vec![
+        (v.name.clone(), v.prompt.clone()),
+        (v.name.replace("tuned", "random"), format!("{}: the words that the search started from", v.control)),
+        (
+            "found".into(),
+            format!(
+                "for {} on {facts} facts that are not asked; they have {seen:.0} % of the asked objects",
+                v.found_for
+            ),
+        ),
+        (
+            "loss".into(),
+            format!("{} at the start, {} after {steps} replaced words", end(v.losses.first()), end(v.losses.last())),
+        ),
+    ]
 }
 
 /// The instance under the cursor, model by model.

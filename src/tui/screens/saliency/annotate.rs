@@ -15,7 +15,9 @@ use base::Problem;
 use base::text::printable;
 use labs::answer::few;
 use labs::saliency::annotation::rounds::{Alphas, COMPACT, Fate, Person, SUFFICIENT, alphas, scored};
-use labs::saliency::annotation::{self, Agreement, Annotation, MOST_COMPACT, MOST_SUFFICIENT, agreement};
+use labs::saliency::annotation::{
+    self, Agreement, Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, agreement,
+};
 use labs::saliency::finding::SentenceFinding;
 use stats::estimate::Estimate;
 
@@ -180,6 +182,17 @@ pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
+/// The next confidence in the mask.
+pub(crate) fn confidence(state: &mut State) -> Vec<Effect> {
+    if let Some((sentence, ..)) = here(state) {
+        edit(state, sentence, |made| {
+            made.confidence = next(made.confidence, MOST_CONFIDENT);
+            true
+        });
+    }
+    Vec::new()
+}
+
 /// One line about the marks in the sentence under the cursor.
 pub(crate) fn line(state: &State) -> Option<String> {
     let (sentence, ..) = here(state)?;
@@ -188,10 +201,11 @@ pub(crate) fn line(state: &State) -> Option<String> {
     let score = |score: Option<u8>, most: u8| score.map_or(format!("-/{most}"), |s| format!("{s}/{most}"));
     let told = match made {
         Some(m) => format!(
-            "{} marked, sufficiency {}, compactness {}",
+            "{} marked, sufficiency {}, compactness {}{}",
             m.rationale.len(),
             score(m.sufficiency, MOST_SUFFICIENT),
-            score(m.compactness, MOST_COMPACT)
+            score(m.compactness, MOST_COMPACT),
+            m.confidence.map_or(String::new(), |c| format!(", confidence {c}/{MOST_CONFIDENT}"))
         ),
         None => "as in the data".to_owned(),
     };
@@ -380,6 +394,9 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
     ];
     if let Some(alpha) = &compared.alphas.marks {
         lines.push((Role::Text, format!("Krippendorff's alpha of marked words: {}", span(alpha))));
+    }
+    if let Some(alpha) = &compared.alphas.confidence {
+        lines.push((Role::Text, format!("Krippendorff's alpha of confidence in the masks: {}", span(alpha))));
     }
     if let (passed, scored @ 1..) = compared.passed {
         lines.push((

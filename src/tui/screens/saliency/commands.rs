@@ -63,6 +63,8 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["u"], None, marking => annotate::sufficiency;
     "compactness", "score compactness", "While marking: the next score of whether the rationale holds nothing else, 1 to 4.",
         ["o"], None, marking => annotate::compactness;
+    "confidence", "rate the mask", "While marking: the next confidence that the answer of the mask is the only one, 1 to 4.",
+        ["f"], None, marking => annotate::confidence;
     "save-marks", "save marks", "Saves what was marked as JSON lines in the benchmark's schema; asks before it replaces a file.",
         ["w"], None, always => annotate::save;
     "open-marks", "open marks", "Reads marks that were saved, to go on with them.", ["r"], None, always => annotate::open;

@@ -1,0 +1,406 @@
+//! `probity rationale annotate`: one annotator's answers to one question a sentence, from a terminal or a pipe.
+//!
+//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command goes on where it stopped.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Read, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::error::CliError;
+use crate::output;
+use base::files::Whole;
+use base::text::{printable_label, shortened};
+use labs::saliency::annotation::{Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, read, write};
+
+/// Largest file that is read.
+const MOST_BYTES: u64 = 256 << 20;
+/// Longest answer, in bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// Arguments of `annotate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity rationale annotate masked.jsonl --to anna.jsonl
+  probity rationale annotate sentences.jsonl --to masks.jsonl --task mask
+  probity rationale annotate masks.jsonl --to x.jsonl --task confidence < answers.txt
+
+One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` are four of them. `b` goes back one sentence, `s`
+skips one, `q` stops. Every answer is saved at once, and the same command goes on where it stopped. Where the answers come from a pipe,
+the first that cannot be used ends it.
+
+A sentence is a JSON object with `sent_id` and `sent_token` (its words); `mask_index` and `answer` where a word is masked.")]
+pub struct AnnotateArgs {
+    /// The sentences, in the benchmark's schema: a set, another annotator's file, or what `merge --back` wrote.
+    #[arg(value_name = "SENTENCES.jsonl")]
+    sentences: PathBuf,
+    /// The annotator's own file. It is created, or gone on with.
+    #[arg(long, value_name = "PERSON.jsonl")]
+    to: PathBuf,
+    /// The question that is asked of every sentence.
+    #[arg(long, value_enum, default_value = "rationale")]
+    task: Task,
+    /// Hide the marks of the sentences' file, so that they do not lead the annotator.
+    #[arg(long)]
+    blank: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Task {
+    /// Choose the word to mask.
+    Mask,
+    /// Rate the confidence that the answer of the mask is the only one (1 to 4).
+    Confidence,
+    /// Mark the words that the answer rests on.
+    Rationale,
+    /// Score the marked words for sufficiency (1 to 3) and compactness (1 to 4).
+    Score,
+}
+
+impl Task {
+    /// Reason for which a sentence is not asked about.
+    fn passed_over(self, a: &Annotation) -> Option<&'static str> {
+        match self {
+            Task::Mask => a.mask().map(|_| "with a mask already"),
+            _ if a.mask().is_none() => Some("without a mask; --task mask chooses one"),
+            Task::Score if a.rationale.is_empty() => Some("without marked words to score"),
+            _ => None,
+        }
+    }
+
+    /// What the annotator's file has of a sentence that does not belong to it as it is now.
+    fn conflict(self, own: &Annotation, sentence: &Annotation) -> Option<&'static str> {
+        match self {
+            Task::Mask => None,
+            _ if own.words() != sentence.words() => Some("words"),
+            Task::Score if own.rationale != sentence.rationale => Some("marked words"),
+            _ => None,
+        }
+    }
+
+    fn is_answered(self, a: &Annotation) -> bool {
+        match self {
+            Task::Mask => a.mask().is_some(),
+            Task::Confidence => a.confidence.is_some(),
+            Task::Rationale => !a.rationale.is_empty(),
+            Task::Score => a.sufficiency.is_some() && a.compactness.is_some(),
+        }
+    }
+
+    /// What the annotator reads before answering.
+    fn question(self, a: &Annotation) -> Vec<String> {
+        let answer = a.answer().map_or("no answer is given".to_owned(), |answer| format!("answer: {answer}"));
+        let word = |(k, w): (usize, &String)| match (self, a.rationale.contains(&k)) {
+            (Task::Mask | Task::Rationale, true) => format!("{k} *{w}*"),
+            (Task::Mask | Task::Rationale, false) => format!("{k} {w}"),
+            // Sufficiency is judged by the rationale alone.
+            (Task::Score, false) if a.mask() != Some(k) => "…".to_owned(),
+            (Task::Score | Task::Confidence, _) => w.clone(),
+        };
+        let words: Vec<String> = a.words().iter().enumerate().map(word).collect();
+        let whole = (self == Task::Score).then(|| a.words().join(" "));
+        let asked = match self {
+            Task::Mask => {
+                "word to mask, or adjacent words such as 3-4, whose answer should be the only one:".to_owned()
+            }
+            Task::Confidence => format!(
+                "{answer}; 4 it is the only one, 3 among the first three, 2 among the first five, 1 none of these:"
+            ),
+            Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it rests on:"),
+            Task::Rationale => format!("{answer}; words that it rests on (an empty line keeps those with stars):"),
+            Task::Score => format!(
+                "{answer}; can you tell it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
+            ),
+        };
+        let refused = match a.refused() {
+            all if self == Task::Mask && !all.is_empty() => Some(format!("did not pass before: {}", all.join(", "))),
+            _ => None,
+        };
+        [words.join(if self == Task::Mask || self == Task::Rationale { "  " } else { " " })]
+            .into_iter()
+            .chain(whole.map(|text| format!("whole: {text}")))
+            .chain(refused)
+            .chain([asked])
+            .collect()
+    }
+
+    /// Puts an answer into a sentence.
+    fn answer(self, a: &mut Annotation, text: &str) -> Result<(), String> {
+        match self {
+            Task::Mask => {
+                let words = numbers(text)?;
+                let (Some(first), Some(last)) = (words.first(), words.last()) else {
+                    return Err("name a word by its number".into());
+                };
+                if last - first + 1 != words.len() {
+                    return Err("the words of one mask are adjacent".into());
+                }
+                a.choose_mask(*first..last + 1)
+            }
+            Task::Confidence => {
+                let [confidence] = scores(text, ["confidence"], [MOST_CONFIDENT])?;
+                a.confidence = Some(confidence);
+                Ok(())
+            }
+            Task::Rationale => {
+                if text.is_empty() && !a.rationale.is_empty() {
+                    return Ok(());
+                }
+                let words = numbers(text)?;
+                if words.is_empty() {
+                    return Err("name the words by their numbers, for example 1 3-5".into());
+                }
+                let all = a.words().len();
+                if let Some(word) = words.iter().find(|w| **w >= all) {
+                    return Err(format!("there is no word {word}: the last is {}", all - 1));
+                }
+                if let Some(mask) = a.mask().filter(|m| words.contains(m)) {
+                    return Err(format!("word {mask} is the mask, which cannot be part of its rationale"));
+                }
+                a.rationale = words.into_iter().collect();
+                Ok(())
+            }
+            Task::Score => {
+                let names = ["sufficiency", "compactness"];
+                let [sufficiency, compactness] = scores(text, names, [MOST_SUFFICIENT, MOST_COMPACT])?;
+                (a.sufficiency, a.compactness) = (Some(sufficiency), Some(compactness));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn fields(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', '\t', ',']).filter(|field| !field.is_empty())
+}
+
+/// Numbers and ranges of numbers, in order.
+fn numbers(text: &str) -> Result<Vec<usize>, String> {
+    let mut all = Vec::new();
+    for field in fields(text) {
+        let (from, to) = field.split_once('-').unwrap_or((field, field));
+        let range = match (from.parse::<u16>(), to.parse::<u16>()) {
+            (Ok(from), Ok(to)) if from <= to => usize::from(from)..=usize::from(to),
+            _ => return Err(format!("`{}` is not a number or a range such as 3-5", shortened(field, 40))),
+        };
+        all.extend(RangeInclusive::clone(&range));
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+/// One score for each name, from 1 to its highest.
+fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result<[u8; N], String> {
+    let all: Vec<&str> = fields(text).collect();
+    if all.len() != N {
+        return Err(format!("give {}, for example {}", names.join(" and "), ["3", "4"][2 - N..].join(" ")));
+    }
+    let mut found = [0; N];
+    for (k, field) in all.into_iter().enumerate() {
+        let score = field.parse().ok().filter(|s| (1..=most[k]).contains(s));
+        found[k] = score.ok_or_else(|| format!("{} is 1 to {}, not `{}`", names[k], most[k], shortened(field, 40)))?;
+    }
+    Ok(found)
+}
+
+/// Asks, from the standard input.
+///
+/// # Errors
+/// [`CliError::Usage`] for files and answers that cannot be used, [`CliError::Failed`] where the file cannot be written.
+pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let input = std::io::stdin();
+    let typed = std::io::IsTerminal::is_terminal(&input);
+    let mut work = Work::open(args)?;
+    let end = work.ask(args.task, (&mut input.lock(), typed), out)?;
+    work.report(&end).iter().try_for_each(|line| output::line(out, line))
+}
+
+/// The annotator's file.
+struct Own {
+    path: PathBuf,
+    /// Its text as it was read or written last; none before it exists.
+    text: Option<String>,
+    /// Sentences that the set does not have; they stay.
+    others: Vec<Annotation>,
+}
+
+impl Own {
+    /// Writes it whole, unless someone else has written to it.
+    fn save(&mut self, made: &[Option<Annotation>]) -> Result<(), CliError> {
+        if load(&self.path)? != self.text {
+            let what = "another program has changed it since this command read it; run the command again to go on";
+            return Err(CliError::Failed(format!("{}: {what}", self.path.display())));
+        }
+        let text = write(made.iter().flatten().chain(&self.others));
+        Whole::new(&self.path, true)?.fill(text.as_bytes())?;
+        self.text = Some(text);
+        Ok(())
+    }
+}
+
+/// Text of the annotator's file; none where it does not exist.
+fn load(path: &Path) -> Result<Option<String>, CliError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let usage = |e: std::io::Error| CliError::Usage(format!("{}: {e}", path.display()));
+    base::read::text(path, MOST_BYTES).map(Some).map_err(usage)
+}
+
+/// The sentences with the answers so far.
+struct Work {
+    sentences: Vec<Annotation>,
+    /// By sentence: what the annotator's file has of it.
+    made: Vec<Option<Annotation>>,
+    own: Own,
+    /// Numbers of the sentences that are asked about.
+    asked: Vec<usize>,
+    /// Sentences that are not, by reason.
+    passed_over: Vec<(&'static str, usize)>,
+    /// Number of the line of the standard input that was read last.
+    line: usize,
+}
+
+impl Work {
+    fn open(args: &AnnotateArgs) -> Result<Self, CliError> {
+        let usage = |path: &Path, what: &str| CliError::Usage(format!("{}: {what}", path.display()));
+        let of = |path: &Path, text: &str| read(text).map_err(|why| usage(path, &why));
+        let same = |path: &Path| path.canonicalize().ok();
+        if same(&args.sentences).is_some_and(|path| same(&args.to) == Some(path)) {
+            return Err(usage(&args.to, "it holds the sentences; name another file with --to"));
+        }
+        let text = load(&args.sentences)?.ok_or_else(|| usage(&args.sentences, "no such file"))?;
+        let sentences = of(&args.sentences, &text)?;
+        let places: HashMap<String, usize> = sentences.iter().enumerate().map(|(k, a)| (a.sentence(), k)).collect();
+        if places.len() < sentences.len() {
+            return Err(usage(&args.sentences, "two sentences have one sent_id: give every sentence its own"));
+        }
+        let text = load(&args.to)?;
+        let mut made: Vec<Option<Annotation>> = vec![None; sentences.len()];
+        let mut others = Vec::new();
+        for a in of(&args.to, text.as_deref().unwrap_or_default())? {
+            match places.get(&a.sentence()) {
+                None => others.push(a),
+                Some(k) => {
+                    if let Some(what) = args.task.conflict(&a, &sentences[*k]) {
+                        let what =
+                            format!("sentence {} has other {what} than in {}", a.sentence(), args.sentences.display());
+                        return Err(usage(&args.to, &format!("{what}; name another file with --to")));
+                    }
+                    made[*k] = Some(a);
+                }
+            }
+        }
+        let own = Own { path: args.to.clone(), text, others };
+        let mut work = Self { sentences, made, own, asked: Vec::new(), passed_over: Vec::new(), line: 0 };
+        work.divide(args);
+        Ok(work)
+    }
+
+    /// Tells sentences that are asked about from the others. Those that have a mask go into the file of masks as they are, for their raters.
+    fn divide(&mut self, args: &AnnotateArgs) {
+        for (k, sentence) in self.sentences.iter_mut().enumerate() {
+            if args.blank && args.task == Task::Rationale {
+                sentence.rationale.clear();
+            }
+            match args.task.passed_over(sentence) {
+                None => self.asked.push(k),
+                Some(why) => match self.passed_over.iter_mut().find(|(known, _)| *known == why) {
+                    Some((_, count)) => *count += 1,
+                    None => self.passed_over.push((why, 1)),
+                },
+            }
+            if args.task == Task::Mask && sentence.mask().is_some() {
+                self.made[k].get_or_insert_with(|| sentence.clone());
+            }
+        }
+    }
+
+    fn is_answered(&self, task: Task, k: usize) -> bool {
+        self.made[k].as_ref().is_some_and(|a| task.is_answered(a))
+    }
+
+    /// Asks about all sentences that have no answer, until they have or the input ends.
+    fn ask(
+        &mut self,
+        task: Task,
+        (input, typed): (&mut dyn BufRead, bool),
+        out: &mut dyn Write,
+    ) -> Result<Task, CliError> {
+        let mut left: Vec<usize> = self.asked.iter().copied().filter(|k| !self.is_answered(task, *k)).collect();
+        left.reverse();
+        let mut before = Vec::new();
+        while let Some(k) = left.pop() {
+            let mut made = self.made[k].clone().unwrap_or_else(|| self.sentences[k].unscored());
+            if task == Task::Mask && made.mask().is_some() {
+                made = self.sentences[k].unscored();
+            }
+            self.show(task, k, &made, out)?;
+            let Some(text) = self.next_line(input)? else { break };
+            match text.as_str() {
+                "q" => break,
+                "s" => before.push(k),
+                "b" => {
+                    left.push(k);
+                    left.extend(before.pop());
+                }
+                answer => match task.answer(&mut made, answer) {
+                    Ok(()) => {
+                        self.made[k] = Some(made);
+                        self.own.save(&self.made)?;
+                        before.push(k);
+                    }
+                    Err(why) if typed => {
+                        output::line(out, &printable_label(&why))?;
+                        left.push(k);
+                    }
+                    Err(why) => {
+                        let id = self.sentences[k].sentence();
+                        let what = format!("standard input, line {}: sentence {id}: {why}", self.line);
+                        return Err(CliError::Usage(format!("{what}; what came before is saved")));
+                    }
+                },
+            }
+        }
+        Ok(task)
+    }
+
+    fn show(&self, task: Task, k: usize, a: &Annotation, out: &mut dyn Write) -> Result<(), CliError> {
+        let place = self.asked.iter().position(|asked| *asked == k).map_or(0, |at| at + 1);
+        let head = format!("sentence {} ({place} of {})", a.sentence(), self.asked.len());
+        let dimension = if a.dimension().is_empty() { String::new() } else { format!(", {}", a.dimension()) };
+        let lines = [String::new(), head + &dimension].into_iter().chain(task.question(a));
+        lines.into_iter().try_for_each(|line| output::line(out, &printable_label(&line)))
+    }
+
+    /// The next answer without the blanks around it; none at the end of the input.
+    fn next_line(&mut self, input: &mut dyn BufRead) -> Result<Option<String>, CliError> {
+        let mut bytes = Vec::new();
+        self.line += 1;
+        let wrong =
+            |what: &dyn std::fmt::Display| CliError::Usage(format!("standard input, line {}: {what}", self.line));
+        let read = input.take(LONGEST).read_until(b'\n', &mut bytes).map_err(|e| wrong(&e))?;
+        if read as u64 == LONGEST {
+            return Err(wrong(&"an answer has more than 64 KiB"));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| wrong(&"an answer is not UTF-8"))?;
+        Ok((read > 0).then(|| text.trim().to_owned()))
+    }
+
+    /// What is done, and how to go on.
+    fn report(&self, task: &Task) -> Vec<String> {
+        let done = self.asked.iter().filter(|k| self.is_answered(*task, **k)).count();
+        let all = self.asked.len();
+        let path = printable_label(&self.own.path.display().to_string());
+        let mut lines = vec![match done {
+            0 => format!("no sentence of {all} is answered"),
+            _ if done == all => format!("all {all} sentences are answered in {path}"),
+            _ => format!("{done} of {all} sentences are answered in {path}; the same command goes on"),
+        }];
+        lines.extend(self.passed_over.iter().map(|(why, count)| format!("not asked: {count} {why}")));
+        lines
+    }
+}

@@ -1,0 +1,261 @@
+//! Choosing the word to mask. One annotator chooses it; three rate their confidence that its answer is the only one (4), among the first
+//! three (3), among the first five (2) or none of these (1). It passes if nobody is below 3 (Shen et al. 2022, section 3.2).
+//!
+//! The paper does not say what becomes of the others: here another word is chosen, and after the third round the sentence is dropped, as
+//! for rationales.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::rounds::{Fate, Person, ROUNDS, by_sentence, judged};
+use super::{Annotation, Line, MOST_CONFIDENT};
+use crate::sentence::{joined, locate};
+use corpus::task::MASK;
+
+/// Least confidence of each rater.
+pub const CONFIDENT: u8 = 3;
+/// Raters of a mask.
+pub const RATERS: usize = 3;
+
+impl Annotation {
+    /// The masked word.
+    pub fn mask(&self) -> Option<usize> {
+        self.line.mask_index
+    }
+
+    pub fn answer(&self) -> Option<&str> {
+        self.line.answer.as_deref()
+    }
+
+    /// Answers whose masks did not pass an earlier round.
+    pub fn refused(&self) -> &[String] {
+        &self.line.refused
+    }
+
+    /// The sentence as it is written, with the places of its words in characters.
+    fn written(&self) -> (String, Vec<(usize, usize)>) {
+        let (text, words) = (&self.line.sent_text, &self.line.sent_token);
+        locate(text, words).map_or_else(|| joined(words), |spans| (text.clone(), spans))
+    }
+
+    /// Masks adjacent words of a sentence without a mask; what they say becomes the answer. Marks and scores go: they were made for
+    /// another mask.
+    ///
+    /// # Errors
+    /// A sentence that says why these words cannot be masked.
+    pub fn choose_mask(&mut self, words: Range<usize>) -> Result<(), String> {
+        if self.line.mask_index.is_some() {
+            return Err("the sentence has a mask already".into());
+        }
+        if words.is_empty() || words.end > self.line.sent_token.len() {
+            return Err(format!("there are {} words, numbered from 0", self.line.sent_token.len()));
+        }
+        let (text, spans) = self.written();
+        let (from, to) = (spans[words.start].0, spans[words.end - 1].1);
+        let part = |from: usize, to: usize| text.chars().skip(from).take(to - from).collect::<String>();
+        let answer = part(from, to);
+        if self.line.refused.contains(&answer) {
+            return Err(format!("`{answer}` did not pass an earlier round: choose another word"));
+        }
+        self.line.sent_text = format!("{}{MASK}{}", part(0, from), part(to, text.chars().count()));
+        self.line.mask_index = Some(words.start);
+        self.line.sent_token.splice(words, [MASK.to_owned()]);
+        self.line.answer = Some(answer);
+        self.line.other_answers.clear();
+        self.rationale.clear();
+        Ok(())
+    }
+
+    /// The sentence with its answer in place of the mask, so that another word can be chosen.
+    fn unmasked(&self) -> Self {
+        let mut open = self.unscored();
+        let Some((at, answer)) = open.line.mask_index.zip(open.line.answer.take()) else { return open };
+        let (text, spans) = open.written();
+        let (from, to) = spans[at];
+        open.line.sent_text =
+            text.chars().take(from).chain(answer.chars()).chain(text.chars().skip(to)).collect::<String>();
+        open.line.sent_token.splice(at..=at, answer.split_whitespace().map(str::to_owned));
+        open.line.mask_index = None;
+        open.line.refused.push(answer);
+        open.rationale.clear();
+        open
+    }
+}
+
+/// A mask with its ratings.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct RatedMask<'a> {
+    pub sentence: String,
+    pub answer: String,
+    /// Those who chose it.
+    pub annotators: Vec<&'a str>,
+    /// Confidence of each rater, in the order of the files.
+    pub confidence: Vec<u8>,
+    /// True if every rater says that the answer is the only one, and no sentence has the same words with another answer.
+    pub unique: bool,
+    /// A sentence with the same masked words and another answer, and that answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contradicted_by: Option<(String, String)>,
+    pub fate: Fate,
+    #[serde(skip)]
+    annotation: &'a Annotation,
+}
+
+/// Every mask after a round, counted from 1.
+pub fn rated(people: &[Person], round: u8) -> Vec<RatedMask<'_>> {
+    let choosers: Vec<&str> = judged(people, Person::is_rater).map(|p| p.name.as_str()).collect();
+    let (sentences, _) = by_sentence(people.iter());
+    let masked: Vec<_> = sentences.into_iter().filter(|all| all[0].1.mask().is_some()).collect();
+    let mut answers: BTreeMap<&[String], Vec<&Annotation>> = BTreeMap::new();
+    masked.iter().for_each(|all| answers.entry(all[0].1.words()).or_default().push(all[0].1));
+    masked
+        .iter()
+        .map(|all| {
+            let annotation = all[0].1;
+            let confidence: Vec<u8> = all.iter().filter_map(|(_, a)| a.confidence).collect();
+            let other = answers[annotation.words()].iter().find(|a| a.answer() != annotation.answer());
+            let contradicted_by = other.map(|a| (a.sentence(), a.answer().unwrap_or_default().to_owned()));
+            let all_sure = confidence.len() >= RATERS && confidence.iter().all(|c| *c == MOST_CONFIDENT);
+            let mine = all.iter().map(|(p, _)| p.name.as_str()).filter(|name| choosers.contains(name));
+            RatedMask {
+                sentence: annotation.sentence(),
+                answer: annotation.answer().unwrap_or_default().to_owned(),
+                annotators: mine.collect(),
+                unique: all_sure && contradicted_by.is_none(),
+                fate: fate(&confidence, round),
+                confidence,
+                contradicted_by,
+                annotation,
+            }
+        })
+        .collect()
+}
+
+/// One low rating decides, however many are still to come.
+fn fate(confidence: &[u8], round: u8) -> Fate {
+    match confidence.iter().any(|c| *c < CONFIDENT) {
+        true if round < ROUNDS => Fate::GoesBack,
+        true => Fate::Dropped,
+        false if confidence.len() < RATERS => Fate::Unscored,
+        false => Fate::Passes,
+    }
+}
+
+/// The masked sentences that pass, in the benchmark's schema.
+pub fn passed(all: &[RatedMask<'_>]) -> String {
+    let passed = all.iter().filter(|m| m.fate == Fate::Passes).map(|m| m.annotation.unscored());
+    let passed: Vec<Annotation> =
+        passed.map(|a| Annotation { line: Line { refused: Vec::new(), ..a.line }, ..a }).collect();
+    super::write(passed.iter())
+}
+
+/// The sentences of which an annotator is to mask another word. Those whose choosers gave no file go to everybody.
+pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
+    let mine =
+        |m: &&RatedMask<'_>| m.fate == Fate::GoesBack && (m.annotators.is_empty() || m.annotators.contains(&annotator));
+    let mine: Vec<Annotation> = all.iter().filter(mine).map(|m| m.annotation.unmasked()).collect();
+    super::write(mine.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{read, write};
+    use super::*;
+
+    fn person(name: &str, made: Vec<Annotation>) -> Person {
+        Person { name: name.into(), made }
+    }
+
+    fn sentence(id: &str, words: &str) -> Annotation {
+        let tokens: Vec<&str> = words.split(' ').collect();
+        read(&serde_json::json!({"sent_id": id, "sent_token": tokens}).to_string()).unwrap().remove(0)
+    }
+
+    fn masked(id: &str, words: &str, at: usize) -> Annotation {
+        let mut made = sentence(id, words);
+        made.choose_mask(at..at + 1).unwrap();
+        made
+    }
+
+    fn rater(name: &str, masks: &[Annotation], confidence: &[Option<u8>]) -> Person {
+        let rated =
+            masks.iter().zip(confidence).filter_map(|(m, c)| Some(Annotation { confidence: Some((*c)?), ..m.clone() }));
+        person(name, rated.collect())
+    }
+
+    /// The rule in the paper's words: "appropriate if the confidence of each annotator is no less than 3".
+    #[test]
+    fn a_mask_passes_if_each_of_three_annotators_is_at_least_at_three() {
+        let texts = [
+            "285 planes are painted",
+            "a total area of 703 km",
+            "Germany is east of Belgium",
+            "he went blind",
+            "it is 5 years",
+        ];
+        let masks: Vec<Annotation> = texts.iter().enumerate().map(|(k, t)| masked(&k.to_string(), t, 1)).collect();
+        let people = [
+            person("anna", masks.clone()),
+            rater("x", &masks, &[Some(4), Some(3), Some(4), Some(4), Some(1)]),
+            rater("y", &masks, &[Some(4), Some(4), Some(4), Some(4), None]),
+            rater("z", &masks, &[Some(4), Some(3), Some(2), None, None]),
+        ];
+        let found = rated(&people, 1);
+        let fates: Vec<Fate> = found.iter().map(|m| m.fate).collect();
+        assert_eq!(fates, [Fate::Passes, Fate::Passes, Fate::GoesBack, Fate::Unscored, Fate::GoesBack]);
+        assert_eq!(found.iter().map(|m| m.unique).collect::<Vec<_>>(), [true, false, false, false, false]);
+        assert_eq!(found[2].annotators, ["anna"]);
+        let third = rated(&people, ROUNDS);
+        assert_eq!(third.iter().filter(|m| m.fate == Fate::Dropped).count(), 2);
+        let out = read(&passed(&found)).unwrap();
+        assert_eq!((out.len(), out[0].confidence, out[0].answer()), (2, None, Some("planes")));
+        // The sentence goes back whole, and the word that was refused cannot be chosen again.
+        let back = read(&to_choose(&found, "anna")).unwrap();
+        assert_eq!((back.len(), back[0].words().join(" ").as_str(), back[0].mask()), (2, texts[2], None));
+        let mut again = back[0].clone();
+        assert!(again.choose_mask(1..2).unwrap_err().contains("`is` did not pass"));
+        again.choose_mask(4..5).unwrap();
+        assert_eq!((again.answer(), again.refused()), (Some("Belgium"), &["is".to_owned()][..]));
+        assert_eq!(to_choose(&found, "x"), "", "raters have chosen nothing");
+        assert_eq!(read(&to_choose(&rated(&people[1..], 1), "x")).unwrap().len(), 2, "no chooser gave a file");
+    }
+
+    #[test]
+    fn an_answer_is_not_unique_where_another_sentence_has_the_same_words_and_another_answer() {
+        let masks = [masked("1", "he is tall", 2), masked("2", "he is kind", 2), masked("3", "she is tall", 2)];
+        let sure = [Some(4), Some(4), Some(4)];
+        let people = ["x", "y", "z"].map(|name| rater(name, &masks, &sure));
+        let found = rated(&people, 1);
+        assert_eq!(found[0].contradicted_by, Some(("2".into(), "kind".into())));
+        assert_eq!(found.iter().map(|m| m.unique).collect::<Vec<_>>(), [false, false, true]);
+        assert!(found.iter().all(|m| m.fate == Fate::Passes), "the annotators decide");
+    }
+
+    /// Ratings (4, 4, 3), (3, 3, 3) and (1, 2, 1): 22/27 by the definition, from all pairs of values.
+    #[test]
+    fn agreement_on_masks_is_ordinal_alpha() {
+        let masks = [masked("1", "a b c", 0), masked("2", "d e f", 0), masked("3", "g h i", 0)];
+        let people = [[4, 3, 1], [4, 3, 2], [3, 3, 1]];
+        let people = ["x", "y", "z"].iter().zip(people).map(|(n, c)| rater(n, &masks, &c.map(Some)));
+        let found = super::super::rounds::alphas(&people.collect::<Vec<_>>(), 0.95);
+        assert!((found.confidence.unwrap().mean - 22.0 / 27.0).abs() < 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn a_phrase_is_masked_as_it_is_written_and_put_back() {
+        let line = serde_json::json!({"sent_id": 1, "sent_text": "Its capital, New York, is large.",
+            "sent_token": ["Its", "capital", ",", "New", "York", ",", "is", "large", "."], "rationale_ids": [1]});
+        let mut made = read(&line.to_string()).unwrap().remove(0);
+        assert!(made.choose_mask(8..10).unwrap_err().contains("9 words"));
+        made.choose_mask(3..5).unwrap();
+        assert_eq!((made.answer(), made.mask(), made.words().len()), (Some("New York"), Some(3), 8));
+        assert!(made.rationale.is_empty() && made.choose_mask(0..1).is_err());
+        assert!(write([&made].into_iter()).contains("\"sent_text\":\"Its capital, [MASK], is large.\""));
+        let open = made.unmasked();
+        assert!(write([&open].into_iter()).contains("\"sent_text\":\"Its capital, New York, is large.\""));
+        assert_eq!((open.words().len(), open.refused()), (9, &["New York".to_owned()][..]));
+        let mut chinese = read(r#"{"sent_id": 2, "sent_token": ["他", "失", "明", "了"]}"#).unwrap().remove(0);
+        chinese.choose_mask(1..3).unwrap();
+        assert_eq!(chinese.answer(), Some("失明"));
+    }
+}

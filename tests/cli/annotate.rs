@@ -1,0 +1,169 @@
+//! `probity rationale annotate`: the rounds of three annotators from plain sentences to gold rationales, and work that is interrupted.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+
+use super::common::{Probity, refused, text};
+
+/// The command with these lines on its standard input.
+fn typed(probity: &Probity, args: &[&str], input: &str) -> Output {
+    let mut command = probity.command(&[&["rationale", "annotate"], args].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // One that stops at a wrong answer does not read the rest.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// The last lines of the answer.
+fn end(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    told.rsplit_once("\n\n").map_or(told.clone(), |(_, end)| end.to_owned())
+}
+
+fn rows(path: &str) -> Vec<Value> {
+    std::fs::read_to_string(path).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+fn sentences(probity: &Probity) -> String {
+    let all = ["two dogs are barking", "its total area is large", "then he went blind"];
+    let line = |(id, text): (usize, &&str)| {
+        format!("{}\n", json!({"sent_id": id, "sent_token": text.split(' ').collect::<Vec<_>>()}))
+    };
+    probity.file("sentences.jsonl", &all.iter().enumerate().map(line).collect::<String>())
+}
+
+fn beside(path: &str, name: &str) -> String {
+    Path::new(path).with_file_name(name).display().to_string()
+}
+
+/// Three raters, whose confidence is at most 2 in one mask: it goes back, another word passes the second round. Then marks and scores.
+#[test]
+fn three_annotators_take_plain_sentences_to_gold_rationales() {
+    let probity = Probity::new();
+    let set = sentences(&probity);
+    let [masks, again, x, y, z, out, back, anna, gold, late] = [
+        "masks.jsonl",
+        "again.jsonl",
+        "x.jsonl",
+        "y.jsonl",
+        "z.jsonl",
+        "out.jsonl",
+        "back",
+        "anna.jsonl",
+        "gold.jsonl",
+        "late",
+    ]
+    .map(|n| beside(&set, n));
+    let told = end(&typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n2\n3\n"));
+    assert!(told.contains("all 3 sentences"), "{told}");
+    for (file, third) in [(&x, 4), (&y, 3), (&z, 2)] {
+        let told = end(&typed(&probity, &[&masks, "--to", file, "--task", "confidence"], &format!("4\n3\n{third}\n")));
+        assert!(told.contains("all 3 sentences"), "{told}");
+    }
+    let merged = probity.run(&["rationale", "merge", &masks, &x, &y, &z, "--out", &out, "--back", &back]);
+    let told = text(&merged.stdout);
+    assert!(told.contains("round 1 of 3: 2 of 3 masks pass") && told.contains("1 answers are unique"), "{told}");
+    assert_eq!(rows(&out)[0]["sent_token"], json!(["two", "dogs", "[MASK]", "barking"]));
+    let back = format!("{back}/masks.jsonl");
+    assert_eq!(rows(&back)[0]["sent_token"], json!(["then", "he", "went", "blind"]));
+    let same = typed(&probity, &[&back, "--to", &again, "--task", "mask"], "3\n");
+    assert!(text(&same.stderr).contains("`blind` did not pass an earlier round"), "{}", text(&same.stderr));
+    end(&typed(&probity, &[&back, "--to", &again, "--task", "mask"], "1\n"));
+    assert_eq!(rows(&again)[0]["answer"], "he");
+    let third = probity.run(&["rationale", "merge", &masks, &x, &y, &z, "--round", "3", "--json", "--back", &late]);
+    let third: Value = serde_json::from_str(&text(&third.stdout)).unwrap();
+    assert_eq!((&third["masks"][2]["fate"], third.get("rationales")), (&json!("dropped"), None));
+    assert!(!Path::new(&late).join("masks.jsonl").exists());
+
+    let told = end(&typed(&probity, &[&out, "--to", &anna], "1 0\n1\n"));
+    assert!(told.contains("all 2 sentences"), "{told}");
+    // Means of compactness: 11/3 and 10/3.
+    for (file, first, second) in [(&x, 4, 3), (&y, 4, 4), (&z, 3, 3)] {
+        std::fs::remove_file(file).unwrap();
+        let told = typed(&probity, &[&anna, "--to", file, "--task", "score"], &format!("3 {first}\n3 {second}\n"));
+        assert!(text(&told.stdout).contains("two dogs [MASK] …\n"), "scored by the rationale alone");
+    }
+    // Scores of the marks before a correction are not those of the marks after it.
+    let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
+    let changed = probity.file("changed.jsonl", &changed);
+    let again = typed(&probity, &[&changed, "--to", &x, "--task", "score"], "");
+    refused(&again, 2, &["x.jsonl", "sentence 1 has other marked words than in", "name another file"]);
+    let merged = probity.run(&["rationale", "merge", &anna, &x, &y, &z, "--out", &gold]);
+    assert!(text(&merged.stdout).contains("1 of 2 rationales pass"), "{}", text(&merged.stdout));
+    assert_eq!(rows(&gold)[0]["rationale_ids"], json!([0, 1]));
+    let mixed = probity.run(&[
+        "rationale",
+        "merge",
+        &anna,
+        &x,
+        &probity.file("r.jsonl", &{
+            let mut row = rows(&out).remove(0);
+            row["confidence"] = 4.into();
+            format!("{row}\n")
+        }),
+    ]);
+    refused(&mixed, 2, &["merge the masks first"]);
+}
+
+#[test]
+fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes_on() {
+    let probity = Probity::new();
+    let set = sentences(&probity);
+    let masks = beside(&set, "masks.jsonl");
+    end(&typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n2\n3\n"));
+    let own = beside(&set, "own.jsonl");
+    let wrong = typed(&probity, &[&masks, "--to", &own], "0 1\n0 9\n0\n");
+    let told = text(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{told}");
+    assert!(told.contains("standard input, line 2: sentence 1: there is no word 9: the last is 4"), "{told}");
+    assert_eq!(rows(&own).len(), 1);
+    for (answer, why) in [
+        ("2\n", "is the mask"),
+        ("x\u{1b}[2J\n", "is not a number"),
+        ("3-1\n", "is not a number"),
+        ("\n", "name the words"),
+    ] {
+        let wrong = typed(&probity, &[&masks, "--to", &own], answer);
+        let told = text(&wrong.stderr);
+        assert!(told.contains(why) && !told.contains('\u{1b}'), "{told}");
+    }
+    // Back from the third to the second, whose marks stay with an empty line.
+    let told = end(&typed(&probity, &[&masks, "--to", &own], "0-1,3\nb\n\n"));
+    assert!(told.contains("2 of 3 sentences are answered"), "{told}");
+    let told = end(&typed(&probity, &[&masks, "--to", &own], "s\n"));
+    assert!(told.contains("2 of 3"), "{told}");
+    end(&typed(&probity, &[&masks, "--to", &own], "0 1\n"));
+    let ids: Vec<Value> = rows(&own).into_iter().map(|r| r["rationale_ids"].clone()).collect();
+    assert_eq!(ids, [json!([0, 1]), json!([0, 1, 3]), json!([0, 1])]);
+    refused(&typed(&probity, &[&masks, "--to", &masks], ""), 2, &["it holds the sentences"]);
+    let other = probity.file("other.jsonl", &json!({"sent_id": 0, "sent_token": ["a"]}).to_string());
+    refused(&typed(&probity, &[&masks, "--to", &other], ""), 2, &["other.jsonl", "sentence 0 has other words"]);
+    refused(&typed(&probity, &["/no/such/file", "--to", &own], ""), 2, &["/no/such/file", "no such file"]);
+    let hidden = text(&typed(&probity, &[&own, "--to", &beside(&set, "c.jsonl"), "--blank"], "").stdout);
+    assert!(hidden.contains("0 two") && !hidden.contains('*'), "{hidden}");
+}
+
+/// Asked the second sentence, the annotator presses Ctrl-C: the first answer is in the file, which is whole.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_loses_no_answer() {
+    let probity = Probity::new();
+    let set = sentences(&probity);
+    let masks = beside(&set, "masks.jsonl");
+    let mut command = probity.command(&["rationale", "annotate", &set, "--to", &masks, "--task", "mask"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    input.write_all(b"2\n").unwrap();
+    assert!(lines.any(|l| l.unwrap().contains("sentence 1 (2 of 3)")));
+    assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(rows(&masks)[0]["answer"], "are");
+    let told = typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n3\n");
+    assert!(end(&told).contains("all 3 sentences"));
+    assert!(!text(&told.stdout).contains("sentence 0"), "it is answered");
+}
