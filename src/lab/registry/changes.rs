@@ -29,11 +29,30 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     let was = |entry: &(String, String)| !old.contains(entry);
     let now = new.iter().filter(|entry| was(entry)).map(|(key, value)| {
         let before = old.iter().find(|(k, _)| k == key).map_or("default", |(_, v)| v.as_str());
+        let (before, value) = only_changed(before, value);
         printable_label(&format!("{} {before} → {value}", name(key)))
     });
     let gone = old.iter().filter(|(key, _)| !new.iter().any(|(k, _)| k == key));
     let gone = gone.map(|(key, value)| printable_label(&format!("{} {value} → default", name(key))));
     now.chain(gone).collect()
+}
+
+/// Two lists of as many entries without the entries that both have at the same place.
+fn only_changed(old: &str, new: &str) -> (String, String) {
+    let [olds, news] = [old, new].map(|text| text.split(", ").collect::<Vec<_>>());
+    if olds.len() != news.len() {
+        return (old.to_owned(), new.to_owned());
+    }
+    let differ = olds.into_iter().zip(news).filter(|(a, b)| a != b);
+    let (old, new): (Vec<&str>, Vec<&str>) = differ.unzip();
+    (old.join(", "), new.join(", "))
+}
+
+/// True if two runs of these specs test the same examples: nothing but their models differs.
+pub fn share_examples(a: &Spec, b: &Spec) -> bool {
+    let mut same = b.clone();
+    same.common_mut().set_models(a.models().to_vec());
+    same.to_toml() == a.to_toml()
 }
 
 /// A value without the quotes and brackets of the file.
@@ -55,6 +74,22 @@ mod tests {
         b.common_mut().set_models(vec!["gpt2-mini".into()]);
         let told = changes(&a, &b);
         assert!(told[0].starts_with("models ") && told[0].contains("gpt2-mini"), "{told:?}");
+    }
+
+    /// The change of one side of a comparison was a list of all models twice.
+    #[test]
+    fn a_change_of_one_model_names_that_one_alone() {
+        let mut a = Spec::shipped(LABS[0].id());
+        let mut b = a.clone();
+        let list = |names: [&str; 2]| names.map(String::from).to_vec();
+        a.common_mut().set_models(list(["bert-mini", "untrained:bert-mini"]));
+        b.common_mut().set_models(list(["bert-mini", "roberta-mini"]));
+        assert_eq!(changes(&a, &b), ["models untrained:bert-mini → roberta-mini"]);
+        assert!(share_examples(&a, &b));
+        b.common_mut().set_models(vec!["bert-mini".into()]);
+        assert_eq!(changes(&a, &b), ["models bert-mini, untrained:bert-mini → bert-mini"]);
+        let text = a.to_toml().replace("seed = 0", "seed = 1");
+        assert!(!share_examples(&a, &Spec::parse(&text, "changed").unwrap()), "another seed draws other examples");
     }
 
     /// A list of runs said `site.layer last → 2`.

@@ -150,11 +150,7 @@ impl Page for Diff {
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let style = state.theme().style(Role::Text);
-        let broken = |line: String| if line.is_empty() { vec![line] } else { wrapped(&line, room) };
-        // Columns are separated by several blanks, which wrapping would remove.
-        let fits = |line: &String| width(line) <= room;
-        let all = text(state, room).into_iter().flat_map(|l| if fits(&l) { vec![l] } else { broken(l) });
-        let text = all.map(|line| Line::styled(printable(&line).into_owned(), style));
+        let text = text(state, room).into_iter().map(|line| Line::styled(printable(&line).into_owned(), style));
         text.chain(drawn(state, room)).collect()
     }
 
