@@ -1,30 +1,12 @@
 //! Two specs beside each other: the fields in which they differ.
 
-use super::{Spec, settings};
+use super::{LabId, Spec, settings};
 use base::text::printable_label;
 use lab::setting::Known;
 
 /// The fields in which two specs differ, by the labels of their settings, each with both values.
 pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
-    let labels = settings(b.lab(), &Known::default());
-    let name = |key: &str| match labels.iter().find(|s| s.key == key) {
-        Some(setting) => setting.label.to_lowercase(),
-        None => key.replace(['.', '_'], " "),
-    };
-    let fields = |spec: &Spec| -> Vec<(String, String)> {
-        let text = spec.to_toml();
-        let mut section = String::new();
-        let mut out = Vec::new();
-        for line in text.lines().map(str::trim) {
-            match (line.strip_prefix('['), line.split_once(" = ")) {
-                (Some(head), None) => section = head.trim_matches(['[', ']']).to_owned(),
-                (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), plain(value))),
-                (_, Some((key, value))) => out.push((format!("{section}.{key}"), plain(value))),
-                _ => {}
-            }
-        }
-        out
-    };
+    let name = names(b.lab());
     let (old, new) = (fields(a), fields(b));
     let was = |entry: &(String, String)| !old.contains(entry);
     let now = new.iter().filter(|entry| was(entry)).map(|(key, value)| {
@@ -35,6 +17,45 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     let gone = old.iter().filter(|(key, _)| !new.iter().any(|(k, _)| k == key));
     let gone = gone.map(|(key, value)| printable_label(&format!("{} {value} → default", name(key))));
     now.chain(gone).collect()
+}
+
+/// What tells a spec from others of its lab: the values of the fields in which any of them differs, by the labels of their settings.
+pub fn apart<'a>(spec: &Spec, others: impl IntoIterator<Item = &'a Spec>) -> Vec<String> {
+    let (name, mine) = (names(spec.lab()), fields(spec));
+    let others: Vec<_> = others.into_iter().map(fields).collect();
+    let differs = |entry: &&(String, String)| others.iter().any(|other| !other.contains(entry));
+    let own = mine.iter().filter(differs).map(|(key, value)| format!("{} {value}", name(key)));
+    let mut absent: Vec<&str> = others.iter().flatten().map(|(key, _)| key.as_str()).collect();
+    absent.retain(|key| mine.iter().all(|(own, _)| own != key));
+    absent.sort_unstable();
+    absent.dedup();
+    let usual = absent.into_iter().map(|key| format!("{} default", name(key)));
+    own.chain(usual).map(|text| printable_label(&text)).collect()
+}
+
+/// The labels of a lab's settings by the keys of their fields.
+fn names(lab: LabId) -> impl Fn(&str) -> String {
+    let labels = settings(lab, &Known::default());
+    move |key| match labels.iter().find(|s| s.key == key) {
+        Some(setting) => setting.label.to_lowercase(),
+        None => key.replace(['.', '_'], " "),
+    }
+}
+
+/// The fields of a spec with their values.
+fn fields(spec: &Spec) -> Vec<(String, String)> {
+    let text = spec.to_toml();
+    let mut section = String::new();
+    let mut out = Vec::new();
+    for line in text.lines().map(str::trim) {
+        match (line.strip_prefix('['), line.split_once(" = ")) {
+            (Some(head), None) => section = head.trim_matches(['[', ']']).to_owned(),
+            (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), plain(value))),
+            (_, Some((key, value))) => out.push((format!("{section}.{key}"), plain(value))),
+            _ => {}
+        }
+    }
+    out
 }
 
 /// Two lists of as many entries without the entries that both have at the same place.
@@ -90,6 +111,18 @@ mod tests {
         assert_eq!(changes(&a, &b), ["models bert-mini, untrained:bert-mini → bert-mini"]);
         let text = a.to_toml().replace("seed = 0", "seed = 1");
         assert!(!share_examples(&a, &Spec::parse(&text, "changed").unwrap()), "another seed draws other examples");
+    }
+
+    #[test]
+    fn a_spec_is_told_from_others_by_its_own_values() {
+        let a = Spec::shipped(LABS[0].id());
+        let parse = |text: &str| Spec::parse(text, "changed").unwrap();
+        let b = parse(&a.to_toml().replace("layer = \"last\"", "layer = 2"));
+        let c = parse(&a.to_toml().replace("resamples = 1000", "resamples = 500"));
+        assert_eq!(apart(&b, [&a]), ["layer 2"]);
+        let told = apart(&a, [&b, &c]);
+        assert!(told.contains(&"layer last".to_owned()) && told.len() == 2, "{told:?}");
+        assert!(apart(&a, [&a]).is_empty());
     }
 
     /// A list of runs said `site.layer last → 2`.

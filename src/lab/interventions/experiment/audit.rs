@@ -145,7 +145,7 @@ fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
 
 /// The warning about a probe that may read nothing: every score that rests on it is in doubt.
 fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Problem {
-    let property = bench.property(seat.role());
+    let property = bench.property(seat.role()).replace('_', " ");
     let (who, what) = match seat {
         Seat::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust the completeness that it judges"),
         Seat::Oracle(kind, Roles::Other | Roles::Further(_)) => {
