@@ -51,7 +51,8 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
     // A large screen says it on the border.
     if small && out.len() < rows + every {
-        tell_of_more(&mut out, &state.keymap.short_label("answer"), room);
+        let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
+        tell_of_more(&mut out, &format!("{run}{}", state.keymap.short_label("answer")), room);
     }
     out
 }
@@ -265,7 +266,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let what = match whose(state) {
             Whose::SoFar => "Answer so far",
             Whose::SoFarBefore => "Answer so far of the run in progress",
-            Whose::OfPart => "Answer from a part: the run did not come to its end",
+            Whose::OfPart => "Answer from a part of the run, which did not come to its end",
             Whose::Before => "Answer of the run before",
             Whose::Example => &example,
             Whose::Plain => "Answer",

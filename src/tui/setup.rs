@@ -252,9 +252,15 @@ pub(crate) fn open_example(state: &mut State) -> Vec<Effect> {
 pub(crate) fn in_words(state: &State) -> String {
     let Some(setup) = state.screen().setup() else { return String::new() };
     let rows = setup.rows(state);
-    let of_run = |row: &&Row| !row.view && !matches!(row.kind, Kind::Marks(_)) && !row.text.is_empty();
+    let empty = |row: &Row| row.text.is_empty() || row.text == "none";
+    let of_run = |row: &&Row| !row.view && !matches!(row.kind, Kind::Marks(_)) && !empty(row);
     let named = setup.short().iter().filter_map(|key| rows.iter().find(|row| row.key == *key)).filter(of_run);
-    named.map(|row| format!("{} {}", row.label.to_lowercase(), row.text.trim())).collect::<Vec<_>>().join(", ")
+    // `A model` keeps its capital.
+    let is_letter = |label: &str| label.split(' ').next().is_some_and(|word| word.len() == 1);
+    let label = |row: &Row| if is_letter(&row.label) { row.label.clone() } else { row.label.to_lowercase() };
+    let values = named.map(|row| format!("{} {}", label(row), row.text.trim()));
+    let models = setup.short().contains(&"models").then(|| labs::answer::asked_of(setup.spec(state).models()));
+    models.into_iter().chain(values).collect::<Vec<_>>().join(", ")
 }
 
 /// True if the setup, exactly as it is, is waiting to run.

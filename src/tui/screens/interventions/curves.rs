@@ -61,7 +61,11 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
             let judged =
                 format!("{drawn}: scores by strength {symbol} · {model}, judged by the {}", oracle_name(view.oracle));
             let error = calibration_error(state).map(score);
-            let forms = error.map(|e| [format!("{judged} (calibration error {e})"), format!("{judged} (ECE {e})")]);
+            let oracle = oracle_name(view.oracle);
+            let forms = error.map(|e| {
+                let short = format!("{drawn}: scores by {symbol} · {model}, {oracle} (ECE {e})");
+                [format!("{judged} (calibration error {e})"), format!("{judged} (ECE {e})"), short]
+            });
             forms.into_iter().flatten().find(|form| width(form) <= room).unwrap_or(judged)
         }
     };
