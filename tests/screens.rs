@@ -135,7 +135,7 @@ fn a_lab_says_how_its_run_stands_in_place_of_an_answer() {
         let rect = compute(&h.state).unwrap().answer.unwrap();
         cropped(h, rect)
     };
-    assert!(said(&Harness::new(120, 40)).contains("Not run yet: r runs these settings."));
+    assert!(said(&Harness::new(120, 40)).contains("Not run yet. r runs it: "));
     assert!(said(&Harness::started(120, 40)).contains("No answer yet"));
     let mut h = Harness::started(120, 40);
     h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.4 });

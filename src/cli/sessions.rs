@@ -12,7 +12,8 @@ use engine::beside;
 use engine::board::Run;
 use engine::message::Outcome;
 use session::format::Item;
-use session::{name, shelf};
+use session::name;
+use session::shelf::{self, Recorded};
 
 /// Most sessions that are listed.
 const MOST: usize = 200;
@@ -90,11 +91,16 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
         return output::line(out, "no session has been recorded yet");
     }
     for session in all {
-        let created = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
-        let line = format!("{:<40} {created:<17} {:<14} {}", session.name, session.lab, session.end.word());
-        output::line(out, &printable_label(&line))?;
+        output::line(out, &printable_label(&in_a_line(&session)))?;
     }
     Ok(())
+}
+
+/// Name, beginning, lab, number of runs and end.
+fn in_a_line(session: &Recorded) -> String {
+    let created = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
+    let runs = if session.runs == 1 { "1 run".to_owned() } else { format!("{} runs", session.runs) };
+    format!("{:<40} {created:<17} {:<14} {runs:<8} {}", session.name, session.lab, session.end.word())
 }
 
 fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
@@ -155,4 +161,22 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let lines = beside::lines((n, &first), (m, &second), output::room());
     lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use session::shelf::End;
+
+    /// The list did not say how many runs a session has.
+    #[test]
+    fn the_list_says_how_many_runs_a_session_has() {
+        let of = |runs| {
+            let (name, created) = ("a".into(), "2026-01-02T03:04:05Z".into());
+            let (lab, about, end) = ("power".into(), String::new(), End::Done);
+            in_a_line(&Recorded { name, path: "a".into(), created, lab, about, runs, end })
+        };
+        assert!(of(1).ends_with("power          1 run    done"), "{}", of(1));
+        assert!(of(12).contains(" 12 runs "), "{}", of(12));
+    }
 }

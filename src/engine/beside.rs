@@ -2,22 +2,30 @@
 
 use crate::board::Run;
 use crate::message::Outcome;
-use labs::compared::table;
+use base::text::{width, wrapped};
+use labs::compared::{table, verdict};
 
-/// The settings that differ and the numbers of both runs, as lines of `room` columns. Each run comes with its number;
-/// both are of the same lab.
+/// How many numbers differ, the settings that do, and the numbers of both, as lines for a place of `room` cells. Each run comes with its
+/// number. Both are of the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
-    let mut out = vec!["Settings that differ:".to_owned()];
+    let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
+    let shared = labs::share_examples(&a.job.spec, &b.job.spec);
+    let mut out = vec![verdict(&numbers, shared)];
+    let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
+    out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are of a part.")));
+    out.push(String::new());
     let changes = labs::changes(&a.job.spec, &b.job.spec);
     match changes.as_slice() {
-        [] => out.push("  none".into()),
-        changes => out.extend(changes.iter().map(|change| format!("  {change}"))),
+        [] => out.push("Settings: the same in both.".into()),
+        [one] => out.push(format!("Setting that differs: {one}")),
+        changes => {
+            out.push("Settings that differ:".into());
+            out.extend(changes.iter().map(|change| format!("  {change}")));
+        }
     }
-    out.push(String::new());
-    let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
-    out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
-    let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
-    out.extend(table((n, m), &numbers, room));
-    out
+    out.extend(table((n, m), &numbers, shared, room));
+    // Wrapping would remove the blanks between columns, so only what does not fit is wrapped.
+    let fits = |line: &String| width(line) <= room || line.is_empty();
+    out.into_iter().flat_map(|line| if fits(&line) { vec![line] } else { wrapped(&line, room) }).collect()
 }

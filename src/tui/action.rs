@@ -8,7 +8,7 @@ use base::Problem;
 use engine::Down;
 use engine::message::{Command, Event, Notice};
 use figure::{Figure, Format};
-use labs::Spec;
+use labs::{LabId, Spec};
 use session::format::Entry;
 use session::parts::watch::View;
 use session::replay::Step;
@@ -131,6 +131,8 @@ pub enum Effect {
     ChangeSession(PathBuf, Change),
     /// Replay a recorded session on top of what is shown.
     OpenSession(PathBuf),
+    /// Replay the shipped session of a lab on top of what is shown.
+    OpenExample(LabId),
     /// Read a recorded session to go on with, from these settings or else from those of its last run.
     ResumeSession(PathBuf, Option<Box<Spec>>),
     /// Record what a session of this name had measured as the past of this one.

@@ -10,7 +10,7 @@ use super::setup;
 use super::state::{Opening, State};
 use super::theme::Role;
 use base::numbers::about;
-use base::text::{fit, pad, printable, width, wrapped};
+use base::text::{fit, pad, printable, shortened, width, wrapped};
 use engine::message::Outcome;
 use labs::Answer;
 
@@ -38,7 +38,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     match all.first_mut() {
         // A large screen has it in the title.
-        Some((_, first)) if small => *first = marked(first, whose(state)),
+        Some((_, first)) if small => *first = marked(first, whose(state), &other_run(state).unwrap_or_default()),
         Some(_) => {}
         None => all.push(nothing(state)),
     }
@@ -51,7 +51,8 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
     // A large screen says it on the border.
     if small && out.len() < rows + every {
-        tell_of_more(&mut out, &state.keymap.short_label("answer"), room);
+        let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
+        tell_of_more(&mut out, &format!("{run}{}", state.keymap.short_label("answer")), room);
     }
     out
 }
@@ -89,6 +90,8 @@ fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
 enum Whose {
     /// The run is in progress.
     SoFar,
+    /// The run is in progress, and settings were changed since it began.
+    SoFarBefore,
     /// The run was stopped or failed before its end.
     OfPart,
     /// Settings were changed since.
@@ -98,27 +101,51 @@ enum Whose {
     Plain,
 }
 
+/// True if settings were changed since the run of the answer.
+fn left(state: &State) -> bool {
+    state.replay.is_none() && setup::changed(state)
+}
+
 fn whose(state: &State) -> Whose {
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     match run {
         _ if state.example_shown().is_some() => Whose::Example,
-        Some(run) if run.job.outcome.is_none() => Whose::SoFar,
-        Some(_) if state.replay.is_none() && setup::changed(state) => Whose::Before,
+        Some(run) if run.job.outcome.is_none() && !left(state) => Whose::SoFar,
+        Some(run) if run.job.outcome.is_none() => Whose::SoFarBefore,
+        Some(_) if left(state) => Whose::Before,
         Some(run) if run.job.outcome != Some(Outcome::Done) => Whose::OfPart,
         _ => Whose::Plain,
     }
 }
 
-/// A sentence that says what it is the answer of, unless it says so itself.
-fn marked(text: &str, whose: Whose) -> String {
+/// Cells of what tells the answered run from the settings or from other runs.
+const APART: usize = 60;
+
+/// What tells the run of the answer from the settings, where these were changed since; in a replay, from the other runs.
+fn other_run(state: &State) -> Option<String> {
+    let setup = state.screen().setup()?;
+    let run = state.board.run_of(setup.lab()).filter(|_| state.example_shown().is_none())?;
+    let mine = &run.job.spec;
+    let apart = match left(state) {
+        true => labs::apart(mine, [&setup.spec(state)]),
+        false => labs::apart(mine, state.board.runs_of(setup.lab()).map(|other| &other.job.spec)),
+    };
+    (!apart.is_empty()).then(|| shortened(&apart.join(", "), APART))
+}
+
+/// A sentence that says what it is the answer of, unless it says so itself; `apart` tells its run from the settings.
+fn marked(text: &str, whose: Whose, apart: &str) -> String {
     match whose {
         Whose::SoFar if text.contains("so far") => text.to_owned(),
         Whose::SoFar => match text.split_once(": ") {
             Some((head, rest)) if !head.contains(' ') => format!("{head} so far: {rest}"),
             _ => format!("So far: {text}"),
         },
+        Whose::SoFarBefore if apart.is_empty() => format!("Run in progress: {text}"),
+        Whose::SoFarBefore => format!("Run in progress ({apart}): {text}"),
         Whose::OfPart => format!("Stopped early: {text}"),
-        Whose::Before => format!("Last run: {text}"),
+        Whose::Before if apart.is_empty() => format!("Run before: {text}"),
+        Whose::Before => format!("Run before ({apart}): {text}"),
         Whose::Example => format!("Example: {text}"),
         _ => text.to_owned(),
     }
@@ -147,7 +174,14 @@ fn nothing(state: &State) -> (Role, String) {
     let Some(run) = run else {
         return match state.replay.is_some() {
             true => (Role::Dim, "This lab ran nothing up to here in the recording.".into()),
-            false => (Role::Dim, format!("Not run yet: {} runs these settings.", key("run"))),
+            false => {
+                let (run, example) = (key("run"), key("example"));
+                let settings = setup::in_words(state);
+                (
+                    Role::Dim,
+                    format!("Not run yet. {run} runs it: {settings}. {example} shows a recorded example of this lab."),
+                )
+            }
         };
     };
     match &run.job.outcome {
@@ -231,13 +265,19 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let example = example_of(state);
         let what = match whose(state) {
             Whose::SoFar => "Answer so far",
-            Whose::OfPart => "Answer from a part: the run did not come to its end",
-            Whose::Before => "Answer of the last run, with other settings",
+            Whose::SoFarBefore => "Answer so far of the run in progress",
+            Whose::OfPart => "Answer from a part of the run, which did not come to its end",
+            Whose::Before => "Answer of the run before",
             Whose::Example => &example,
             Whose::Plain => "Answer",
         };
         let run = crate::reduce::runs::place(state).filter(|_| example.is_empty());
-        let title = run.map_or(what.into(), |of| format!("{what}: {of}"));
+        let title =
+            [run, other_run(state)].into_iter().flatten().fold(what.to_owned(), |title, part| match title == what {
+                true => format!("{title}: {part}"),
+                false => format!("{title}, {part}"),
+            });
+        let title = fit(&title, usize::from(area.width.saturating_sub(6))).into_owned();
         let more = format!(" {}: all of it ", state.keymap.short_label("answer"));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);

@@ -164,6 +164,8 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "back", "back", "Closes the form of settings, shows what a filter hides, or leaves the zoom.", ["esc"], None, always => look::back;
     "run", "run", "Runs the settings; asks first while another run is in progress, or if nothing has changed since the last one.",
         ["r"], Some(("run", 2)), can_run => job::run;
+    "example", "recorded example", "Replays the shipped session of this lab, while it has run nothing itself.",
+        ["E"], Some(("example", 3)), setup::blank => setup::open_example;
     "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
     "earlier-run", "earlier run", "Shows the run of this lab before the one that is shown, with its settings.",
         ["{"], None, runs::several => |s| runs::turn(s, -1);

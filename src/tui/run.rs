@@ -10,7 +10,6 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ pub use input::translate;
 
 use self::input::add;
 use self::link::{Feed, Item, Link};
-use self::opened::{called, error, resumed, worth_keeping};
+use self::opened::{called, error, example, on_top_of, resumed, worth_keeping};
 use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
 use super::memory::Memory;
@@ -33,7 +32,7 @@ use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
 use super::screens::SCREENS;
-use super::state::{Opening, ReplayState, Start, State};
+use super::state::{Opening, Start, State};
 use base::Problem;
 use base::text::printable;
 use engine::Engine;
@@ -168,8 +167,8 @@ struct Over {
 /// The result of work outside the loop's thread.
 enum Done {
     Action(Box<Action>),
-    /// A session was read from this file, to be replayed.
-    Opened(PathBuf, Box<Session>),
+    /// A session of this name was read, to be replayed; a shipped one has no file.
+    Opened(Option<PathBuf>, String, Box<Session>),
 }
 
 struct App {
@@ -342,10 +341,14 @@ impl App {
             Effect::OpenSession(path) => {
                 let read = self.outside.read.clone();
                 self.spawn(move || match read(&path) {
-                    Ok(session) => Done::Opened(path, Box::new(session)),
+                    Ok(session) => Done::Opened(Some(path.clone()), called(&path), Box::new(session)),
                     Err(problem) => Done::of(Action::Notice(error(problem))),
                 });
             }
+            Effect::OpenExample(lab) => self.spawn(move || match example(lab) {
+                Ok((name, session)) => Done::Opened(None, name, Box::new(session)),
+                Err(problem) => Done::of(Action::Notice(error(problem))),
+            }),
             Effect::ResumeSession(path, spec) => {
                 // From a replay on top one goes on in the program beneath it.
                 (self.over, self.state.view.reading) = (None, Some(called(&path)));
@@ -411,31 +414,9 @@ impl App {
     fn on_done(&mut self, done: Done, feed: &mut Feed) {
         match done {
             Done::Action(action) => self.on_top(*action),
-            Done::Opened(path, session) => {
-                let name = called(&path);
+            Done::Opened(file, name, session) => {
                 let losses = session.losses.sentences();
-                let top = self.top();
-                let start = Start {
-                    spec: session.header.spec.clone().unwrap_or_else(|| Start::new().spec),
-                    keymap: top.keymap.clone(),
-                    themes: top.themes.clone(),
-                    glyphs: top.view.glyphs,
-                    size: top.view.size,
-                    folder: top.folder.clone(),
-                    replay: Some(ReplayState {
-                        file: Some(path),
-                        opening: true,
-                        ..ReplayState::new(name.clone(), session.duration(), 1.0)
-                    }),
-                    ..Start::new()
-                };
-                let mut state = State::new(start);
-                state.view.theme = top.view.theme;
-                state.view.export = top.view.export.clone();
-                let end = session.duration();
-                let mut recorded = Recorded::new(Arc::new(*session), 1.0);
-                // A session opens at its end: whoever wants to watch it goes back.
-                recorded.control().seek(end);
+                let (state, mut recorded) = on_top_of(self.top(), file, &name, *session);
                 *feed = recorded.take_steps().map_or(Feed::Closed, Feed::Steps);
                 self.over = Some(Over { state, recorded });
                 for what in losses {

@@ -211,7 +211,8 @@ pub trait Screen: Sync {
     /// A document was written, perhaps one that it had asked for with [`Effect::Save`].
     fn on_saved(&self, _state: &mut State, _path: &Path) {}
 
-    /// Moves the cursor of a pane sideways; none if the pane has nothing to move along, so that the lab's main slider moves.
+    /// Moves the cursor of a pane sideways; none if the pane has nothing to move along, so that the column of
+    /// its list is stepped, or the lab's main slider.
     fn sideways(&self, _state: &mut State, _pane: Pane, _by: i64) -> Option<Vec<Effect>> {
         None
     }

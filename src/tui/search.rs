@@ -172,4 +172,12 @@ mod tests {
         assert!(matches!(first, Some(HelpLine::Heading(Context::Screen(id))) if id == state.view.screen));
         assert!(help(&state, "zqx").is_empty());
     }
+
+    /// Words of the saliency screens that the help did not know.
+    #[test]
+    fn words_of_the_saliency_screens_are_in_the_help() {
+        for word in ["changed partner", "perturbed form", "PCC", "random", "gold", "top K", "dispens"] {
+            assert!(!glossary(word).is_empty(), "{word}");
+        }
+    }
 }

@@ -22,6 +22,7 @@ use history::remember;
 
 use super::action::{Effect, Mouse};
 use super::layout::{inside, scrolled, track};
+use super::panes::table;
 use super::popups;
 use super::screen::Pane;
 use super::state::{Drag, Purpose, State, TextEntry, moved};
@@ -41,6 +42,9 @@ pub const END: i64 = i64::MAX / 2;
 pub trait Setup: Sync {
     /// The lab that is set up.
     fn lab(&self) -> LabId;
+
+    /// The shipped session of the lab.
+    fn example(&self) -> &'static [u8];
 
     /// The keys of the rows that the pane shows; the form shows all.
     fn short(&self) -> &'static [&'static str];
@@ -90,6 +94,8 @@ pub trait Setup: Sync {
 /// The setup of a lab whose rows are its settings and nothing else.
 pub struct Plain<S: 'static> {
     pub lab: LabId,
+    /// The shipped session of the lab.
+    pub(crate) example: &'static [u8],
     /// Key of the row that steps change while another pane has the focus.
     pub main: &'static str,
     /// Keys of the rows that the pane shows.
@@ -110,6 +116,10 @@ pub struct Plain<S: 'static> {
 impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
     fn lab(&self) -> LabId {
         self.lab
+    }
+
+    fn example(&self) -> &'static [u8] {
+        self.example
     }
 
     fn short(&self) -> &'static [&'static str] {
@@ -227,6 +237,32 @@ pub fn changed(state: &State) -> bool {
     ran(state).is_some_and(|job| !setup.answered(state, &job.spec))
 }
 
+/// True if the shown lab has run nothing, so that its shipped session can show what it finds.
+pub(crate) fn blank(state: &State) -> bool {
+    let ran = |setup: &dyn Setup| state.shown_run(setup.lab()).is_some();
+    state.replay.is_none() && state.screen().setup().is_some_and(|setup| !ran(setup))
+}
+
+/// Opens the shipped session of the shown lab.
+pub(crate) fn open_example(state: &mut State) -> Vec<Effect> {
+    state.screen().setup().map_or(Vec::new(), |setup| vec![Effect::OpenExample(setup.lab())])
+}
+
+/// What a run would take, in a few words: the rows of the pane that have one value.
+pub(crate) fn in_words(state: &State) -> String {
+    let Some(setup) = state.screen().setup() else { return String::new() };
+    let rows = setup.rows(state);
+    let empty = |row: &Row| row.text.is_empty() || row.text == "none";
+    let of_run = |row: &&Row| !row.view && !matches!(row.kind, Kind::Marks(_)) && !empty(row);
+    let named = setup.short().iter().filter_map(|key| rows.iter().find(|row| row.key == *key)).filter(of_run);
+    // `A model` keeps its capital.
+    let is_letter = |label: &str| label.split(' ').next().is_some_and(|word| word.len() == 1);
+    let label = |row: &Row| if is_letter(&row.label) { row.label.clone() } else { row.label.to_lowercase() };
+    let values = named.map(|row| format!("{} {}", label(row), row.text.trim()));
+    let models = setup.short().contains(&"models").then(|| labs::answer::asked_of(setup.spec(state).models()));
+    models.into_iter().chain(values).collect::<Vec<_>>().join(", ")
+}
+
 /// True if the setup, exactly as it is, is waiting to run.
 pub fn waits(state: &State) -> bool {
     state.setup().is_some_and(|setup| state.queue.contains(&setup.spec(state)))
@@ -278,13 +314,16 @@ pub fn turn(state: &mut State, key: &str, by: i64) -> Vec<Effect> {
     next.map_or(Vec::new(), |(row, value)| set(state, &row, value))
 }
 
-/// Steps the row under the cursor, or in any other pane what it moves sideways, or else the main row.
+/// Steps the row under the cursor, or in any other pane what it moves sideways or the selected column of its list, or else the main row.
 pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     let (screen, pane) = (state.screen(), state.here().focus);
-    if pane != PANE
-        && let Some(effects) = screen.sideways(state, pane, by)
-    {
-        return effects;
+    if pane != PANE {
+        if let Some(effects) = screen.sideways(state, pane, by) {
+            return effects;
+        }
+        if let Some(table) = screen.table(state, pane) {
+            return table::step_column(state, pane, &table, by);
+        }
     }
     let Some(row) = target(state) else { return Vec::new() };
     if let Kind::Text(_) | Kind::File(_) = row.kind {

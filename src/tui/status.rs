@@ -10,10 +10,11 @@ use super::answer::clipped;
 use super::commands::{COMMANDS, Entry, contexts};
 use super::key::Key;
 use super::layout::Layout;
+use super::panes::table;
 use super::screen::Waiting;
 use super::screens::SCREENS;
 use super::setup;
-use super::state::{Glyphs, Purpose, State, TextEntry};
+use super::state::{Glyphs, Popup, Purpose, State, TextEntry};
 use super::theme::Role;
 use super::widgets::bar::bar;
 use base::numbers::{self, seconds};
@@ -58,7 +59,7 @@ fn under_cursor(state: &State) -> String {
     if state.screen().setup().is_some() && pane == setup::PANE {
         return setup::under_cursor(state).map_or(String::new(), |(row, _)| setup::explained(&row));
     }
-    state.screen().about(state, pane)
+    table::column_about(state).unwrap_or_else(|| state.screen().about(state, pane))
 }
 
 /// Numbers of waiting runs and of messages.
@@ -221,13 +222,18 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
             (row.label, hint)
         }),
     };
-    let hint = match &entry.error {
-        Some(error) => Span::styled(format!("  {} {error}", state.view.glyphs.cross()), theme.style(Role::Error)),
-        None => Span::styled(format!("  {hint}"), theme.style(Role::Dim)),
+    let (hint, role) = match &entry.error {
+        Some(error) => (format!("  {} {error}", state.view.glyphs.cross()), Role::Error),
+        None => (format!("  {hint}"), Role::Dim),
     };
     let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);
-    let room = usize::from(area.width).saturating_sub(width(&name) + 5 + hint.width()).max(12);
-    let (before, under, after) = around(entry, room);
+    // A hint gives way to what is typed; why it cannot be taken does not.
+    let line = usize::from(area.width).saturating_sub(width(&name) + 5);
+    let beside = line.saturating_sub(width(&hint));
+    let room = if entry.error.is_some() { beside } else { beside.max(line.min(width(&entry.buffer) + 1)) };
+    let (before, under, after) = around(entry, room.max(12));
+    let taken = width(&before) + width(&under) + width(&after);
+    let hint = Span::styled(fit(&hint, line.saturating_sub(taken)).into_owned(), theme.style(role));
     let value = theme.style(Role::Value);
     let line = Line::from(vec![
         Span::styled(format!(" {name} = "), theme.style(Role::Title)),
@@ -246,12 +252,15 @@ fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     let under = rest.next().map_or(" ".to_owned(), String::from);
     // Typing happens at the caret, so what is before it goes first where there is little room.
     let mut before = before;
-    while width(before) + width(&under) > room + 1 && !before.is_empty() {
+    let fits = |before: &str, mark: usize| width(before) + mark + width(&under) <= room + 1;
+    let whole = fits(before, 0);
+    while !whole && !fits(before, 1) && !before.is_empty() {
         before = before.char_indices().nth(1).map_or("", |(i, _)| &before[i..]);
     }
-    let left = (room + 1).saturating_sub(width(before) + width(&under));
+    let before = if whole { before.to_owned() } else { format!("…{before}") };
+    let left = (room + 1).saturating_sub(width(&before) + width(&under));
     let after = fit(rest.as_str(), left).into_owned();
-    (before.to_owned(), under, after)
+    (before, under, after)
 }
 
 /// A key that is shown: its text and word, and the command that a click carries out.
@@ -279,7 +288,10 @@ fn items(state: &State, room: usize) -> Vec<Item> {
         .collect();
     entries.sort_by_key(|(rank, _, _)| *rank);
     let mut items: Vec<Item> = Vec::new();
-    for (_, word, e) in entries {
+    for (_, mut word, e) in entries {
+        if let (Some(Popup::Pick { picker, .. }), "popup-accept") = (&state.view.popup, e.name) {
+            word = picker.does();
+        }
         // Keys taken over by another context are not shown.
         let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
         let key = state.keymap.keys(e.name).iter().find(mine);

@@ -67,6 +67,15 @@ impl Harness {
         self.state.here_mut().focus = pane;
     }
 
+    /// Leaves the lab's list for the figure, where steps move the main slider.
+    pub(crate) fn slide(&mut self) -> &mut Self {
+        let slots = self.state.screen().slots();
+        if slots[1].contains(&self.state.here().focus) {
+            self.focus(self.state.here().shown(slots[2]));
+        }
+        self
+    }
+
     /// Opens the form of all settings with the cursor on a row.
     pub(crate) fn row(&mut self, key: &str) {
         self.focus(setup::PANE);

@@ -7,7 +7,7 @@ use super::*;
 fn what_can_no_longer_be_asked_says_why() {
     let mut h = Harness::finished(120, 40);
     h.keys("4 r 2");
-    let effects = h.keys("l");
+    let effects = h.slide().keys("l");
     assert!(sent(&effects).is_empty(), "{effects:?}");
     assert!(h.state.view.toast.as_deref().unwrap().contains("no longer loaded"), "{:?}", h.state.view.toast);
 }
@@ -19,10 +19,10 @@ fn the_answer_of_other_settings_or_of_a_part_says_so() {
         h.events_of(1, measured(2400, true));
         assert!(h.screen().contains("so far:") || h.screen().contains("Answer so far"), "{}", h.screen());
         let mut h = Harness::finished(columns, rows);
-        assert!(!h.screen().contains("so far") && !h.screen().contains("ast run"), "{}", h.screen());
+        assert!(!h.screen().contains("so far") && !h.screen().contains("un before"), "{}", h.screen());
         h.focus(setup::PANE);
         h.keys("j space");
-        assert!(h.screen().contains("ast run"), "{}", h.screen());
+        assert!(h.screen().contains("un before"), "{}", h.screen());
     }
 }
 

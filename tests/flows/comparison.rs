@@ -28,7 +28,7 @@ fn a_slider_asks_for_the_comparison_under_other_terms_and_the_answer_is_shown() 
     let needed = |h: &Harness| h.state.board.results::<Results>().needed().unwrap().value.clone();
     let before = needed(&h);
     assert_eq!(before.target, 0.8);
-    let (ticket, generation, target) = asked(&h.keys("l"));
+    let (ticket, generation, target) = asked(&h.slide().keys("l"));
     assert_eq!((generation, target), (2, 0.9));
     let spec = h.state.screens.power.spec.clone();
     h.event(adjusted(&spec, generation, ticket));
@@ -48,7 +48,7 @@ fn a_replay_answers_other_terms_without_a_model() {
     replay.keys("3");
     let needed = |h: &Harness| h.state.screens.power.shown.needed().unwrap().value.clone();
     let before = needed(&replay);
-    assert!(replay.keys("l").is_empty(), "a replay asks nothing");
+    assert!(replay.slide().keys("l").is_empty(), "a replay asks nothing");
     let after = needed(&replay);
     assert!(after.target == 0.9 && after.n_test.mean > before.n_test.mean, "{after:?}");
     assert!(replay.screen().contains("90 % power needs"), "{}", replay.screen());
@@ -57,7 +57,7 @@ fn a_replay_answers_other_terms_without_a_model() {
     assert!(origin.command.contains("\ntarget = 0.9\n"), "{}", origin.command);
     replay.focus(probity::tui::setup::PANE);
     replay.row("pilot");
-    replay.keys("h");
+    replay.slide().keys("h");
     let shown = replay.state.screens.power.shown.comparison().unwrap().clone();
     assert_eq!(shown.n, 256);
     assert!(replay.screen().contains("256 test sentences"), "{}", replay.screen());
@@ -118,9 +118,9 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
     h.event(Event::Started { job: 2, generation: 2, spec_hash });
     h.focus(probity::tui::setup::PANE);
     h.row("test.alpha");
-    h.keys("h");
+    h.slide().keys("h");
     assert!(planned(&h), "nothing has been seen yet");
-    h.keys("l");
+    h.slide().keys("l");
     for finding in compared() {
         h.event(Event::Finding { generation: 2, finding: Box::new(finding) });
     }
@@ -128,14 +128,14 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
     assert!(planned(&h), "the same again is what was planned");
     for row in ["test.alpha", "test.margin", "test.by", "interval.level"] {
         h.row(row);
-        h.keys("l");
+        h.slide().keys("l");
         assert!(!planned(&h) && h.screen().contains("not count as planned"), "{row}: {}", h.screen());
-        h.keys("h");
+        h.slide().keys("h");
         assert!(planned(&h), "{row}: back at what was planned");
     }
     // The target power does not affect the test; another seed generates other sentences.
     h.row("test.target");
-    h.keys("l");
+    h.slide().keys("l");
     assert!(planned(&h));
     h.state.screens.power.spec.seed += 1;
     assert!(planned(&h), "other sentences");
@@ -165,7 +165,7 @@ fn another_order_of_a_files_items_is_no_new_comparison() {
     assert!(planned(&h));
     h.focus(probity::tui::setup::PANE);
     h.row("test.margin");
-    h.keys("l");
+    h.slide().keys("l");
     assert!(!planned(&h) && !SCREEN.copy(&h.state).unwrap().contains("[plan]"));
     assert!(!command(&h).contains("[plan]"), "{}", command(&h));
 }
@@ -178,7 +178,7 @@ fn two_sides_are_set_up_by_name() {
     assert!(screen.contains("B model           untrained:bert-mini"), "{screen}");
     h.focus(probity::tui::setup::PANE);
     h.row("b.classifier");
-    h.keys("l");
+    h.slide().keys("l");
     assert_eq!(h.state.screens.power.spec.b.classifier, "mlp:20");
     assert!(h.screen().contains("mlp:20"), "{}", h.screen());
 }
@@ -207,7 +207,7 @@ fn comparisons_join_the_family_of_the_session() {
 fn the_same_comparison_for_another_power_is_the_same_question() {
     let mut h = has_compared(120, 40);
     let before = h.state.board.family.len();
-    h.keys("l r");
+    h.slide().keys("l r");
     let hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
     assert_eq!(h.state.screens.power.spec.test.target, 0.9);
     h.event(Event::Started { job: 3, generation: 3, spec_hash: hash.clone() });
@@ -224,7 +224,7 @@ fn the_same_comparison_for_another_power_is_the_same_question() {
 fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
     let mut h = has_compared(120, 40);
     h.state.screens.power.pilot = Some(300);
-    let (ticket, generation, target) = asked(&h.keys("l"));
+    let (ticket, generation, target) = asked(&h.slide().keys("l"));
     let terms = Adjust { alpha: 0.05, target, margin: 0.02, pilot: Some(300) };
     let shown = |h: &Harness| h.state.screens.power.shown.comparison().unwrap().n;
     assert_eq!(shown(&h), 256, "what the run told of, until the engine has answered");
@@ -264,7 +264,7 @@ fn the_verdict_quotes_the_comparison_that_it_is_of() {
 #[test]
 fn before_a_comparison_sliders_ask_nothing() {
     let mut h = comparing(120, 40);
-    assert!(sent(&h.keys("l")).is_empty());
+    assert!(sent(&h.slide().keys("l")).is_empty());
     assert!(h.screen().contains("Verdict"));
     h.keys("t x");
     assert_eq!(h.state.screens.power.spec.encoder(false), "bert-mini");

@@ -83,14 +83,14 @@ fn the_start_asks_for_models_runs_the_default_and_asks_for_a_point() {
 fn the_slider_moves_at_once_and_asks_for_its_value() {
     let mut h = Harness::finished(120, 40);
     let next = h.state.board.ticket + 1;
-    let effects = h.keys("l");
+    let effects = h.slide().keys("l");
     assert_eq!(marker(&h.state), 0.136);
     let (ticket, p) = point(sent(&effects)[0]).unwrap();
     assert_eq!((ticket, p.value), (next, 0.136));
     let readout = readout(&h.state).unwrap();
     assert!(readout.exact && readout.point.value.value == 0.136, "the curve knows the value already");
     h.keys(&"shift-right ".repeat(20));
-    assert!(h.keys("l").is_empty(), "at the end of the track nothing is asked");
+    assert!(h.slide().keys("l").is_empty(), "at the end of the track nothing is asked");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn an_off_grid_value_shows_the_nearest_point_until_its_answer_comes() {
 #[test]
 fn a_point_on_fewer_examples_does_not_replace_the_curve() {
     let mut h = Harness::finished(120, 40);
-    h.keys("l");
+    h.slide().keys("l");
     h.answer(500);
     assert_eq!(readout(&h.state).unwrap().point.n, 2400);
     assert_eq!(example(&h.state).unwrap().value.value, 0.136, "the example is of the latest answer");
@@ -130,7 +130,7 @@ fn another_method_is_drawn_without_a_new_run() {
 #[test]
 fn the_best_strength_is_one_key_away() {
     let mut h = Harness::finished(120, 40);
-    let effects = h.keys("M M l l t b");
+    let effects = h.slide().keys("M M l l t b");
     let p = point(sent(&effects)[4]).unwrap().1;
     assert_eq!((p.method.as_str(), p.value), ("alterrep", 0.7));
     assert!(Harness::started(120, 40).keys("t b").is_empty());
@@ -140,7 +140,7 @@ fn the_best_strength_is_one_key_away() {
 fn every_method_keeps_its_own_slider() {
     let mut h = Harness::finished(120, 40);
     let pgd = marker(&h.state);
-    h.keys("l l l m l M");
+    h.slide().keys("l l l m l M");
     let moved = marker(&h.state);
     assert!(moved > pgd);
     h.keys("m");
@@ -153,7 +153,7 @@ fn every_method_keeps_its_own_slider() {
 fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
     let mut h = Harness::running(120, 40);
     h.row("site.layer");
-    assert!(h.keys("h").is_empty(), "a change alone runs nothing");
+    assert!(h.slide().keys("h").is_empty(), "a change alone runs nothing");
     assert!(setup::changed(&h.state));
     assert_eq!(h.lab().spec.site.layer, LayerRef::At(3));
     let effects = h.keys("r j enter");
@@ -180,7 +180,7 @@ fn a_changed_setup_can_be_taken_back() {
 fn an_option_asks_for_a_point_with_its_value_and_marks_the_setup() {
     let mut h = Harness::finished(120, 40);
     h.row("method.pgd.steps");
-    let effects = h.keys("h");
+    let effects = h.slide().keys("h");
     assert_eq!(only_point(&effects).options["steps"], 20.0);
     assert!(setup::changed(&h.state));
 }
@@ -365,7 +365,7 @@ fn the_shell_command_of_a_changed_experiment_carries_its_spec() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.row("task.examples");
-    h.keys("l r");
+    h.slide().keys("l r");
     h.events(Vec::new());
     let findings = measured(500, true).into_iter();
     for finding in findings {
@@ -458,7 +458,7 @@ fn replayed(record: &[Record], columns: u16, rows: u16) -> Harness {
 #[test]
 fn a_replay_shows_what_the_live_run_showed() {
     let mut live = Harness::finished(120, 40);
-    live.keys("l l m l l t o");
+    live.slide().keys("l l m l l t o");
     live.answer(2400);
     let mut replay = replayed(&live.record, 120, 40);
     assert_eq!(replay.state.board, live.state.board);
@@ -480,7 +480,7 @@ fn a_replay_is_steered_and_never_sends() {
     assert_eq!(h.keys("> >"), [length - 1.0, length].map(|t| Effect::Replay(ReplayControl::Seek(t))));
     assert_eq!(h.keys("+"), [Effect::Replay(ReplayControl::Speed(2.0))]);
     assert_eq!(h.keys("- -"), [1.0, 0.5].map(|s| Effect::Replay(ReplayControl::Speed(s))));
-    assert!(h.keys("l enter r ctrl-s").is_empty());
+    assert!(h.slide().keys("l enter r ctrl-s").is_empty());
     assert_eq!(marker(&h.state), 0.136, "the marker still moves along the curve");
     assert_eq!(h.keys("q"), [Effect::Quit]);
 }

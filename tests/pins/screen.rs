@@ -29,7 +29,7 @@ fn a_star_marks_each_row_that_differs_from_the_last_run_until_it_is_undone() {
         assert!(drawn(&h, label), "{label}:\n{}", h.screen());
     }
     h.row("task.examples");
-    h.keys("l");
+    h.slide().keys("l");
     assert_eq!(changed(&h).len(), 1, "back where it was");
     assert!(!drawn(&h, &rows[0].1) && drawn(&h, &rows[1].1), "{}", h.screen());
     h.keys("u u u");

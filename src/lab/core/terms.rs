@@ -138,6 +138,7 @@ pub const TERMS: &[Term] = &[
         &[],
         "The outer interval covers the choice of examples and the luck of training, the inner one examples alone.",
     ),
+    term("prompt", "prompts", &[Prompts], "One wording of a relation, with gaps for the subject and for the answer."),
     term("P@1", "", &[Prompts], "Share of facts whose first answer is right."),
     term("P@k", "", &[Prompts], "Share of facts with the right answer among the first k."),
     term("gap", "", &[Prompts], "Best minus worst prompt of a relation, in points."),
@@ -196,7 +197,19 @@ pub const TERMS: &[Term] = &[
     ),
     term("e-value", "e", &[Power], "Evidence that may be checked after every item; one may stop once it reaches 1/α."),
     term("bound", "n", &[Power], "Training sentences that learning theory recommends for a difference of this size."),
-    term("rationale", "", &[Saliency], "The words that people marked as needed for the answer."),
+    term("rationale", "gold", &[Saliency], "The words that people marked as needed for the answer."),
+    term(
+        "predicted rationale",
+        "top K",
+        &[Saliency],
+        "The K words that a method scores highest; K follows marked rationales.",
+    ),
+    term(
+        "changed partner",
+        "perturbed form",
+        &[Saliency],
+        "A sentence with words replaced, added or reordered; its scores are compared with the original's.",
+    ),
     term(
         "token-F1",
         "F1",

@@ -36,10 +36,10 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
         let [by_settings, by_oracle, moves] = reversed(results, best, &on);
         let (not_best, others) = below_control(results, model, &order, &on);
         let each = [
-            (0, by_settings),
-            (0, by_oracle),
-            (1, two_kinds(best, &order, &on)),
-            (3, not_best),
+            (2, by_settings),
+            (2, by_oracle),
+            (3, two_kinds(best, &order, &on)),
+            (4, not_best),
             (4, below_constant(results, best, &on)),
             (5, unmoved(results, best, &on)),
             (6, moves),
@@ -51,7 +51,7 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
         ranked_doubts.extend(each.into_iter().filter_map(|(rank, text)| Some((rank, text?))));
     }
     let [useless, weak, uncalibrated] = oracles(results, spec, oracle);
-    for (rank, text) in [(2, useless), (7, weak), (9, uncalibrated)] {
+    for (rank, text) in [(0, useless), (1, uncalibrated), (7, weak)] {
         ranked_doubts.extend(text.map(|text| (rank, text)));
     }
     ranked_doubts.sort_by_key(|(rank, _)| *rank);
@@ -315,7 +315,9 @@ mod tests {
             "{:?}",
             of(&results)
         );
-        // It used to recommend an oracle that was worse.
+        // The oracle judges everything; its doubt was behind two others, where no screen shows it.
+        assert!(place(&of(&results), "is poorly calibrated").is_some_and(|at| at < 2), "{:?}", of(&results));
+        // It sent the reader to an oracle that was worse.
         let mut worse = results.clone();
         let mut beside = results.probes.last().expect("a probe").clone();
         (beside.value.oracle, beside.value.calibration_error) = (Some(OracleKind::Linear), 0.3);

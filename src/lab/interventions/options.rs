@@ -167,4 +167,11 @@ mod tests {
             assert!(matches!(Options::new(pgd, [("steps", bad)]), Err(OptionError::Range { .. })));
         }
     }
+    /// An option was called `C`.
+    #[test]
+    fn no_option_is_called_by_a_letter() {
+        for setting in registry().iter().flat_map(|method| method.settings()) {
+            assert!(setting.label.chars().count() > 1, "{}", setting.name);
+        }
+    }
 }

@@ -1,34 +1,17 @@
 //! Two specs side by side: the fields in which they differ.
 
-use super::{Spec, settings};
+use super::{LabId, Spec, settings};
 use base::text::printable_label;
 use lab::setting::Known;
 
 /// The fields in which two specs differ, by the labels of their settings, each with both values.
 pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
-    let labels = settings(b.lab(), &Known::default());
-    let name = |key: &str| match labels.iter().find(|s| s.key == key) {
-        Some(setting) => setting.label.to_lowercase(),
-        None => key.replace(['.', '_'], " "),
-    };
-    let fields = |spec: &Spec| -> Vec<(String, String)> {
-        let text = spec.to_toml();
-        let mut section = String::new();
-        let mut out = Vec::new();
-        for line in text.lines().map(str::trim) {
-            match (line.strip_prefix('['), line.split_once(" = ")) {
-                (Some(head), None) => section = head.trim_matches(['[', ']']).to_owned(),
-                (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), plain(value))),
-                (_, Some((key, value))) => out.push((format!("{section}.{key}"), plain(value))),
-                _ => {}
-            }
-        }
-        out
-    };
+    let name = names(b.lab());
     let (old, new) = (fields(a), fields(b));
     let was = |entry: &(String, String)| !old.contains(entry);
     let now = new.iter().filter(|entry| was(entry)).map(|(key, value)| {
         let before = old.iter().find(|(k, _)| k == key).map_or("default", |(_, v)| v.as_str());
+        let (before, value) = only_changed(before, value);
         printable_label(&format!("{} {before} → {value}", name(key)))
     });
     let gone = old.iter().filter(|(key, _)| !new.iter().any(|(k, _)| k == key));
@@ -36,7 +19,64 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     now.chain(gone).collect()
 }
 
-/// A value without quotes and brackets.
+/// What tells a spec from others of its lab: the values of the fields in which any of them differs, by the labels of their settings.
+pub fn apart<'a>(spec: &Spec, others: impl IntoIterator<Item = &'a Spec>) -> Vec<String> {
+    let (name, mine) = (names(spec.lab()), fields(spec));
+    let others: Vec<_> = others.into_iter().map(fields).collect();
+    let differs = |entry: &&(String, String)| others.iter().any(|other| !other.contains(entry));
+    let own = mine.iter().filter(differs).map(|(key, value)| format!("{} {value}", name(key)));
+    let mut absent: Vec<&str> = others.iter().flatten().map(|(key, _)| key.as_str()).collect();
+    absent.retain(|key| mine.iter().all(|(own, _)| own != key));
+    absent.sort_unstable();
+    absent.dedup();
+    let usual = absent.into_iter().map(|key| format!("{} default", name(key)));
+    own.chain(usual).map(|text| printable_label(&text)).collect()
+}
+
+/// The labels of a lab's settings by the keys of their fields.
+fn names(lab: LabId) -> impl Fn(&str) -> String {
+    let labels = settings(lab, &Known::default());
+    move |key| match labels.iter().find(|s| s.key == key) {
+        Some(setting) => setting.label.to_lowercase(),
+        None => key.replace(['.', '_'], " "),
+    }
+}
+
+/// The fields of a spec with their values.
+fn fields(spec: &Spec) -> Vec<(String, String)> {
+    let text = spec.to_toml();
+    let mut section = String::new();
+    let mut out = Vec::new();
+    for line in text.lines().map(str::trim) {
+        match (line.strip_prefix('['), line.split_once(" = ")) {
+            (Some(head), None) => section = head.trim_matches(['[', ']']).to_owned(),
+            (_, Some((key, value))) if section.is_empty() => out.push((key.to_owned(), plain(value))),
+            (_, Some((key, value))) => out.push((format!("{section}.{key}"), plain(value))),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Two lists of as many entries without the entries that both have at the same place.
+fn only_changed(old: &str, new: &str) -> (String, String) {
+    let [olds, news] = [old, new].map(|text| text.split(", ").collect::<Vec<_>>());
+    if olds.len() != news.len() {
+        return (old.to_owned(), new.to_owned());
+    }
+    let differ = olds.into_iter().zip(news).filter(|(a, b)| a != b);
+    let (old, new): (Vec<&str>, Vec<&str>) = differ.unzip();
+    (old.join(", "), new.join(", "))
+}
+
+/// True if two runs of these specs test the same examples: nothing but their models differs.
+pub fn share_examples(a: &Spec, b: &Spec) -> bool {
+    let mut same = b.clone();
+    same.common_mut().set_models(a.models().to_vec());
+    same.to_toml() == a.to_toml()
+}
+
+/// A value without the quotes and brackets of the file.
 fn plain(value: &str) -> String {
     let plain = value.trim_matches(['[', ']']).replace('"', "");
     if plain.is_empty() { "none".into() } else { plain }
@@ -57,7 +97,35 @@ mod tests {
         assert!(told[0].starts_with("models ") && told[0].contains("gpt2-mini"), "{told:?}");
     }
 
-    /// A list of runs used to say `site.layer last → 2`.
+    /// The change of one side of a comparison was a list of all models twice.
+    #[test]
+    fn a_change_of_one_model_names_that_one_alone() {
+        let mut a = Spec::shipped(LABS[0].id());
+        let mut b = a.clone();
+        let list = |names: [&str; 2]| names.map(String::from).to_vec();
+        a.common_mut().set_models(list(["bert-mini", "untrained:bert-mini"]));
+        b.common_mut().set_models(list(["bert-mini", "roberta-mini"]));
+        assert_eq!(changes(&a, &b), ["models untrained:bert-mini → roberta-mini"]);
+        assert!(share_examples(&a, &b));
+        b.common_mut().set_models(vec!["bert-mini".into()]);
+        assert_eq!(changes(&a, &b), ["models bert-mini, untrained:bert-mini → bert-mini"]);
+        let text = a.to_toml().replace("seed = 0", "seed = 1");
+        assert!(!share_examples(&a, &Spec::parse(&text, "changed").unwrap()), "another seed draws other examples");
+    }
+
+    #[test]
+    fn a_spec_is_told_from_others_by_its_own_values() {
+        let a = Spec::shipped(LABS[0].id());
+        let parse = |text: &str| Spec::parse(text, "changed").unwrap();
+        let b = parse(&a.to_toml().replace("layer = \"last\"", "layer = 2"));
+        let c = parse(&a.to_toml().replace("resamples = 1000", "resamples = 500"));
+        assert_eq!(apart(&b, [&a]), ["layer 2"]);
+        let told = apart(&a, [&b, &c]);
+        assert!(told.contains(&"layer last".to_owned()) && told.len() == 2, "{told:?}");
+        assert!(apart(&a, [&a]).is_empty());
+    }
+
+    /// A list of runs said `site.layer last → 2`.
     #[test]
     fn changes_are_named_as_the_settings_are() {
         let a = Spec::shipped(LABS[0].id());

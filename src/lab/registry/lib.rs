@@ -20,7 +20,7 @@ pub use power;
 pub use prompts;
 pub use saliency;
 
-pub use changes::changes;
+pub use changes::{apart, changes, share_examples};
 pub use glossary::glossary;
 pub use specs::preset;
 

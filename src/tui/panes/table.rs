@@ -1,17 +1,22 @@
 //! A list with named columns that can be filtered and sorted.
 
+use std::ops::Range;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::heads::HEADS;
 use super::{message, pane_block};
 use crate::action::Effect;
 use crate::layout::{inside, scrolled};
 use crate::reduce::look;
 use crate::screen::Pane;
-use crate::state::{Place, Prompt, Purpose, State};
+use crate::search::is_named;
+use crate::state::{Place, Prompt, Purpose, State, moved};
 use crate::theme::Role;
 use base::text::{fit, pad, width, wrapped};
+use labs::terms::Term;
 
 /// Fewest columns of the first, textual column.
 const FIRST: usize = 10;
@@ -45,6 +50,10 @@ pub struct Listed {
     pub filter: String,
     /// The column that sorts, and whether large values come first.
     pub sort: Option<(usize, bool)>,
+    /// The selected column, whose head the status line explains; 0 for none.
+    pub(crate) column: usize,
+    /// Where the cursor was before the filter was typed.
+    pub(crate) before: Option<usize>,
 }
 
 impl Table {
@@ -87,24 +96,28 @@ impl Table {
         order
     }
 
-    /// The columns that fit, from the first on, and the room of the first one.
-    fn fitting(&self, room: usize) -> (Vec<usize>, usize) {
+    /// The columns behind the first one that fit, with their widths, and the room of the first one. The selected column is among them.
+    fn fitting(&self, room: usize, selected: usize) -> (Vec<(usize, usize)>, usize) {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|k| {
                 let cells = self.rows.iter().map(|row| width(&row.cells[k].0));
                 cells.max().unwrap_or(0).max(width(self.columns[k]) + 1)
             })
             .collect();
-        let mut count = widths.len();
-        let used = |count: usize| widths[1..count].iter().map(|w| w + 1).sum::<usize>();
-        while count > 1 && used(count) + FIRST.max(self.first) > room {
-            count -= 1;
+        let used = |range: Range<usize>| widths[range].iter().map(|w| w + 1).sum::<usize>();
+        let fits = |range: &Range<usize>| used(range.clone()) + FIRST.max(self.first) <= room;
+        let mut shown = 1..widths.len().max(1);
+        while !shown.is_empty() && !fits(&shown) {
+            shown.end -= 1;
         }
-        let numbers = if count > 1 { used(count) } else { 0 };
-        let first = room.saturating_sub(numbers);
-        let mut fitted = widths;
-        fitted.truncate(count.max(1));
-        (fitted, first)
+        if selected >= shown.end && selected < widths.len() {
+            shown = 1..selected + 1;
+            while shown.len() > 1 && !fits(&shown) {
+                shown.start += 1;
+            }
+        }
+        let first = room.saturating_sub(used(shown.clone()));
+        (shown.map(|k| (k, widths[k])).collect(), first)
     }
 
     /// Draws the list in a pane, with the cursor on the row at `cursor` of its order.
@@ -122,12 +135,13 @@ impl Table {
         };
         let inner = inside(area);
         let room = usize::from(inner.width).saturating_sub(2);
-        let (widths, first) = self.fitting(room);
+        let selected = listed.map_or(0, |l| l.column);
+        let (shown, first) = self.fitting(room, selected);
         let most = usize::from(area.width.saturating_sub(6));
-        let dropped = match self.columns.len() - widths.len() {
+        let dropped = match self.columns.len().saturating_sub(shown.len() + 1) {
             0 => String::new(),
-            1 => format!("  {} +1 column", state.keymap.short_label("zoom")),
-            count => format!("  {} +{count} columns", state.keymap.short_label("zoom")),
+            1 => format!("  {} +1 column", state.keymap.short_label("right")),
+            count => format!("  {} +{count} columns", state.keymap.short_label("right")),
         };
         let title = if width(&title) + width(&dropped) <= most { title + &dropped } else { title };
         frame.render_widget(pane_block(state, pane, &fit(&title, most)), area);
@@ -142,17 +156,15 @@ impl Table {
             (true, true, true) => "v",
             (true, false, true) => "^",
         };
-        let cells = |texts: &[String]| -> String {
-            let number = |(text, columns): (&String, &usize)| {
-                format!(" {}{text}", " ".repeat(columns.saturating_sub(width(text))))
-            };
-            let rest: String = texts[1..].iter().zip(&widths[1..]).map(number).collect();
-            format!("{}{rest}", pad(&fit(&texts[0], first), first))
-        };
-        let heads: Vec<String> = (0..widths.len()).map(|k| format!("{}{}", self.columns[k], sign(k))).collect();
+        let beside = |text: &str, columns: usize| format!(" {}{text}", " ".repeat(columns.saturating_sub(width(text))));
+        let head = |k: usize| format!("{}{}", self.columns[k], sign(k));
         let mut rows = inner.rows();
         if let Some(row) = rows.next() {
-            frame.render_widget(Line::styled(format!("  {}", cells(&heads)), theme.style(Role::Dim)), row);
+            let role = |k: usize| if k == selected && k > 0 { Role::Title } else { Role::Dim };
+            let rest =
+                shown.iter().map(|(k, columns)| Span::styled(beside(&head(*k), *columns), theme.style(role(*k))));
+            let name = Span::styled(format!("  {}", pad(&fit(&head(0), first), first)), theme.style(Role::Dim));
+            frame.render_widget(Line::from_iter(std::iter::once(name).chain(rest)), row);
         }
         if order.is_empty() && !filter.is_empty() {
             let back = state.keymap.short_label("back");
@@ -166,15 +178,16 @@ impl Table {
         for (row, at) in rows.zip(from..order.len()) {
             let entry = &self.rows[order[at]];
             let here = at == cursor;
-            let texts: Vec<String> =
-                entry.cells.iter().take(widths.len()).map(|(text, _)| dashed(text, ascii)).collect();
+            let name = pad(&fit(&dashed(&entry.cells[0].0, ascii), first), first);
+            let number = |(k, columns): &(usize, usize)| beside(&dashed(&entry.cells[*k].0, ascii), *columns);
+            let text: String = std::iter::once(name).chain(shown.iter().map(number)).collect();
             let role = match (here, entry.last) {
                 (true, _) => Role::Selection,
                 (false, Some(_)) => Role::Dim,
                 (false, None) => Role::Text,
             };
             let mark = state.view.glyphs.cursor(here);
-            frame.render_widget(Line::from(Span::styled(format!("{mark} {}", cells(&texts)), theme.style(role))), row);
+            frame.render_widget(Line::from(Span::styled(format!("{mark} {text}"), theme.style(role))), row);
         }
         scroll_mark(frame, area, state, (from, height, order.len()));
     }
@@ -255,18 +268,62 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
 pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     let Some((pane, _)) = target(state) else { return Vec::new() };
     state.focus_on(pane);
-    let now = state.here().listed.get(&pane).map_or(String::new(), |l| l.filter.clone());
+    let place = state.here_mut();
+    let cursor = place.scrolled(pane);
+    let listed = place.listed.entry(pane).or_default();
+    let now = listed.filter.clone();
+    if now.is_empty() {
+        listed.before = Some(cursor);
+    }
     look::ask_from(state, &FILTER, &now)
 }
 
-/// Shows all rows of the focused list again; false if they are not filtered.
+/// Shows all rows of the focused list again, with the cursor where it was before or, if it was moved since, on its row; false if they are
+/// not filtered.
 pub(crate) fn clear_filter(state: &mut State) -> bool {
     let is_filtered = |place: &Place, pane: Pane| place.listed.get(&pane).is_some_and(|l| !l.filter.is_empty());
-    let filtered = target(state).is_some_and(|(pane, _)| is_filtered(state.here(), pane));
-    if filtered {
-        follow(state, "");
+    let Some((pane, table)) = target(state).filter(|(pane, _)| is_filtered(state.here(), *pane)) else { return false };
+    let cursor = state.here().scrolled(pane);
+    let row = table.order(state.here(), pane).get(cursor).copied();
+    follow(state, "");
+    let place = state.here_mut();
+    let before = place.listed.get_mut(&pane).and_then(|listed| listed.before.take()).filter(|_| cursor == 0);
+    let of_row = || table.order(place, pane).iter().position(|at| Some(*at) == row);
+    if let Some(at) = before.or_else(of_row) {
+        place.scroll.insert(pane, at);
     }
-    filtered
+    true
+}
+
+/// Selects a column of a list, some steps from the selected one.
+pub(crate) fn step_column(state: &mut State, pane: Pane, table: &Table, by: i64) -> Vec<Effect> {
+    let listed = state.here_mut().listed.entry(pane).or_default();
+    listed.column = moved(listed.column, by, table.columns.len());
+    Vec::new()
+}
+
+/// The meaning of the selected column of the focused list.
+pub(crate) fn column_about(state: &State) -> Option<String> {
+    let (screen, pane) = (state.screen(), state.here().focus);
+    let column = state.here().listed.get(&pane).map_or(0, |l| l.column);
+    let head = *screen.table(state, pane)?.columns.get(column).filter(|_| column > 0)?;
+    Some(format!("{head}: {}", meaning(state, head)?))
+}
+
+/// The meaning of the head of a column: of the head itself, of a term of that name, of one of the lab with that symbol, of any with it.
+fn meaning(state: &State, head: &str) -> Option<&'static str> {
+    let lab = state.screen().setup().map(|setup| setup.lab());
+    // What stands before the colon is the list, and other lists follow.
+    let of_list = |text: &'static str| {
+        let text = text.split_once(": ").map_or(text, |(_, meaning)| meaning);
+        text.split_once(". ").map_or(text, |(first, _)| first)
+    };
+    if let Some(term) = HEADS.iter().find(|term| is_named(term, head)) {
+        return Some(of_list(term.meaning));
+    }
+    let mut terms: Vec<&Term> = labs::glossary().iter().filter(|term| is_named(term, head)).collect();
+    terms.sort_by_key(|term| (term.name != head, !lab.is_some_and(|lab| term.labs.contains(&lab))));
+    terms.first().map(|term| term.meaning)
 }
 
 /// True if a text field is that of the filter.
@@ -294,3 +351,6 @@ fn sort(state: &mut State, change: impl FnOnce((usize, bool), usize) -> (usize, 
     state.view.toast = Some(format!("sorted by {}, {way}{held}", table.columns[next.0]));
     Vec::new()
 }
+
+#[cfg(test)]
+mod tests;

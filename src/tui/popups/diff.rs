@@ -18,6 +18,10 @@ use figure::{Dash, Emphasis, Figure, Layer, layers};
 pub(crate) struct Runs;
 
 impl Picker for Runs {
+    fn does(&self) -> &'static str {
+        "show"
+    }
+
     fn name(&self) -> &'static str {
         "runs"
     }
@@ -44,6 +48,10 @@ impl Picker for Runs {
 pub(crate) struct Compare;
 
 impl Picker for Compare {
+    fn does(&self) -> &'static str {
+        "compare"
+    }
+
     fn name(&self) -> &'static str {
         "compare-runs"
     }
@@ -112,7 +120,13 @@ fn overlaid(state: &State) -> Option<Figure> {
             true => f.title.clone(),
             false => format!("run {}: {}; run {}: {}", first.0 + 1, f.title, second.0 + 1, g.title),
         };
-        Some(Figure { layers, title, ..f.clone() })
+        let mut both = Figure { layers, title, ..f.clone() };
+        // The axes of the first run need not hold the second.
+        for (axis, other) in [(&mut both.x, &g.x), (&mut both.y, &g.y)] {
+            let union = |(a, b): ((f64, f64), (f64, f64))| (a.0.min(b.0), a.1.max(b.1));
+            axis.range = axis.range.zip(other.range).map(union);
+        }
+        Some(both)
     })
 }
 
@@ -150,11 +164,7 @@ impl Page for Diff {
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let style = state.theme().style(Role::Text);
-        let broken = |line: String| if line.is_empty() { vec![line] } else { wrapped(&line, room) };
-        // Columns are separated by several blanks, which wrapping would remove.
-        let fits = |line: &String| width(line) <= room;
-        let all = text(state, room).into_iter().flat_map(|l| if fits(&l) { vec![l] } else { broken(l) });
-        let text = all.map(|line| Line::styled(printable(&line).into_owned(), style));
+        let text = text(state, room).into_iter().map(|line| Line::styled(printable(&line).into_owned(), style));
         text.chain(drawn(state, room)).collect()
     }
 

@@ -10,10 +10,13 @@ use crate::popups;
 use crate::reduce::look;
 use crate::state::{Prompt, State};
 use base::text::{fit_end, pad, printable, width};
-use figure::{Format, Style};
+use figure::{Figure, Format, Style};
 
 /// Widths on offer, in millimetres: that of the style, and the columns of a journal.
 const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
+
+/// Most characters by which the names of files tell runs apart.
+const APART: usize = 40;
 
 /// Columns of the dialog's border and of the words around the figure's name.
 const FRAME: usize = 24;
@@ -31,7 +34,7 @@ pub(crate) enum Choice {
 /// Asks for the folder, and comes back to the dialog.
 static FOLDER: Prompt = Prompt {
     label: "folder",
-    hint: "that figures are written to; it is made if it is missing",
+    hint: "made if it is missing; enter takes it and writes nothing yet",
     take: |state, text| {
         if text.is_empty() {
             return Err("type a folder; `.` is the one you started in".into());
@@ -46,6 +49,24 @@ static FOLDER: Prompt = Prompt {
 fn folder(state: &State) -> String {
     let path: PathBuf = state.folder.join(&state.view.export.folder).components().collect();
     printable(&path.display().to_string()).into_owned()
+}
+
+/// The figure of the focused pane under the name of its files: where the lab has several runs, that of the shown one says how it differs, so
+/// that figures of two layers do not replace each other.
+fn figure_of_run(state: &State) -> Option<Figure> {
+    let mut figure = state.screen().figure(state).cloned()?;
+    let setup = state.screen().setup();
+    let runs = setup.and_then(|setup| Some((state.board.run_of(setup.lab())?, state.board.runs_of(setup.lab()))));
+    if let Some((run, all)) = runs {
+        let apart = labs::apart(&run.job.spec, all.map(|other| &other.job.spec)).join("-").to_lowercase();
+        let words: Vec<&str> =
+            apart.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let apart: String = words.join("-").chars().take(APART).collect();
+        if !apart.is_empty() {
+            figure.name = format!("{}-{}", figure.name, apart.trim_end_matches('-'));
+        }
+    }
+    Some(figure)
 }
 
 impl Choice {
@@ -122,6 +143,10 @@ pub(crate) fn named(names: &[String]) -> ExportOptions {
 pub(crate) struct ExportFigure;
 
 impl Picker for ExportFigure {
+    fn does(&self) -> &'static str {
+        "write"
+    }
+
     fn name(&self) -> &'static str {
         "export"
     }
@@ -129,7 +154,7 @@ impl Picker for ExportFigure {
     fn title(&self, state: &State) -> String {
         let label = |command| state.keymap.short_label(command);
         let keys = format!("{} writes, {} changes", label("popup-accept"), label("popup-select"));
-        let Some(figure) = state.screen().figure(state) else { return format!("Export: {keys}") };
+        let Some(figure) = figure_of_run(state) else { return format!("Export: {keys}") };
         // The end of a long name tells figures apart.
         let room = usize::from(state.view.size.0).saturating_sub(width(&keys) + FRAME);
         format!("Export `{}`: {keys}", fit_end(&printable(&figure.name), room))
@@ -152,7 +177,7 @@ impl Picker for ExportFigure {
     }
 
     fn take(&self, state: &mut State, _: usize) -> Vec<Effect> {
-        let Some(figure) = state.screen().figure(state).cloned() else { return Vec::new() };
+        let Some(figure) = figure_of_run(state) else { return Vec::new() };
         state.view.toast = Some("writing the figure".into());
         let options = state.view.export.clone();
         vec![Effect::Export(Box::new(Export { figure, options }), Existing::Ask)]
@@ -225,6 +250,22 @@ mod tests {
         assert!(shown(&state).ends_with("/work/figs"), "{}", shown(&state));
         (FOLDER.take)(&mut state, "/else\u{1b}").unwrap();
         assert!(!shown(&state).contains('\u{1b}'));
+    }
+
+    /// Figures of two layers had one name, so that one replaced the other.
+    #[test]
+    fn files_of_two_runs_have_two_names() {
+        let mut state = State::new(Start::new());
+        crate::reduce::job::run(&mut state);
+        state.screens.interventions.curves = Some(figure::samples::curves());
+        let name = |state: &State| figure_of_run(state).map(|figure| figure.name).unwrap_or_default();
+        let alone = name(&state);
+        let setup = state.setup().unwrap();
+        let mut spec = setup.spec(&state);
+        spec.common_mut().set_seed(7);
+        setup.take(&mut state, &spec);
+        crate::reduce::job::replace(&mut state);
+        assert_eq!(name(&state), format!("{alone}-seed-7"));
     }
 
     #[test]

@@ -63,6 +63,11 @@ pub trait Picker: Sync {
     /// Acts on the chosen entry; the popup is already closed.
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect>;
 
+    /// The footer's word for choosing an entry.
+    fn does(&self) -> &'static str {
+        "ok"
+    }
+
     /// True if entries have checkboxes that can be toggled now.
     fn marks(&self, _state: &State) -> bool {
         false

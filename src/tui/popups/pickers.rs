@@ -19,6 +19,9 @@ use labs::setting::{Kind, Value};
 /// Columns for the models of a waiting run.
 const MODELS: usize = 40;
 
+/// Columns for what tells a waiting run from others.
+const APART: usize = 90;
+
 /// The lines of a picker.
 pub(crate) fn entries(state: &State, selected: usize, texts: impl Iterator<Item = String>) -> Vec<Line<'static>> {
     let line = |(i, text): (usize, String)| {
@@ -210,6 +213,10 @@ impl Picker for SecondRun {
 pub(crate) struct WaitingRuns;
 
 impl Picker for WaitingRuns {
+    fn does(&self) -> &'static str {
+        "withdraw"
+    }
+
     fn name(&self) -> &'static str {
         "waiting-runs"
     }
@@ -219,10 +226,18 @@ impl Picker for WaitingRuns {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        // They are told from each other, from the run in progress and from those before it.
+        let runs = || state.board.runs.iter().map(|run| &run.job.spec).chain(&state.queue);
         let text = |spec: &Spec| {
             let (lab, common) = (labs::by_id(spec.lab()).title(), spec.common());
-            let models = shortened(&common.models().join(", "), MODELS);
-            format!("{lab}: {} on {models}  {}", printable(common.subject()), spec.hash())
+            let apart = labs::apart(spec, runs().filter(|other| other.lab() == spec.lab()));
+            match apart.is_empty() {
+                true => {
+                    let models = shortened(&common.models().join(", "), MODELS);
+                    format!("{lab}: {} on {models}", printable(common.subject()))
+                }
+                false => format!("{lab}: {}", shortened(&apart.join(", "), APART)),
+            }
         };
         entries(state, selected, state.queue.iter().map(text))
     }

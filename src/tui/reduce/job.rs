@@ -6,7 +6,7 @@ use crate::popups::{self, Picker};
 use crate::reduce::replay;
 use crate::screen::Screen;
 use crate::screens::{SCREENS, labs};
-use crate::setup::Setup;
+use crate::setup::{self, Setup};
 use crate::state::{Opening, Pending, Popup, State};
 use base::Problem;
 use base::text::printable;
@@ -102,6 +102,8 @@ fn ready(state: &mut State) -> Option<Spec> {
         return None;
     }
     setup.take(state, &spec);
+    // Its answer is what one wants to see now.
+    setup::close_form(state);
     Some(spec)
 }
 
@@ -114,9 +116,19 @@ pub fn wait(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Runs the lab's experiment in place of the run in progress.
+/// Runs the lab's experiment in place of the run in progress, and says where that one is found.
 pub fn replace(state: &mut State) -> Vec<Effect> {
-    ready(state).map_or(Vec::new(), |spec| begin(state, spec))
+    let Some(spec) = ready(state) else { return Vec::new() };
+    let old = state.board.job().filter(|job| job.outcome.is_none()).map(|job| (job.spec.lab(), job.generation));
+    if let Some((lab, generation)) = old {
+        let place = state.board.runs_of(lab).filter(|run| !run.gone).position(|run| run.job.generation == generation);
+        let (earlier, all) = (state.keymap.short_label("earlier-run"), state.keymap.short_label("runs"));
+        let of = if lab == spec.lab() { String::new() } else { format!(" of {}", labs::by_id(lab).title()) };
+        let number = place.map_or(0, |place| place + 1);
+        state.view.toast =
+            Some(format!("stopped: what run {number}{of} measured stays; {earlier} shows it, {all} lists all"));
+    }
+    begin(state, spec)
 }
 
 /// Withdraws a run that waits, by its place in the queue.

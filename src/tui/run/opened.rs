@@ -1,12 +1,16 @@
 //! Parts of a session that was read: its name, and what to go on from.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::action::{Effect, Resumed};
+use crate::screens;
+use crate::state::{ReplayState, Start, State};
 use base::Problem;
 use engine::message::{Command, Notice, NoticeLevel};
-use labs::Spec;
+use labs::{LabId, Spec, by_id};
 use session::format::{Item as Line, Session};
+use session::replay::Recorded;
 
 /// The name of a session by its file.
 pub(super) fn called(path: &Path) -> String {
@@ -28,6 +32,41 @@ pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -
         hint: "replay it, or choose another one".into(),
     })?;
     Ok(Box::new(Resumed { name: called(path), spec, past, gone }))
+}
+
+/// The shipped session of a lab, with its name.
+pub(super) fn example(lab: LabId) -> Result<(String, Session), Problem> {
+    let name = format!("the example of {}", by_id(lab).title());
+    let setup = screens::labs().find_map(|screen| screen.setup().filter(|setup| setup.lab() == lab));
+    let bytes = setup.map_or(&[][..], |setup| setup.example());
+    let problem = |error: session::SessionError| Problem {
+        what: error.to_string(),
+        r#where: name.clone(),
+        hint: "install the program again".into(),
+    };
+    let session = Session::parse(bytes, Path::new(&name)).map_err(problem)?;
+    Ok((name, session))
+}
+
+/// The state of a replay of a session on top of another state, and the player. It opens at its end: whoever wants to watch it goes back.
+pub(super) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> (State, Recorded) {
+    let end = session.duration();
+    let start = Start {
+        spec: session.header.spec.clone().unwrap_or_else(|| Start::new().spec),
+        keymap: top.keymap.clone(),
+        themes: top.themes.clone(),
+        glyphs: top.view.glyphs,
+        size: top.view.size,
+        folder: top.folder.clone(),
+        replay: Some(ReplayState { file, opening: true, ..ReplayState::new(name.to_owned(), end, 1.0) }),
+        ..Start::new()
+    };
+    let mut state = State::new(start);
+    state.view.theme = top.view.theme;
+    state.view.export = top.view.export.clone();
+    let recorded = Recorded::new(Arc::new(session), 1.0);
+    recorded.control().seek(end);
+    (state, recorded)
 }
 
 pub(super) fn error(problem: Problem) -> Notice {
@@ -84,6 +123,20 @@ mod tests {
         assert_eq!(seed(&[2, 3], None), 3);
         assert_eq!(seed(&[2, 3], Some(Box::new(spec(2)))), 2, "the run that was looked at");
         assert_eq!(seed(&[], None), 1);
+    }
+
+    /// A lab that had run nothing was blank, and nothing showed what it finds.
+    #[test]
+    fn every_lab_has_a_shipped_session_that_answers_its_question() {
+        for lab in LABS {
+            let (name, session) = example(lab.id()).unwrap();
+            let (state, _) = on_top_of(&State::new(Start::new()), None, &name, session.clone());
+            assert_eq!(state.screen().setup().map(|setup| setup.lab()), Some(lab.id()));
+            let mut board = engine::board::Board::default();
+            session.until(f64::INFINITY).entries.for_each(|entry| entry.fold(&mut board));
+            let run = board.run_of(lab.id()).unwrap();
+            assert!(!lab.answer(&run.results, &run.job.spec).says.is_empty(), "{name}");
+        }
     }
 
     #[test]

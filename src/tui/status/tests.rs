@@ -239,3 +239,32 @@ fn the_keys_are_the_same_whatever_progress_says() {
         assert!(before.contains(&"help") && before.contains(&"quit"), "{before:?}");
     }
 }
+
+/// A prefilled folder was cut at its beginning without a mark, beside a hint that took half of the line.
+#[test]
+fn what_is_typed_goes_before_the_hint_and_is_marked_where_it_is_cut() {
+    static ASKED: crate::state::Prompt = crate::state::Prompt {
+        label: "folder",
+        hint: "made if it is missing",
+        take: |_, _| Ok(Vec::new()),
+        follow: None,
+    };
+    let mut state = state(60);
+    let field = |state: &mut State, text: &str| {
+        state.view.entry = Some(TextEntry::new(Purpose::Ask(&ASKED), text));
+        drawn(state, about)
+    };
+    let whole = field(&mut state, "/data/results/of/one/long/path/figures");
+    assert!(whole.contains("= /data/results/of/one/long/path/figures "), "{whole}");
+    let cut = field(&mut state, &format!("/data{}/figures", "/results".repeat(9)));
+    assert!(cut.contains("= …") && cut.trim_end().ends_with("/figures"), "{cut}");
+}
+
+/// `enter` wrote a figure where the footer said `ok`.
+#[test]
+fn the_footer_says_what_enter_does_in_a_dialog() {
+    let mut state = state(120);
+    crate::popups::pick(&mut state, &crate::popups::ExportFigure, 0);
+    let words: Vec<&str> = items(&state, 100).iter().map(|item| item.word).collect();
+    assert!(words.contains(&"write") && !words.contains(&"ok"), "{words:?}");
+}

@@ -146,7 +146,7 @@ fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
 
 /// The warning about a probe that may read nothing: every score based on it is in doubt.
 fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Problem {
-    let property = bench.property(slot.role());
+    let property = bench.property(slot.role()).replace('_', " ");
     let (who, what) = match slot {
         Slot::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "do not trust the completeness that it judges"),
         Slot::Oracle(kind, Roles::Other | Roles::Further(_)) => {

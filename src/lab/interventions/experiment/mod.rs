@@ -62,8 +62,7 @@ impl Instrument for Interventions {
     type Results = super::Results;
     const ID: LabId = LabId::Interventions;
     const TITLE: &'static str = "Interventions";
-    const QUESTION: &'static str =
-        "How completely, and how selectively, does an intervention change what a model encodes?";
+    const QUESTION: &'static str = "Does an edit change its target and leave the rest alone?";
     const DEFAULT: &'static str = AGREEMENT_TOML;
     const PRESETS: &'static [Preset] = &PRESETS;
 

@@ -25,7 +25,7 @@ pub struct Inlp;
 pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting {
         name: "c",
-        label: "C",
+        label: "Regularisation C",
         doc: "weight of the data against the L2 penalty of the logistic regression (scikit-learn's default)",
         kind: SettingKind::Real,
         default: 1.0,

@@ -360,3 +360,76 @@ fn one_who_attaches_has_what_was_measured_and_runs_nothing() {
     replace(&mut state);
     assert_eq!(state.board.job().unwrap().id, 2, "its numbers go on");
 }
+
+/// The run that gave way was hard to find again.
+#[test]
+fn a_replaced_run_is_said_to_stay_and_how_it_is_shown() {
+    let mut state = running();
+    seed(&mut state, 7);
+    keys(&mut state, "r j enter");
+    assert_eq!(state.board.generation, 2);
+    let said = state.view.toast.clone().unwrap_or_default();
+    assert!(said.contains("run 1 measured stays; { shows it, H lists all"), "{said}");
+}
+
+/// Waiting runs that differ in a seed read alike, but for a hash.
+#[test]
+fn waiting_runs_are_told_apart_by_what_differs() {
+    let mut state = running();
+    queued(&mut state, &[7, 8]);
+    let lines: Vec<String> = popups::WaitingRuns.lines(&state, 0).iter().map(ToString::to_string).collect();
+    assert!(lines[0].ends_with("Interventions: seed 7") && lines[1].ends_with("Interventions: seed 8"), "{lines:?}");
+}
+
+/// The form hid the run that had been asked for.
+#[test]
+fn the_form_closes_when_a_run_begins_and_stays_when_it_cannot() {
+    let mut state = running();
+    ended(&mut state, 1, Outcome::Done);
+    seed(&mut state, 7);
+    keys(&mut state, "e");
+    assert!(state.here().form);
+    keys(&mut state, "r");
+    assert!(!state.here().form && state.board.generation == 2);
+    ended(&mut state, 2, Outcome::Done);
+    let setup = state.setup().unwrap();
+    let mut spec = setup.spec(&state);
+    spec.common_mut().set_models(Vec::new());
+    setup.take(&mut state, &spec);
+    keys(&mut state, "e r");
+    assert!(state.here().form && state.board.generation == 2);
+}
+
+/// The answer of another run had no mark, or none that said what the run was.
+#[test]
+fn an_answer_of_a_run_with_other_settings_says_what_tells_it_from_them() {
+    let mut state = running();
+    ended(&mut state, 1, Outcome::Done);
+    let drawn = |state: &State| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    assert!(drawn(&state).contains(" Answer "), "{}", drawn(&state));
+    seed(&mut state, 7);
+    assert!(drawn(&state).contains("Answer of the run before: seed 0"), "{}", drawn(&state));
+    keys(&mut state, "r");
+    assert!(drawn(&state).contains("Answer so far: run 2 of 2, seed 7"), "{}", drawn(&state));
+    seed(&mut state, 8);
+    assert!(drawn(&state).contains("Answer so far of the run in progress: run 2 of 2, seed 7"), "{}", drawn(&state));
+}
+
+/// A lab that has run nothing was blank.
+#[test]
+fn a_lab_that_has_run_nothing_says_what_it_would_run_and_opens_an_example() {
+    for screen in labs() {
+        let mut state = State::new(Start::new());
+        state.show(screen.id());
+        let said: String = crate::answer::lines(&state, 120).into_iter().map(|(_, line)| line + " ").collect();
+        assert!(said.starts_with("Not run yet. r runs it: ") && said.contains("E shows a recorded example"), "{said}");
+        let lab = screen.setup().unwrap().lab();
+        assert_eq!(keys(&mut state, "E"), [Effect::OpenExample(lab)]);
+    }
+    let mut state = running();
+    assert!(keys(&mut state, "E").is_empty(), "it has a run");
+}

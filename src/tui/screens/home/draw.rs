@@ -2,21 +2,20 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
-use super::{ID, LABS, MODELS, SESSIONS, answering, listing};
+use super::{LABS, MODELS, SESSIONS, answering, listing};
 use crate::layout::inside;
 use crate::panes::listing::ending;
 use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::count;
-use base::text::{fit, pad, printable, width, wrapped};
+use base::text::{fit, pad, printable, width};
 use labs::LabId;
 use session::shelf::Recorded;
 
 /// Columns of a screen's name.
-const NAME: usize = 17;
+const NAME: usize = 14;
 /// Heads of a session's last finished run; the shorter one where there is little room.
 const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
 /// Columns of a session's date and time.
@@ -34,14 +33,6 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     let header = format!("{} {}question", pad("key", 5), pad("screen", NAME));
     let inner = inside(area);
     listing(state, LABS).draw(frame, inner, state, &header, entry);
-    // A question that had to be cut is spelled out below the list, if there is room.
-    let here = all.get(state.place(ID).scrolled(LABS).min(all.len().saturating_sub(1)));
-    let columns = usize::from(inner.width).saturating_sub(8 + NAME);
-    let Some((_, question)) = here.filter(|(_, question)| width(question) > columns) else { return };
-    let rows = inner.rows().skip(all.len() + 2);
-    for (row, line) in rows.zip(wrapped(question, inner.width.into())) {
-        frame.render_widget(Line::styled(line, state.theme().style(Role::Text)), row);
-    }
 }
 
 /// The recorded sessions, newest first.

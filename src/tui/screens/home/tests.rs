@@ -157,3 +157,14 @@ fn a_session_is_listed_by_its_last_finished_run_and_the_number_of_runs() {
         assert!(text.contains("run ") && !text.contains("runend"), "{text}");
     }
 }
+
+/// Three of six questions ended in the middle at 80 columns.
+#[test]
+fn no_question_is_cut_at_80_columns() {
+    let mut state = state();
+    state.view.size = (80, 24);
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(80, 12)).unwrap();
+    terminal.draw(|frame| draw::labs(frame, frame.area(), &state)).unwrap();
+    let drawn = terminal.backend().to_string();
+    assert!(!drawn.contains('…') && answering().all(|(_, question)| drawn.contains(question)), "{drawn}");
+}

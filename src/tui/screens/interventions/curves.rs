@@ -22,7 +22,7 @@ use figure::layers::{Count, grouped};
 use labs::interventions::answer::oracle_name;
 use labs::interventions::banded::Banded;
 use labs::interventions::figures;
-use labs::interventions::finding::ReliabilityFinding;
+use labs::interventions::finding::{ProbeRole, ReliabilityFinding};
 use stats::Estimate;
 
 /// The drawn method's name, with its options if the spec runs it several times.
@@ -57,7 +57,17 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let title = match pane {
         BEHAVIOUR => format!("{drawn}: what the model itself does by strength {symbol} · {model}"),
         DISTANCE => format!("{drawn}: distance from real states by strength {symbol} · {model}"),
-        _ => format!("{drawn}: scores by strength {symbol} · {model}, judged by the {}", oracle_name(view.oracle)),
+        _ => {
+            let judged =
+                format!("{drawn}: scores by strength {symbol} · {model}, judged by the {}", oracle_name(view.oracle));
+            let error = calibration_error(state).map(score);
+            let oracle = oracle_name(view.oracle);
+            let forms = error.map(|e| {
+                let short = format!("{drawn}: scores by {symbol} · {model}, {oracle} (ECE {e})");
+                [format!("{judged} (calibration error {e})"), format!("{judged} (ECE {e})"), short]
+            });
+            forms.into_iter().flatten().find(|form| width(form) <= room).unwrap_or(judged)
+        }
     };
     frame.render_widget(pane_block(state, pane, &fit(&printable(&title), room)), area);
     let inner = inside(area);
@@ -77,6 +87,16 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
+}
+
+/// The largest calibration error of the drawn oracle over the properties that it reads.
+fn calibration_error(state: &State) -> Option<f64> {
+    let view = view(state);
+    let judges = results(state)
+        .probes
+        .iter()
+        .filter(|p| p.model == view.model && p.value.role == ProbeRole::Oracle && p.value.oracle == Some(view.oracle));
+    judges.map(|p| p.value.calibration_error).max_by(f64::total_cmp)
 }
 
 /// The scores at the marker; the strength in standard deviations too where it leaves room for n.
@@ -122,7 +142,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
         (false, _) if awaiting_point(state) => format!("nearest; {} is on its way", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
         (true, false) => "refining".into(),
-        (true, true) => "final".into(),
+        (true, true) => "all examples".into(),
     };
     let level = readout.point.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
     let short_form = count(p);
@@ -148,7 +168,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     };
     let ruined = b.eligible == Some(false);
     let warning = if ruined { format!(" ! {} is no longer read: no optimum here;", lost(p)) } else { String::new() };
-    let mut text = fit(&format!("{warning} all examples (the list: held out), {trainings}"), room).into_owned();
+    let mut text = fit(&format!("{warning} {trainings}; the list has held-out examples"), room).into_owned();
     let beside = [
         ("S of a constant answer", b.s_floor),
         ("accuracy on the other property", b.ze_balanced_accuracy.map(|e| e.mean)),

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
-use super::measured::{awaiting_point, example, run_models};
+use super::measured::{awaiting_point, example, marker, run_models, same};
 use super::{EXAMPLE, ran, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block};
@@ -13,8 +13,8 @@ use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::{probability, short};
 use base::text::{fit, last_part, pad, printable, width};
-use labs::Tagged;
 use labs::interventions::finding::{ExampleFinding, Shift};
+use labs::{LabId, Tagged};
 
 /// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -30,10 +30,23 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let v = &example.value;
     let waiting = if awaiting_point(state) { " …" } else { "" };
     let room = usize::from(area.width.saturating_sub(6));
-    let title = format!("Example {}/{}{waiting}: {}", v.index + 1, v.of, edited_by(state, example));
+    let old = if waiting.is_empty() { outdated(state, example) } else { "" };
+    let title = format!("Example {}/{}{old}{waiting}: {}", v.index + 1, v.of, edited_by(state, example));
     frame.render_widget(pane_block(state, EXAMPLE, &fit(&title, room)), area);
     let inner = inside(area);
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
+}
+
+/// What an example is that is not one of what is drawn and set up now. It stays where another run has taken its models out of memory.
+pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
+    let (v, view) = (&example.value, view(state));
+    let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));
+    match () {
+        () if state.replay.is_some() || state.example_of(LabId::Interventions).is_some() => "",
+        () if crate::setup::changed(state) => " of the run before",
+        () if !drawn => " of another edit",
+        () => "",
+    }
 }
 
 /// The edit of an example, which stays in sight until that of another method, strength or model has been answered.

@@ -154,7 +154,7 @@ fn distance(state: &State, a: f64, b: f64) -> f64 {
 }
 
 /// True if two strengths are the same number, give or take rounding.
-fn same(a: f64, b: f64) -> bool {
+pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 

@@ -17,10 +17,10 @@ use labs::interventions::registry::find;
 
 /// Meaning of the columns.
 const LEGEND: &[&str] = &[
-    "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean). at: \
-     best strength. ±R: interval of R.",
-    "C: the target changes; S: the rest stays; R: both; at: best strength; ±R: interval of R",
-    "C: target changes; S: rest stays; R: both",
+    "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean), on held-out \
+     examples. at: best strength. ±R: interval of R.",
+    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; ±R: interval of R",
+    "C: target changes; S: rest stays; R: both, held out",
 ];
 
 /// The methods of the setup, each once for every set of options that it runs with, and the drawn one where it does not run: the cursor is on
@@ -113,7 +113,7 @@ pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> 
 /// Draws a method, and asks for its point if the run on the screen has it; otherwise says how to add it.
 pub(crate) fn draw(state: &mut State, (name, nth): (String, usize)) -> Vec<Effect> {
     let view = view_mut(state);
-    (view.method, view.nth, view.picked) = (name, nth, true);
+    (view.method, view.nth, view.picked, view.before_filter) = (name, nth, true, None);
     let view = self::view(state);
     if !is_run(state, &view.method) {
         let title = printable(&setup::title(state, &view.method, nth)).into_owned();
@@ -145,14 +145,24 @@ pub(crate) fn draw_best(state: &mut State) {
     }
 }
 
-/// Draws the first method that a filter leaves where it hides the drawn one: the figure is that of the row under the cursor.
+/// Draws the first method that a filter leaves where it hides the drawn one: the figure is that of the row under the cursor. The method of
+/// before is drawn again without the filter, unless another was chosen meanwhile.
 pub(crate) fn draw_visible(state: &mut State) {
+    let filtered = state.place(ID).listed.get(&METHODS).is_some_and(|listed| !listed.filter.is_empty());
+    if !filtered && let Some((method, nth, picked)) = view_mut(state).before_filter.take() {
+        let view = view_mut(state);
+        (view.method, view.nth, view.picked) = (method, nth, picked);
+    }
     let (all, order) = (listed(state), table(state).order(state.place(ID), METHODS));
     let drawn = (view(state).method.clone(), view(state).nth);
     if let Some(first) = order.first()
         && order.iter().all(|i| all[*i] != drawn)
     {
         let view = view_mut(state);
+        let drawn = (std::mem::take(&mut view.method), view.nth, view.picked);
+        if filtered {
+            view.before_filter.get_or_insert(drawn);
+        }
         ((view.method, view.nth), view.picked) = (all[*first].clone(), true);
     }
 }
@@ -199,7 +209,7 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
         METHODS => method(state).map_or(String::new(), |m| {
-            format!("C: target changes; S: rest stays; R: both (held out). {}: {}", m.title, m.doc)
+            format!("C: target changes; S: rest stays; R: both, on held-out examples. {}: {}", m.title, m.doc)
         }),
         CURVES => {
             "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength.".into()

@@ -83,6 +83,8 @@ pub struct View {
     pub nth: usize,
     /// True if the user chose it; otherwise the best one is drawn once a run has ended.
     pub picked: bool,
+    /// Method, settings and choice that were drawn before the list was filtered.
+    pub(crate) before_filter: Option<(String, usize, bool)>,
     /// The model that is drawn.
     pub model: String,
     /// The oracle whose judgement is drawn.
@@ -125,6 +127,7 @@ impl View {
             method,
             nth: 0,
             picked: false,
+            before_filter: None,
             model: spec.models.first().cloned().unwrap_or_default(),
             oracle: spec.probe.oracles.first().copied().unwrap_or(OracleKind::Mlp),
             markers: BTreeMap::new(),

@@ -107,6 +107,10 @@ impl Setup for InterventionsSetup {
         LabId::Interventions
     }
 
+    fn example(&self) -> &'static [u8] {
+        include_bytes!("../../../../sessions/interventions.probity.jsonl")
+    }
+
     fn short(&self) -> &'static [&'static str] {
         &["models", "task.target", METHOD, STRENGTH, ORACLE, "site.layer", "task.examples"]
     }

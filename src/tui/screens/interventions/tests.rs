@@ -5,7 +5,9 @@ mod map;
 use super::*;
 use crate::setup::{row, set, turn, typed, undo};
 use engine::message::Answer;
+use labs::Tagged;
 use labs::finding::Label;
+use labs::interventions::finding::ExampleFinding;
 use labs::interventions::spec::MethodSpec;
 use labs::interventions::{Kind, sample};
 
@@ -455,4 +457,28 @@ fn a_changed_option_says_that_the_method_is_fitted_anew() {
     let mut state = started();
     typed(&mut state, "method.pgd.steps", "20").unwrap();
     assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("fitted anew")), "{:?}", state.view.toast);
+}
+
+/// The example looked current when the drawn method, the strength or the settings had changed.
+#[test]
+fn an_example_of_another_edit_or_run_is_marked() {
+    let mut state = started();
+    let value = serde_json::json!({"index": 0, "of": 9, "text": "a", "method": "pgd", "parameter": "epsilon", "value": 0.112,
+        "oracle": [], "words": [], "correct": 0});
+    let value = serde_json::from_value(value).unwrap();
+    let (spec, model) = (String::new(), "bert-mini".to_owned());
+    let example: Tagged<ExampleFinding> =
+        Tagged { spec, model, seed: 0, n: 9, is_final: true, t: 0.0, level: None, value };
+    let (method, value) = (example.value.method.clone(), example.value.value);
+    {
+        let view = view_mut(&mut state);
+        view.model.clone_from(&example.model);
+        view.method.clone_from(&method);
+        view.markers.insert(method, value);
+    }
+    assert_eq!(example::outdated(&state, &example), "");
+    view_mut(&mut state).method = "fgsm".into();
+    assert_eq!(example::outdated(&state, &example), " of another edit");
+    typed(&mut state, "task.examples", "1000").unwrap();
+    assert_eq!(example::outdated(&state, &example), " of the run before");
 }

@@ -10,11 +10,12 @@ use crate::panes::{block, message};
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::count;
-use base::text::{pad, printable};
+use base::text::{pad, printable, width};
 use model::offers::ALL_LABS;
 
-/// Width of the column of names.
+/// Fewest columns of a name with its box, and columns of what stands beside it.
 const NAME: usize = 24;
+const FACTS: usize = 32;
 
 /// Draws the list.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -29,15 +30,19 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
     let selected = pickable(state);
     let on = |name: &str| selected.iter().any(|(n, on)| n == name && *on);
-    let header = [pad("  model", NAME - 2), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
-    DOSSIERS.listing(state).draw(frame, inner, state, &header.concat(), |i| entry(state, &names[i], on(&names[i])));
+    let longest = names.iter().map(|name| width(&printable(name)) + 6).max().unwrap_or(0);
+    let column = longest.min(usize::from(inner.width).saturating_sub(FACTS)).max(NAME);
+    let header = [pad("  model", column - 2), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
+    DOSSIERS
+        .listing(state)
+        .draw(frame, inner, state, &header.concat(), |i| entry(state, &names[i], on(&names[i]), column));
 }
 
-fn entry(state: &State, name: &str, on: bool) -> String {
+fn entry(state: &State, name: &str, on: bool, column: usize) -> String {
     let sign = state.view.glyphs.check(on);
-    let room = NAME - 6 - if state.view.glyphs == Glyphs::Ascii { 2 } else { 0 };
+    let room = column - 6 - if state.view.glyphs == Glyphs::Ascii { 2 } else { 0 };
     let shown = ending(&printable(name), room);
-    let mut text = pad(&format!("{sign} {shown}"), NAME - 2);
+    let mut text = pad(&format!("{sign} {shown}"), column - 2);
     match state.board.models.iter().find(|m| m.name == name) {
         Some(m) => {
             text.push_str(&pad(&printable(&m.family), 12));

@@ -146,7 +146,7 @@ impl Screen for Models {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some("Which models are at hand, and do they compute what other implementations compute?")
+        Some("Which models are at hand, and do they compute correctly?")
     }
 
     fn slots(&self) -> &'static [&'static [Pane]] {

@@ -43,6 +43,10 @@ impl Setup for PowerSetup {
         LabId::Power
     }
 
+    fn example(&self) -> &'static [u8] {
+        include_bytes!("../../../../sessions/power.probity.jsonl")
+    }
+
     fn short(&self) -> &'static [&'static str] {
         &[
             "a.encoder",

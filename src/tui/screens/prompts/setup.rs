@@ -9,6 +9,7 @@ use labs::prompts::settings::settings;
 /// The setup, for the screen.
 pub(crate) static SETUP: Plain<Spec> = Plain {
     lab: LabId::Prompts,
+    example: include_bytes!("../../../../sessions/prompts.probity.jsonl"),
     main: "ranks.subset",
     short: &["models", "data.prompts", "data.instances", "data.mentions", "query.candidates", "ranks.subset"],
     shipped: Spec::shipped,

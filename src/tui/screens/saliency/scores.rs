@@ -193,7 +193,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
-            "Agreement by the kind of change: unimportant words, important words, another form."
+            "By kind of change: dispens, words that do not matter; import, words that matter; trans, another form."
         }
         Some(Table::Accuracy) => "How often the models answer correctly, by task.",
         Some(Table::Differences) => "Paired comparisons of methods and models.",

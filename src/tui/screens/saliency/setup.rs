@@ -9,6 +9,7 @@ use labs::saliency::settings::settings;
 /// The setup, for the screen.
 pub(crate) static SETUP: Plain<Spec> = Plain {
     lab: LabId::Saliency,
+    example: include_bytes!("../../../../sessions/saliency.probity.jsonl"),
     main: "integrated_gradients.steps",
     short: &["models", "saliency.methods", "data.inputs", "attention.layer", "integrated_gradients.steps"],
     shipped: Spec::shipped,

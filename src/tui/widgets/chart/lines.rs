@@ -132,12 +132,19 @@ impl Chart<'_> {
             if !stage.x.connects(a.x, b.x) {
                 continue;
             }
-            for (dense, bands) in [(false, a.band.zip(b.band)), (true, a.inner.zip(b.inner))] {
+            // Two trainings are two dots, not an interval over trainings.
+            let wide = a.band.zip(b.band).filter(|_| a.pair.is_none() && b.pair.is_none());
+            for (dense, bands) in [(false, wide), (true, a.inner.zip(b.inner))] {
                 let Some((first, second)) = bands else { continue };
                 let ends = |x: f64, (lo, hi): (f64, f64)| stage.dot(canvas, (x, hi)).zip(stage.dot(canvas, (x, lo)));
                 let Some((first, second)) = ends(a.x, first).zip(ends(b.x, second)) else { continue };
                 shade(canvas, (first, second), style, dense);
             }
+        }
+        let style = style.remove_modifier(Modifier::DIM);
+        for (x, (lo, hi)) in line.points.iter().filter_map(|p| Some((p.x, p.pair?))) {
+            let dots = [lo, hi].map(|y| stage.dot(canvas, (x, y)));
+            dots.into_iter().flatten().for_each(|at| canvas.line(at, at, style, Dash::Solid, &mut 0));
         }
     }
 

@@ -223,3 +223,22 @@ fn a_graph_is_drawn_with_box_characters() {
 fn samples_edges() -> usize {
     samples::graph().layers.iter().map(|l| if let Layer::Graph(g) = l { g.edges.len() } else { 0 }).sum()
 }
+
+/// Student's t over two trainings filled the plot as a band.
+#[test]
+fn two_trainings_are_two_dots_and_no_band() {
+    let line = |pair| {
+        let point = |x: f64| Datum { x, y: 0.5, band: Some((0.0, 1.0)), pair, n: 100.into(), ..Datum::default() };
+        let points = vec![point(0.0), point(1.0)];
+        Layer::Line(Line { label: "a".into(), role: figure::Role::line(0), points })
+    };
+    let inked = |pair| {
+        let y = Axis::linear("y").from_to(0.0, 1.0);
+        let x = Axis::linear("x");
+        let figure = Figure { x, y, layers: vec![line(pair)], ..samples::curves() };
+        let drawn = text(&buffer(&figure, (40, 16), Glyphs::Braille, true));
+        drawn.chars().filter(|c| ('\u{2801}'..='\u{28ff}').contains(c)).count()
+    };
+    let (band, dots) = (inked(None), inked(Some((0.2, 0.8))));
+    assert!(dots * 3 < band && dots > inked(Some((0.5, 0.5))), "{band} {dots}");
+}

@@ -1,0 +1,91 @@
+//! Columns of lists: which one is selected, what it means, and where the cursor goes when a filter is cleared.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::*;
+use crate::action::Action;
+use crate::reduce::reduce;
+use crate::screens::labs;
+use crate::setup;
+use crate::state::Start;
+
+const LIST: Pane = Pane("methods");
+
+fn keys(state: &mut State, keys: &str) {
+    keys.split(' ').for_each(|k| {
+        reduce(state, Action::Key(k.parse().unwrap()));
+    });
+}
+
+/// A state with the focus on a lab's list.
+fn listed() -> State {
+    let mut state = State::new(Start::new());
+    state.focus_on(LIST);
+    state
+}
+
+/// Heads such as `flips`, `at` and `dispens` were explained nowhere on the screen that has them.
+#[test]
+fn every_head_of_a_list_is_explained_where_it_is() {
+    let mut heads = 0;
+    for screen in labs() {
+        let mut state = State::new(Start::new());
+        state.show(screen.id());
+        for pane in screen.panes() {
+            state.focus_on(pane);
+            let Some(table) = screen.table(&state, pane) else { continue };
+            assert_eq!(column_about(&state), None, "no column is selected");
+            for head in &table.columns[1..] {
+                step_column(&mut state, pane, &table, 1);
+                let about = column_about(&state).unwrap_or_else(|| panic!("{}: {head}", screen.title()));
+                assert!(about.starts_with(&format!("{head}: ")) && about.len() > head.len() + 10, "{about}");
+                heads += 1;
+            }
+        }
+    }
+    assert!(heads > 20, "{heads}");
+}
+
+/// `l` in a list moved the slider of the settings.
+#[test]
+fn l_in_a_list_selects_a_column_and_leaves_the_slider() {
+    let mut state = listed();
+    let slider = |state: &State| setup::row(state, state.setup().unwrap().main()).unwrap().value;
+    let before = slider(&state);
+    keys(&mut state, "l l l h");
+    assert_eq!((state.here().listed[&LIST].column, slider(&state)), (2, before));
+    keys(&mut state, "h h h");
+    assert_eq!(state.here().listed[&LIST].column, 0);
+}
+
+#[test]
+fn a_selected_column_that_does_not_fit_comes_into_sight() {
+    let mut state = listed();
+    let drawn = |state: &State| {
+        let mut terminal = Terminal::new(TestBackend::new(34, 8)).unwrap();
+        let table = state.screen().table(state, LIST).unwrap();
+        terminal.draw(|frame| table.draw(frame, frame.area(), state, (LIST, "Methods"), 0)).unwrap();
+        terminal.backend().to_string()
+    };
+    assert!(!drawn(&state).contains("distance"), "{}", drawn(&state));
+    let columns = state.screen().table(&state, LIST).unwrap().columns.len() as i64;
+    let table = state.screen().table(&state, LIST).unwrap();
+    step_column(&mut state, LIST, &table, columns);
+    assert!(drawn(&state).contains("distance") && drawn(&state).contains("method"), "{}", drawn(&state));
+}
+
+/// The cursor was on the first row after a filter.
+#[test]
+fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {
+    let mut state = listed();
+    keys(&mut state, "j j");
+    let method = |state: &State| state.screens.interventions.method.clone();
+    let before = method(&state);
+    keys(&mut state, "/ r a n d");
+    assert_ne!(method(&state), before, "the filter hides it");
+    keys(&mut state, "esc");
+    assert_eq!(method(&state), before);
+    keys(&mut state, "/ r a n d enter esc");
+    assert_eq!(method(&state), before);
+}
