@@ -66,6 +66,25 @@ pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
+/// A model's name without its folders, `untrained:/models/a` being `untrained:a`; the whole name if another of `all` ends in the same.
+pub fn brief_name(name: &str, all: &[&str]) -> String {
+    let brief = |name: &str| match name.split_once(":/") {
+        Some((kind, path)) => format!("{kind}:{}", last_part(path)),
+        None => last_part(name).to_owned(),
+    };
+    let short = brief(name);
+    if all.iter().filter(|other| brief(other) == short).count() > 1 { name.to_owned() } else { short }
+}
+
+/// A title in which models that are folders are named by their last part.
+pub fn without_folders(title: &str) -> String {
+    let brief = |word: &str| match word.starts_with('/') || word.contains(":/") {
+        true => brief_name(word, &[]),
+        false => word.to_owned(),
+    };
+    title.split(' ').map(brief).collect::<Vec<_>>().join(" ")
+}
+
 /// Terminal columns that a text occupies.
 pub fn width(text: &str) -> usize {
     text.width()
@@ -205,6 +224,15 @@ mod tests {
         assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
         assert_eq!(wrapped("中", 1), ["中"], "it must go somewhere");
         assert_eq!(wrapped("", 5), [""]);
+    }
+
+    /// Tables and the line of progress had the whole path of a model that is a folder.
+    #[test]
+    fn models_that_are_folders_stand_by_their_last_part() {
+        let all = ["/models/a", "untrained:/models/a", "/models/b", "/other/b", "org/c"];
+        let names = all.map(|name| brief_name(name, &all));
+        assert_eq!(names, ["a", "untrained:a", "/models/b", "/other/b", "c"]);
+        assert_eq!(without_folders("bridge: 1/2 of untrained:/models/a, /models/a"), "bridge: 1/2 of untrained:a, a");
     }
 
     proptest! {

@@ -11,6 +11,7 @@ use super::inbox::Inbox;
 use super::meter::Meter;
 use super::shelf::Shelf;
 use crate::message::{Answer, Event, Generation, JobId, Notice, NoticeLevel, Ticket};
+use base::text::without_folders;
 use base::{Cancelled, Problem, Pulse};
 use labs::demand::Slice;
 use labs::store::ReadOnly;
@@ -127,7 +128,7 @@ impl Host for LocalHost<'_> {
     }
 
     fn stage(&mut self, name: String, unit: &'static str, seconds: f64) {
-        self.meter.stage(name, unit, seconds);
+        self.meter.stage(without_folders(&name), unit, seconds);
         self.report(0, 1);
     }
 

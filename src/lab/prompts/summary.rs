@@ -6,7 +6,7 @@ use super::finding::{ModelNote, RankConsistencyFinding, TunedFinding};
 use super::ledger::DOUBT;
 use super::results::Results;
 use super::spec::Spec;
-use base::text::{printable_label, section};
+use base::text::{brief_name, printable_label, section};
 use stats::estimate::Estimate;
 
 /// Results of a run, as lines of text.
@@ -99,7 +99,7 @@ fn models(results: &Results) -> Vec<Vec<String>> {
         let mine = || results.preferences.iter().filter(|p| p.model == model);
         let stable = results.stability.iter().filter(|s| s.model == model);
         Some(vec![
-            model.to_owned(),
+            brief_name(model, &results.models()),
             v.mean_adjusted.map_or("n/a".into(), interval),
             v.mean_gap_held_out.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_held_out)), interval),
             v.mean_gap_by_chance.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_by_chance)), interval),
@@ -119,7 +119,7 @@ fn ranks(results: &Results) -> Vec<Vec<String>> {
     let row = |model: Option<&str>| {
         let cells =
             Regime::ALL.map(|regime| results.rank(regime, model).map_or("n/a".into(), |r| consistency(&r.value)));
-        let mut row = vec![model.unwrap_or("whole order").to_owned()];
+        let mut row = vec![model.map_or("whole order".into(), |m| brief_name(m, &results.models()))];
         row.extend(cells);
         row
     };
@@ -154,7 +154,7 @@ const DISPARITY_HEAD: [&str; 4] = ["model", "gamma", "P@1", "steps"];
 fn disparity(results: &Results) -> Vec<Vec<String>> {
     let row = |d: &lab::Tagged<super::finding::DisparityFinding>| {
         let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| g.to_string());
-        vec![d.model.clone(), gamma, interval(d.value.p_at_1), d.value.steps.to_string()]
+        vec![brief_name(&d.model, &results.models()), gamma, interval(d.value.p_at_1), d.value.steps.to_string()]
     };
     results.disparity.iter().map(row).collect()
 }

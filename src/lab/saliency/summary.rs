@@ -4,7 +4,7 @@ use super::finding::{ALL, CorrectnessFinding, DifferenceFinding, Interpretabilit
 use super::methods::{RANDOM, named};
 use super::results::Results;
 use base::numbers::{percent, probability, score};
-use base::text::{printable_label, section};
+use base::text::{brief_name, printable_label, section};
 use figure::layers::grouped;
 use lab::Tagged;
 use lab::family::ALPHA;
@@ -24,6 +24,11 @@ fn short(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
+/// A model's name, without its folders where that is enough.
+fn brief(results: &Results, model: &str) -> String {
+    printable_label(&brief_name(model, &results.models()))
+}
+
 pub fn lines(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(d) = &results.data {
@@ -36,7 +41,7 @@ pub fn lines(results: &Results) -> Vec<String> {
             printable_label(&v.k)
         ));
         for l in &v.left_out {
-            let (model, reason) = (printable_label(&l.model), printable_label(&l.reason));
+            let (model, reason) = (brief(results, &l.model), printable_label(&l.reason));
             out.push(format!(
                 "  left out for {model}: {} × {reason}, first {}",
                 grouped(l.count),
@@ -58,7 +63,7 @@ fn accuracy(results: &Results, out: &mut Vec<String>) {
     let row = |a: &Tagged<super::finding::AccuracyFinding>| {
         let v = &a.value;
         vec![
-            printable_label(&a.model),
+            brief(results, &a.model),
             printable_label(&v.dimension),
             v.sample.clone(),
             shown(Some(v.top1)),
@@ -76,7 +81,7 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
     let row = |i: &Tagged<InterpretabilityFinding>| {
         let v = &i.value;
         vec![
-            printable_label(&i.model),
+            brief(results, &i.model),
             short(&v.method).to_owned(),
             printable_label(&v.dimension),
             shown(v.token_f1),
@@ -120,7 +125,7 @@ pub(crate) fn relative(e: Estimate) -> String {
 
 fn robustness(results: &Results, out: &mut Vec<String>) {
     let row = |i: &Tagged<InterpretabilityFinding>| {
-        let (v, model) = (&i.value, printable_label(&i.model));
+        let (v, model) = (&i.value, brief(results, &i.model));
         let (least, lowest) = (v.sensitivity.map_or("–".into(), relative), shown(v.stability));
         vec![model, short(&v.method).to_owned(), printable_label(&v.dimension), least, lowest, grouped(i.n)]
     };
@@ -136,7 +141,7 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
     let row = |c: &Tagged<CorrectnessFinding>| {
         let v = &c.value.numbers;
         vec![
-            printable_label(&c.model),
+            brief(results, &c.model),
             short(&v.method).to_owned(),
             printable_label(&v.dimension),
             c.value.answers.name().to_owned(),
@@ -153,7 +158,7 @@ fn correctness(results: &Results, out: &mut Vec<String>) {
     section(out, "agreement by whether the answers are right", &columns, rows);
     let all = right_minus_wrong(results);
     out.extend(all.iter().map(|(c, gap, p)| {
-        let name = format!("{} by {}", printable_label(&c.model), short(&c.value.numbers.method));
+        let name = format!("{} by {}", brief(results, &c.model), short(&c.value.numbers.method));
         let interval = format!("{:+.3} [{:+.3}, {:+.3}]", gap.mean, gap.lo, gap.hi);
         let verdict = match gap.mean {
             _ if *p > ALPHA => "shows no difference in agreement with people between right and wrong answers",
@@ -182,7 +187,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
         v.dimension == ALL && v.perturbation == ALL && v.method != RANDOM
     };
     for i in results.interpretability.iter().filter(overall) {
-        let (v, name) = (&i.value, format!("{} by {}", printable_label(&i.model), short(&i.value.method)));
+        let (v, name) = (&i.value, format!("{} by {}", brief(results, &i.model), short(&i.value.method)));
         if let Some(((f1, chance), above)) = v.token_f1.zip(v.random_f1).zip(v.f1_above) {
             let verdict = match above {
                 e if e.lo > 0.0 => "finds the words that people marked more often than chance",

@@ -11,7 +11,7 @@ use crate::panes::pane_block;
 use crate::state::{Purpose, State};
 use crate::theme::Role;
 use crate::widgets::slider::slider;
-use base::text::{fit, fit_end, last_part, pad, printable, width};
+use base::text::{brief_name, fit, fit_end, pad, printable, width};
 use labs::setting::{Kind, Value};
 use model::offers::ALL_LABS;
 
@@ -169,11 +169,11 @@ fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
             if row.key != "models" {
                 return format!("{sign} {name}{note}");
             }
-            let unique = names.iter().filter(|other| last_part(other) == last_part(&name)).count() == 1;
-            let short = if unique { last_part(&name) } else { &name };
+            let all: Vec<&str> = names.iter().map(String::as_str).collect();
+            let short = printable(&brief_name(&names[mark], &all)).into_owned();
             let rest = format!("{note}{}", limits(state, &names[mark]));
             let left = room.saturating_sub(width(sign) + 1 + width(&rest)).max(NAME);
-            format!("{sign} {}{rest}", fit_end(short, left))
+            format!("{sign} {}{rest}", fit_end(&short, left))
         }
         _ => fit_end(&row.text, room).into_owned(),
     }
