@@ -1,9 +1,4 @@
-//! The candle executor: every device that candle knows, gradients by its autograd.
-//!
-//! candle's fused layer norm, softmax and rotary operations have no backward and do not complain: what lies before them
-//! gets no gradient, or a wrong one where a residual path goes around. So a pass that differentiates uses plain
-//! operations throughout (`ops`), a wanted gradient that does not arrive is an error, and tests compare gradients
-//! with finite differences.
+//! The candle executor: every device that candle knows, gradients by a graph of our own (`value`, `ops`).
 
 mod head;
 mod net;
@@ -11,11 +6,13 @@ mod ops;
 mod pass;
 mod tap;
 pub mod train;
+mod value;
 
 use candle_core::{DType, Tensor};
 
 use self::net::Network;
 use self::tap::Tap;
+use self::value::Value;
 use super::Executor;
 use crate::arch::Arch;
 use crate::array::Array;
@@ -133,13 +130,13 @@ fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) 
                 Sites::All => vec![batch.rows(), batch.output().len(), width],
                 Sites::At(list) => vec![list.len(), width],
             };
-            trace.logits = Some(to_host(&logits, &shape)?);
+            trace.logits = Some(to_host(&logits.tensor, &shape)?);
         }
         if let Some(Gradient { of, .. }) = &plan.gradient
             && let Some(targets) = of.targets()
         {
             let scalars = last.scalars(of, targets, &mut tap)?;
-            tap.set_scalars(scalars);
+            tap.set_scalars(scalars)?;
         }
     }
     tap.finish(&mut trace)?;
@@ -151,15 +148,15 @@ struct Last<'a> {
     net: &'a Network,
     batch: &'a Batch,
     /// `[B T, D]`
-    raw: Tensor,
+    raw: Value,
     /// `[B T, D]`
-    normed: Option<Tensor>,
+    normed: Option<Value>,
 }
 
 impl Last<'_> {
     /// The rows at `sites`, after the final norm: `[N, D]`.
-    fn rows(&self, sites: &Sites, tap: &mut Tap<'_>) -> Result<Tensor> {
-        let select = |t: &Tensor| tap::select(t, sites, self.batch.output().len());
+    fn rows(&self, sites: &Sites, tap: &mut Tap<'_>) -> Result<Value> {
+        let select = |t: &Value| tap::select(t, sites, self.batch.output().len());
         match &self.normed {
             Some(t) => select(t),
             None => self.net.final_norm(&select(&self.raw)?, &mut tap.silent()),
@@ -167,7 +164,7 @@ impl Last<'_> {
     }
 
     /// The scalars to differentiate, one for each target: `[N]`.
-    fn scalars(&self, of: &Scalar, targets: &[Target], tap: &mut Tap<'_>) -> Result<Tensor> {
+    fn scalars(&self, of: &Scalar, targets: &[Target], tap: &mut Tap<'_>) -> Result<Value> {
         let sites = Sites::At(targets.iter().map(|t| (t.row, t.position)).collect());
         let rows = self.rows(&sites, tap)?;
         let tokens: Vec<u32> = targets.iter().map(|t| t.token).collect();
@@ -175,7 +172,7 @@ impl Last<'_> {
             Scalar::Logit(_) => self.net.logits_of(&rows, &tokens),
             _ => {
                 let log = self.net.log_probabilities_of(&rows, &tokens)?;
-                Ok(if matches!(of, Scalar::Probability(_)) { log.exp()? } else { log })
+                if matches!(of, Scalar::Probability(_)) { ops::exp(&log) } else { Ok(log) }
             }
         }
     }
