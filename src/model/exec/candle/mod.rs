@@ -1,5 +1,6 @@
 //! The candle executor: every device that candle knows, gradients by a graph of our own (`value`, `ops`).
 
+mod gpu;
 mod head;
 mod net;
 mod ops;

@@ -1,8 +1,9 @@
 //! Operations with their derivatives.
 
-use candle_core::{D, DType, Device, Tensor};
+use candle_core::{D, DType, Device, Shape, Tensor};
 use candle_nn::ops as fused;
 
+use super::gpu;
 use super::value::{Pull, Value};
 use crate::arch::{Activation, NormKind};
 use crate::error::Result;
@@ -27,7 +28,10 @@ pub(super) fn linear(x: &Value, weight: &Value, transposed: bool, bias: Option<&
     let Some(bias) = bias else {
         return Ok(Value::computed(y, [(x, to_input), (weight, to_weight)]));
     };
-    let y = y.broadcast_add(&bias.tensor)?;
+    let y = match gpu::add_row(&y, &bias.tensor)? {
+        Some(y) => y,
+        None => y.broadcast_add(&bias.tensor)?,
+    };
     Ok(Value::computed(y, [(x, to_input), (weight, to_weight), (bias, pull(sum_rows))]))
 }
 
@@ -77,13 +81,27 @@ pub(super) fn sum_last(x: &Value) -> Result<Value> {
     Ok(Value::computed(x.tensor.sum(1)?, [(x, back)]))
 }
 
-/// The same numbers in another order or shape; `back` is the inverse of `forth`.
-pub(super) fn view(
-    x: &Value,
-    forth: impl Fn(&Tensor) -> candle_core::Result<Tensor>,
-    back: impl Fn(&Tensor) -> candle_core::Result<Tensor> + Send + Sync + 'static,
-) -> Result<Value> {
-    Ok(Value::computed(forth(&x.tensor)?, [(x, pull(move |g| Ok(back(g)?)))]))
+/// The last two axes exchanged.
+pub(super) fn transpose(x: &Value) -> Result<Value> {
+    Ok(Value::computed(x.tensor.t()?, [(x, pull(|g| Ok(g.t()?)))]))
+}
+
+/// `[N, A, B, C]` to `[N, B, A, C]`.
+pub(super) fn swap_middle(x: &Value) -> Result<Value> {
+    Ok(Value::computed(swapped(&x.tensor)?, [(x, pull(swapped))]))
+}
+
+fn swapped(x: &Tensor) -> Result<Tensor> {
+    match gpu::swap_middle(x)? {
+        Some(y) => Ok(y),
+        None => Ok(x.transpose(1, 2)?.contiguous()?),
+    }
+}
+
+/// The same numbers in another shape.
+pub(super) fn reshape<S: Into<Shape>>(x: &Value, shape: S) -> Result<Value> {
+    let before = x.tensor.shape().clone();
+    Ok(Value::computed(x.tensor.reshape(shape.into())?, [(x, pull(move |g| Ok(g.reshape(&before)?)))]))
 }
 
 /// Each of the key heads of `[B, K, T, W]` for a group of query heads: `[B, K group, T, W]`.
@@ -101,29 +119,14 @@ pub(super) fn norm(kind: NormKind, eps: f64, x: &Value, weight: &Value, bias: Op
         Some(b) => fused::layer_norm(&t, w, &b.tensor, eps as f32)?,
         None => fused::rms_norm(&t, w, eps as f32)?,
     };
-    if !(x.has_gradient() || weight.has_gradient()) {
-        return Ok(Value::constant(y));
-    }
-    let centred = match kind {
-        NormKind::Layer => t.broadcast_sub(&t.mean_keepdim(D::Minus1)?)?,
-        NormKind::Rms => t,
-    };
-    let deviation = (centred.sqr()?.mean_keepdim(D::Minus1)? + eps)?.sqrt()?;
-    let unit = centred.broadcast_div(&deviation)?;
     let to_weight = {
-        let unit = unit.clone();
-        pull(move |g| sum_rows(&(g * &unit)?))
+        let t = t.clone();
+        pull(move |g| sum_rows(&(g * normalised(kind, eps, &t)?.0)?))
     };
     let w = w.clone();
-    let to_input = pull(move |g| {
-        let g = g.broadcast_mul(&w)?;
-        let along = (&g * &unit)?.mean_keepdim(D::Minus1)?;
-        let rest = (&g - unit.broadcast_mul(&along)?)?;
-        let rest = match kind {
-            NormKind::Layer => rest.broadcast_sub(&g.mean_keepdim(D::Minus1)?)?,
-            NormKind::Rms => rest,
-        };
-        Ok(rest.broadcast_div(&deviation)?)
+    let to_input = pull(move |g| match gpu::norm_back(kind, eps, &t, &w, g)? {
+        Some(g) => Ok(g),
+        None => norm_back(kind, eps, &t, &w, g),
     });
     Ok(match bias {
         Some(b) => Value::computed(y, [(x, to_input), (weight, to_weight), (b, pull(sum_rows))]),
@@ -131,11 +134,37 @@ pub(super) fn norm(kind: NormKind, eps: f64, x: &Value, weight: &Value, bias: Op
     })
 }
 
+/// A norm's values before weight and bias, and the root that they were divided by.
+fn normalised(kind: NormKind, eps: f64, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let centred = match kind {
+        NormKind::Layer => x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?,
+        NormKind::Rms => x.clone(),
+    };
+    let root = (centred.sqr()?.mean_keepdim(D::Minus1)? + eps)?.sqrt()?;
+    Ok((centred.broadcast_div(&root)?, root))
+}
+
+/// The gradient of a norm's input from that of its output.
+fn norm_back(kind: NormKind, eps: f64, x: &Tensor, w: &Tensor, g: &Tensor) -> Result<Tensor> {
+    let (unit, root) = normalised(kind, eps, x)?;
+    let g = g.broadcast_mul(w)?;
+    let along = (&g * &unit)?.mean_keepdim(D::Minus1)?;
+    let rest = (&g - unit.broadcast_mul(&along)?)?;
+    let rest = match kind {
+        NormKind::Layer => rest.broadcast_sub(&g.mean_keepdim(D::Minus1)?)?,
+        NormKind::Rms => rest,
+    };
+    Ok(rest.broadcast_div(&root)?)
+}
+
 /// Softmax over the last axis.
 pub(super) fn softmax(x: &Value) -> Result<Value> {
     let y = fused::softmax_last_dim(&x.tensor.contiguous()?)?;
     let p = y.clone();
     let back = pull(move |g| {
+        if let Some(g) = gpu::softmax_back(&p, g)? {
+            return Ok(g);
+        }
         let weighted = (g * &p)?;
         let total = weighted.sum_keepdim(D::Minus1)?;
         Ok((weighted - p.broadcast_mul(&total)?)?)
@@ -167,7 +196,18 @@ pub(super) fn activate(kind: Activation, x: &Value) -> Result<Value> {
         Activation::Relu => t.relu()?,
         Activation::Silu => t.silu()?,
     };
-    Ok(Value::computed(y, [(x, pull(move |g| Ok((g * slope(kind, &t)?)?)))]))
+    let back = pull(move |g| {
+        let found = match kind {
+            Activation::GeluErf => gpu::gelu_back(&t, g, false)?,
+            Activation::GeluTanh => gpu::gelu_back(&t, g, true)?,
+            Activation::Relu | Activation::Silu => None,
+        };
+        match found {
+            Some(g) => Ok(g),
+            None => Ok((g * slope(kind, &t)?)?),
+        }
+    });
+    Ok(Value::computed(y, [(x, back)]))
 }
 
 /// The derivative of a nonlinearity.

@@ -156,10 +156,7 @@ impl Network {
         tap: &mut Tap<'_>,
     ) -> Result<Value> {
         let (b, t, hd) = (f.rows, f.len, f.head_dim);
-        let split = |y: Value, len: usize, n: usize| {
-            let forth = |y: &Tensor| y.reshape((b, len, n, hd))?.transpose(1, 2)?.contiguous();
-            ops::view(&y, forth, move |g| g.transpose(1, 2)?.reshape((b * len, n * hd)))
-        };
+        let split = |y: Value, len: usize, n: usize| ops::swap_middle(&ops::reshape(&y, (b, len, n, hd))?);
         let q = w.q.forward(x)?;
         let q = match w.scale {
             Some(factor) => ops::scale(&q, factor)?,
@@ -177,16 +174,13 @@ impl Network {
             k = ops::repeat_heads(&k, group)?;
             v = ops::repeat_heads(&v, group)?;
         }
-        let mut scores = ops::matmul(&q, &ops::view(&k, Tensor::t, Tensor::t)?)?;
+        let mut scores = ops::matmul(&q, &ops::transpose(&k)?)?;
         if let Some(mask) = &f.mask {
             scores = ops::shift(&scores, mask)?;
         }
         let pattern = tap.visit(point, ops::softmax(&scores)?)?;
-        let heads = f.heads;
-        let join = |z: &Tensor| z.transpose(1, 2)?.reshape((b * t, heads * hd));
-        let z = ops::view(&ops::matmul(&pattern, &v)?, join, move |g| {
-            g.reshape((b, t, heads, hd))?.transpose(1, 2)?.contiguous()
-        })?;
+        let z = ops::swap_middle(&ops::matmul(&pattern, &v)?)?;
+        let z = ops::reshape(&z, (b * t, f.heads * hd))?;
         w.out.forward(&z)
     }
 

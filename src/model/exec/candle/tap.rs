@@ -103,8 +103,7 @@ impl<'a> Tap<'a> {
             // [B,H,T,K] to one row of H K values for each position.
             Sites::At(_) if p.is_pattern() => {
                 let (b, h, t, k) = x.tensor.dims4()?;
-                let forth = |x: &Tensor| x.transpose(1, 2)?.reshape((b * t, h * k));
-                let x = ops::view(x, forth, move |g| g.reshape((b, t, h, k))?.transpose(1, 2)?.contiguous())?;
+                let x = ops::reshape(&ops::swap_middle(x)?, (b * t, h * k))?;
                 select(&x, sites, len)
             }
             _ => select(x, sites, len),

@@ -68,11 +68,6 @@ impl Value {
         Value { tensor: self.tensor, node: Some(Node::new(true, inputs)) }
     }
 
-    /// True if a watched value leads here.
-    pub(crate) fn has_gradient(&self) -> bool {
-        self.node.is_some()
-    }
-
     /// Gradients of the sum of this value times `seed`.
     pub(crate) fn backward(&self, seed: Tensor) -> Result<Gradients> {
         let mut kept = HashMap::new();
