@@ -6,8 +6,6 @@ use candle_core::{D, Shape, Tensor};
 use crate::arch::NormKind;
 use crate::error::Result;
 
-/// Threads of a block.
-const BLOCK: usize = 256;
 /// Threads that share a row of a reduction.
 const WARP: usize = 32;
 /// Numbers that a kernel reads at once: widths and beginnings must be multiples of it.
@@ -67,6 +65,8 @@ fn launch(
     use candle_core::op::BackpropOp;
     use candle_core::{CudaStorage, DType, Device, Storage};
 
+    /// Threads of a block.
+    const BLOCK: usize = 256;
     const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
     let Device::Cuda(device) = inputs[0].device() else { return Ok(None) };
     let len = shape.elem_count();

@@ -25,10 +25,19 @@ use crate::params::Params;
 use crate::plan::{Gradient, Plan, Scalar, Sites, Target};
 use crate::trace::Trace;
 
+/// The library's reason in one line.
+fn reason(e: &candle_core::Error) -> String {
+    let text = e.to_string();
+    if text.contains("OUT_OF_MEMORY") {
+        return "the GPU is out of memory; end what else runs on it, take a smaller model, or use --device cpu".into();
+    }
+    // Further lines are the library's stack, where the environment asks for one.
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 impl From<candle_core::Error> for ModelError {
     fn from(e: candle_core::Error) -> ModelError {
-        // Further lines are the library's stack, where the environment asks for one.
-        ModelError::Compute(e.to_string().lines().next().unwrap_or_default().to_owned())
+        ModelError::Compute(reason(&e))
     }
 }
 
@@ -55,21 +64,20 @@ impl CandleExecutor {
     }
 }
 
-pub(in crate::exec) fn open_device(device: Device) -> Result<candle_core::Device> {
+pub(crate) fn open_device(device: Device) -> Result<candle_core::Device> {
     let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
     match device {
         Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),
-        Device::Auto if candle_core::utils::cuda_is_available() => open_device(Device::Cuda(0)),
-        Device::Auto if candle_core::utils::metal_is_available() => open_device(Device::Metal),
-        Device::Auto => Ok(candle_core::Device::Cpu),
+        Device::Auto => open_device(device.resolve()),
         Device::Cuda(_) if !candle_core::utils::cuda_is_available() => {
             refuse("this build has no CUDA; build with --features cuda, or use cpu".into())
         }
         Device::Metal if !candle_core::utils::metal_is_available() => {
             refuse("this build has no Metal; build with --features metal, or use cpu".into())
         }
-        Device::Cuda(n) => candle_core::Device::new_cuda(n).or_else(|e| refuse(e.to_string())),
-        Device::Metal => candle_core::Device::new_metal(0).or_else(|e| refuse(e.to_string())),
+        Device::Cuda(n) => candle_core::Device::new_cuda(n)
+            .or_else(|e| refuse(format!("{}; nvidia-smi lists the GPUs, which are numbered from 0", reason(&e)))),
+        Device::Metal => candle_core::Device::new_metal(0).or_else(|e| refuse(reason(&e))),
     }
 }
 
@@ -176,5 +184,29 @@ impl Last<'_> {
                 if matches!(of, Scalar::Probability(_)) { ops::exp(&log) } else { Ok(log) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_without_memory_is_an_error_with_a_remedy() {
+        let e = "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n   0: candle_core::error::Error::bt";
+        let said = ModelError::from(candle_core::Error::Msg(e.into())).to_string();
+        assert!(said.starts_with("computation failed: the GPU is out of memory; "), "{said}");
+        let other = ModelError::from(candle_core::Error::Msg("shape mismatch\n   0: frame".into())).to_string();
+        assert_eq!(other, "computation failed: shape mismatch");
+    }
+
+    #[test]
+    #[cfg(not(any(feature = "cuda", feature = "metal")))]
+    fn a_gpu_that_this_build_cannot_use_is_refused_with_a_way_out() {
+        for device in [Device::Cuda(7), Device::Metal] {
+            let said = open_device(device).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("device {device}: this build has no")), "{said}");
+        }
+        assert!(open_device(Device::Auto).is_ok());
     }
 }
