@@ -44,6 +44,15 @@ pub(super) fn matmul(a: &Value, b: &Value) -> Result<Value> {
     Ok(Value::computed(y, [(a, to_a), (b, to_b)]))
 }
 
+/// Products of a stack of matrices with the transposes of another.
+pub(super) fn matmul_transposed(a: &Value, b: &Value) -> Result<Value> {
+    let (s, t) = (a.tensor.clone(), b.tensor.clone());
+    let y = s.matmul(&t.t()?)?;
+    let to_a = pull(move |g| Ok(g.matmul(&t)?));
+    let to_b = pull(move |g| Ok(g.t()?.matmul(&s)?));
+    Ok(Value::computed(y, [(a, to_a), (b, to_b)]))
+}
+
 /// The sum of two tensors of one shape.
 pub(super) fn add(a: &Value, b: &Value) -> Result<Value> {
     let same = || pull(|g| Ok(g.clone()));
@@ -79,11 +88,6 @@ pub(super) fn sum_last(x: &Value) -> Result<Value> {
     let shape = x.tensor.shape().clone();
     let back = pull(move |g| Ok(g.unsqueeze(1)?.broadcast_as(&shape)?.contiguous()?));
     Ok(Value::computed(x.tensor.sum(1)?, [(x, back)]))
-}
-
-/// The last two axes exchanged.
-pub(super) fn transpose(x: &Value) -> Result<Value> {
-    Ok(Value::computed(x.tensor.t()?, [(x, pull(|g| Ok(g.t()?)))]))
 }
 
 /// `[N, A, B, C]` to `[N, B, A, C]`.

@@ -174,7 +174,7 @@ impl Network {
             k = ops::repeat_heads(&k, group)?;
             v = ops::repeat_heads(&v, group)?;
         }
-        let mut scores = ops::matmul(&q, &ops::transpose(&k)?)?;
+        let mut scores = ops::matmul_transposed(&q, &k)?;
         if let Some(mask) = &f.mask {
             scores = ops::shift(&scores, mask)?;
         }
