@@ -68,7 +68,12 @@ fn device() -> Check {
 /// The GPU that this build uses, or the reason why it has none and what a build with one needs.
 fn gpu() -> Check {
     let text = if cfg!(any(feature = "cuda", feature = "metal")) {
-        format!("{} unless --device selects another", Device::Auto.resolve())
+        match Device::Auto.resolve() {
+            Device::Cpu => "none works here: models run on the CPU".to_owned(),
+            gpu => format!(
+                "{gpu} unless --device selects another; with models as small as the built-in ones a run is no faster than on the CPU"
+            ),
+        }
     } else if cfg!(target_os = "macos") {
         "not used: this build has no GPU code; cargo install --path . --features metal adds it".to_owned()
     } else {

@@ -1,7 +1,9 @@
 //! Packs the tokenizers and cards of the built-in models, and checks that all their files are those that were trained.
+//! Compiles the kernels for NVIDIA GPUs where they are wanted.
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
@@ -25,5 +27,24 @@ fn main() -> Result<(), Box<dyn Error>> {
             );
         }
     }
+    if std::env::var_os("CARGO_FEATURE_CUDA").is_some() {
+        gpu_kernels()?;
+    }
     packing::folder("models", &["tokenizer.json", "card.json"])
+}
+
+/// Compiles `kernels.cu` for the oldest GPUs that the compiler knows; the driver makes it theirs when it is loaded.
+fn gpu_kernels() -> Result<(), Box<dyn Error>> {
+    const SOURCE: &str = "exec/candle/kernels.cu";
+    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-env-changed=CUDA_HOME");
+    let home = std::env::var_os("CUDA_HOME").or_else(|| std::env::var_os("CUDA_PATH"));
+    let compiler = home.map_or_else(|| PathBuf::from("nvcc"), |home| Path::new(&home).join("bin/nvcc"));
+    let target = Path::new(&std::env::var("OUT_DIR")?).join("kernels.ptx");
+    let run = Command::new(&compiler).args(["--ptx", "-O3", "-o"]).arg(&target).arg(SOURCE).status();
+    match run {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{} {SOURCE}: {status}", compiler.display()).into()),
+        Err(e) => Err(format!("{}: {e}; set CUDA_HOME to the folder of the CUDA toolkit", compiler.display()).into()),
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use super::dtype::Dtype;
 use super::error::ModelError;
+use super::exec;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Device {
@@ -23,10 +25,13 @@ pub enum Device {
 impl Device {
     /// The device that [`Device::Auto`] means in this build on this machine; any other choice is returned as it is.
     pub fn resolve(self) -> Device {
+        // A build for GPUs can run where none is: a login node of a cluster, a container.
+        static FIRST: OnceLock<Device> = OnceLock::new();
+        let works = |d: &Device| exec::candle::open_device(*d).is_ok();
         match self {
-            Device::Auto if candle_core::utils::cuda_is_available() => Device::Cuda(0),
-            Device::Auto if candle_core::utils::metal_is_available() => Device::Metal,
-            Device::Auto => Device::Cpu,
+            Device::Auto => {
+                *FIRST.get_or_init(|| [Device::Cuda(0), Device::Metal].into_iter().find(works).unwrap_or(Device::Cpu))
+            }
             other => other,
         }
     }

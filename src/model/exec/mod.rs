@@ -70,6 +70,5 @@ pub fn open(arch: &Arch, params: Params, device: Device, dtype: Dtype) -> Result
 
 /// True if the CPU executor runs models there: asked for, or because this build has no GPU that works.
 pub(crate) fn on_cpu(device: Device) -> bool {
-    let gpu = || candle_core::utils::cuda_is_available() || candle_core::utils::metal_is_available();
-    device == Device::Cpu || (device == Device::Auto && !gpu())
+    device.resolve() == Device::Cpu
 }

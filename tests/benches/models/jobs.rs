@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use probity::model::chunk::{TOKENS_PER_BATCH, chunks};
 use probity::model::exec::train::{AdamW, Trainer, initial};
-use probity::model::{Array, Batch, Device, Dtype, HookPoint, Model, ModelSource, Plan, Scalar, Sites, Target};
+use probity::model::{
+    Array, Batch, Device, Dtype, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target,
+};
 use serde_json::{Value, json};
 
 use crate::inputs::{BASE, SMALL, Shape};
@@ -179,7 +182,7 @@ fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outc
     Ok((Box::new(ours), request))
 }
 
-/// Probabilities of a closed set at the mask of every prompt, from text.
+/// Probabilities of a closed set at the mask of every prompt, from text, in the batches that the prompts lab makes.
 fn prompts(dir: &Path, s: Setting, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;
     let (texts, answers) = (shape.prompts(n), shape.answers());
@@ -187,15 +190,21 @@ fn prompts(dir: &Path, s: Setting, shape: Shape, n: usize, tuned: bool) -> Outco
         json!({"kind": "prompts", "dir": dir, "prompts": texts, "answers": answers, "batch": 64, "tuned": tuned});
     let ours = move || {
         let mask = model.tokenizer()?.special().mask.ok_or("no mask token")?;
-        let mut found = Vec::with_capacity(n * answers.len());
-        for texts in texts.chunks(512) {
-            let batch = model.batch(texts)?;
+        let ids: Vec<Vec<u32>> =
+            texts.iter().map(|t| Ok(model.tokenizer()?.encode(t)?.ids)).collect::<Result<_, ModelError>>()?;
+        let lengths: Vec<usize> = ids.iter().map(Vec::len).collect();
+        let mut found = vec![0f32; n * answers.len()];
+        for places in chunks(&lengths, TOKENS_PER_BATCH) {
+            let rows: Vec<&[u32]> = places.iter().map(|&i| &*ids[i]).collect();
+            let batch = Batch::new(&rows, model.tokenizer()?.pad_id())?;
             let at: Vec<usize> =
                 batch.find_last(mask).into_iter().collect::<Option<_>>().ok_or("a prompt without mask")?;
             let plan = Plan::default().logits_of(Sites::per_row(&at), answers.clone());
             let trace = model.forward(&batch, &plan)?;
             let logits = trace.logits()?;
-            found.extend((0..logits.rows()).flat_map(|i| softmax(logits.row(i))));
+            for (row, place) in places.into_iter().enumerate() {
+                found[place * answers.len()..][..answers.len()].copy_from_slice(&softmax(logits.row(row)));
+            }
         }
         Ok(found)
     };

@@ -1,20 +1,19 @@
 //! The output side: final norm, head, logits.
 
-use candle_core::Tensor;
-
 use super::net::{HeadWeights, Network};
 use super::ops;
 use super::tap::Tap;
+use super::value::Value;
 use crate::arch::{Head, NormKind};
 use crate::error::{ModelError, Result};
 use crate::hook::HookPoint;
 
 impl Network {
     /// The final norm, if there is one, on `[N, D]`.
-    pub(crate) fn final_norm(&self, h: &Tensor, tap: &mut Tap<'_>) -> Result<Tensor> {
+    pub(crate) fn final_norm(&self, h: &Value, tap: &mut Tap<'_>) -> Result<Value> {
         match &self.final_norm {
             Some(w) => {
-                let x = self.norm(h, w, tap)?;
+                let x = self.norm(h, w)?;
                 tap.visit(HookPoint::FinalNorm, x)
             }
             None => Ok(h.clone()),
@@ -26,50 +25,49 @@ impl Network {
         self.head.as_ref().ok_or_else(refuse)
     }
 
-    /// Input of the decoder matrix: `[N, D]` to `[N, E]`. Differentiable.
-    fn before_decoder(&self, h: &Tensor, head: &HeadWeights) -> Result<Tensor> {
+    /// Input of the decoder matrix: `[N, D]` to `[N, E]`.
+    fn before_decoder(&self, h: &Value, head: &HeadWeights) -> Result<Value> {
         match (&head.transform, self.arch.head) {
             (Some((dense, norm)), Head::Masked { activation, eps, .. }) => {
                 let x = ops::activate(activation, &dense.forward(h)?)?;
-                ops::norm(NormKind::Layer, eps, &x, &norm.weight, norm.bias.as_ref(), true)
+                ops::norm(NormKind::Layer, eps, &x, &norm.weight, norm.bias.as_ref())
             }
             _ => Ok(h.clone()),
         }
     }
 
-    /// Logits of all tokens or of chosen ones: `[N, K]`. Differentiable.
-    pub(crate) fn logits(&self, h: &Tensor, vocab: Option<&[u32]>) -> Result<Tensor> {
+    /// Logits of all tokens or of chosen ones: `[N, K]`.
+    pub(crate) fn logits(&self, h: &Value, vocab: Option<&[u32]>) -> Result<Value> {
         let head = self.head_or_refuse()?;
         let x = self.before_decoder(h, head)?;
         let Some(ids) = vocab else {
-            let y = x.matmul(&head.decoder.t()?)?;
-            return Ok(match &head.bias {
-                Some(b) => y.broadcast_add(b)?,
-                None => y,
-            });
+            return ops::linear(&x, &head.decoder, false, head.bias.as_ref());
         };
-        let ids = self.index(ids.to_vec())?;
-        let y = x.matmul(&head.decoder.index_select(&ids, 0)?.t()?)?;
-        Ok(match &head.bias {
-            Some(b) => y.broadcast_add(&b.index_select(&ids, 0)?)?,
-            None => y,
-        })
+        let (decoder, bias) = head.rows(ids)?;
+        ops::linear(&x, &decoder, false, bias.as_ref())
     }
 
-    /// Row i's logit of token i: `[N]`. Differentiable.
-    pub(crate) fn logits_of(&self, h: &Tensor, tokens: &[u32]) -> Result<Tensor> {
+    /// Row i's logit of token i: `[N]`.
+    pub(crate) fn logits_of(&self, h: &Value, tokens: &[u32]) -> Result<Value> {
         let head = self.head_or_refuse()?;
-        let ids = self.index(tokens.to_vec())?;
-        let y = (self.before_decoder(h, head)? * head.decoder.index_select(&ids, 0)?)?.sum(1)?;
-        Ok(match &head.bias {
-            Some(b) => (y + b.index_select(&ids, 0)?)?,
-            None => y,
-        })
+        let (decoder, bias) = head.rows(tokens)?;
+        let y = ops::sum_last(&ops::mul(&self.before_decoder(h, head)?, &decoder)?)?;
+        match &bias {
+            Some(b) => ops::add(&y, b),
+            None => Ok(y),
+        }
     }
 
-    /// Row i's log-probability of token i: `[N]`. Differentiable.
-    pub(crate) fn log_probabilities_of(&self, h: &Tensor, tokens: &[u32]) -> Result<Tensor> {
-        let ids = self.index(tokens.to_vec())?.unsqueeze(1)?;
-        Ok(ops::log_softmax(&self.logits(h, None)?)?.gather(&ids, 1)?.squeeze(1)?)
+    /// Row i's log-probability of token i: `[N]`.
+    pub(crate) fn log_probabilities_of(&self, h: &Value, tokens: &[u32]) -> Result<Value> {
+        ops::log_probabilities(&self.logits(h, None)?, tokens)
+    }
+}
+
+impl HeadWeights {
+    /// Rows of the output matrix and of the bias.
+    fn rows(&self, tokens: &[u32]) -> Result<(Value, Option<Value>)> {
+        let rows = |v: &Value| ops::rows(v, tokens.to_vec());
+        Ok((rows(&self.decoder)?, self.bias.as_ref().map(rows).transpose()?))
     }
 }

@@ -1,21 +1,19 @@
-//! The candle executor: every device that candle knows, gradients by its autograd.
-//!
-//! candle's fused layer norm, softmax and rotary operations have no backward and do not complain: what lies before them
-//! gets no gradient, or a wrong one where a residual path goes around. So a pass that differentiates uses plain
-//! operations throughout (`ops`), a wanted gradient that does not arrive is an error, and tests compare gradients
-//! with finite differences.
+//! The candle executor: every device that candle knows, gradients by a graph of our own (`value`, `ops`).
 
+mod gpu;
 mod head;
 mod net;
 mod ops;
 mod pass;
 mod tap;
 pub mod train;
+mod value;
 
 use candle_core::{DType, Tensor};
 
 use self::net::Network;
 use self::tap::Tap;
+use self::value::Value;
 use super::Executor;
 use crate::arch::Arch;
 use crate::array::Array;
@@ -27,10 +25,19 @@ use crate::params::Params;
 use crate::plan::{Gradient, Plan, Scalar, Sites, Target};
 use crate::trace::Trace;
 
+/// The library's reason in one line.
+fn reason(e: &candle_core::Error) -> String {
+    let text = e.to_string();
+    if text.contains("OUT_OF_MEMORY") {
+        return "the GPU is out of memory; end what else runs on it, take a smaller model, or use --device cpu".into();
+    }
+    // Further lines are the library's stack, where the environment asks for one.
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 impl From<candle_core::Error> for ModelError {
     fn from(e: candle_core::Error) -> ModelError {
-        // Further lines are the library's stack, where the environment asks for one.
-        ModelError::Compute(e.to_string().lines().next().unwrap_or_default().to_owned())
+        ModelError::Compute(reason(&e))
     }
 }
 
@@ -57,21 +64,20 @@ impl CandleExecutor {
     }
 }
 
-pub(in crate::exec) fn open_device(device: Device) -> Result<candle_core::Device> {
+pub(crate) fn open_device(device: Device) -> Result<candle_core::Device> {
     let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
     match device {
         Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),
-        Device::Auto if candle_core::utils::cuda_is_available() => open_device(Device::Cuda(0)),
-        Device::Auto if candle_core::utils::metal_is_available() => open_device(Device::Metal),
-        Device::Auto => Ok(candle_core::Device::Cpu),
+        Device::Auto => open_device(device.resolve()),
         Device::Cuda(_) if !candle_core::utils::cuda_is_available() => {
             refuse("this build has no CUDA; build with --features cuda, or use cpu".into())
         }
         Device::Metal if !candle_core::utils::metal_is_available() => {
             refuse("this build has no Metal; build with --features metal, or use cpu".into())
         }
-        Device::Cuda(n) => candle_core::Device::new_cuda(n).or_else(|e| refuse(e.to_string())),
-        Device::Metal => candle_core::Device::new_metal(0).or_else(|e| refuse(e.to_string())),
+        Device::Cuda(n) => candle_core::Device::new_cuda(n)
+            .or_else(|e| refuse(format!("{}; nvidia-smi lists the GPUs, which are numbered from 0", reason(&e)))),
+        Device::Metal => candle_core::Device::new_metal(0).or_else(|e| refuse(reason(&e))),
     }
 }
 
@@ -133,13 +139,13 @@ fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) 
                 Sites::All => vec![batch.rows(), batch.output().len(), width],
                 Sites::At(list) => vec![list.len(), width],
             };
-            trace.logits = Some(to_host(&logits, &shape)?);
+            trace.logits = Some(to_host(&logits.tensor, &shape)?);
         }
         if let Some(Gradient { of, .. }) = &plan.gradient
             && let Some(targets) = of.targets()
         {
             let scalars = last.scalars(of, targets, &mut tap)?;
-            tap.set_scalars(scalars);
+            tap.set_scalars(scalars)?;
         }
     }
     tap.finish(&mut trace)?;
@@ -151,15 +157,15 @@ struct Last<'a> {
     net: &'a Network,
     batch: &'a Batch,
     /// `[B T, D]`
-    raw: Tensor,
+    raw: Value,
     /// `[B T, D]`
-    normed: Option<Tensor>,
+    normed: Option<Value>,
 }
 
 impl Last<'_> {
     /// The rows at `sites`, after the final norm: `[N, D]`.
-    fn rows(&self, sites: &Sites, tap: &mut Tap<'_>) -> Result<Tensor> {
-        let select = |t: &Tensor| tap::select(t, sites, self.batch.output().len());
+    fn rows(&self, sites: &Sites, tap: &mut Tap<'_>) -> Result<Value> {
+        let select = |t: &Value| tap::select(t, sites, self.batch.output().len());
         match &self.normed {
             Some(t) => select(t),
             None => self.net.final_norm(&select(&self.raw)?, &mut tap.silent()),
@@ -167,7 +173,7 @@ impl Last<'_> {
     }
 
     /// The scalars to differentiate, one for each target: `[N]`.
-    fn scalars(&self, of: &Scalar, targets: &[Target], tap: &mut Tap<'_>) -> Result<Tensor> {
+    fn scalars(&self, of: &Scalar, targets: &[Target], tap: &mut Tap<'_>) -> Result<Value> {
         let sites = Sites::At(targets.iter().map(|t| (t.row, t.position)).collect());
         let rows = self.rows(&sites, tap)?;
         let tokens: Vec<u32> = targets.iter().map(|t| t.token).collect();
@@ -175,8 +181,32 @@ impl Last<'_> {
             Scalar::Logit(_) => self.net.logits_of(&rows, &tokens),
             _ => {
                 let log = self.net.log_probabilities_of(&rows, &tokens)?;
-                Ok(if matches!(of, Scalar::Probability(_)) { log.exp()? } else { log })
+                if matches!(of, Scalar::Probability(_)) { ops::exp(&log) } else { Ok(log) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_without_memory_is_an_error_with_a_remedy() {
+        let e = "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n   0: candle_core::error::Error::bt";
+        let said = ModelError::from(candle_core::Error::Msg(e.into())).to_string();
+        assert!(said.starts_with("computation failed: the GPU is out of memory; "), "{said}");
+        let other = ModelError::from(candle_core::Error::Msg("shape mismatch\n   0: frame".into())).to_string();
+        assert_eq!(other, "computation failed: shape mismatch");
+    }
+
+    #[test]
+    #[cfg(not(any(feature = "cuda", feature = "metal")))]
+    fn a_gpu_that_this_build_cannot_use_is_refused_with_a_way_out() {
+        for device in [Device::Cuda(7), Device::Metal] {
+            let said = open_device(device).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("device {device}: this build has no")), "{said}");
+        }
+        assert!(open_device(Device::Auto).is_ok());
     }
 }

@@ -1,8 +1,9 @@
 //! The network: an [`Arch`]'s parameters as tensors.
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device};
 
-use super::from_host;
+use super::value::Value;
+use super::{from_host, ops};
 use crate::arch::{Arch, Head, NormKind, Positions};
 use crate::dtype::{Dtype, check_range};
 use crate::error::{ModelError, Result};
@@ -12,33 +13,31 @@ use crate::params::Params;
 #[derive(Clone)]
 pub(super) struct Linear {
     /// `[in, out]` if frozen (the faster layout for products), `[out, in]` in training.
-    weight: Tensor,
+    weight: Value,
     transposed: bool,
-    bias: Option<Tensor>,
+    bias: Option<Value>,
 }
 
 impl Linear {
     /// `[N, in]` to `[N, out]`.
-    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = if self.transposed { x.matmul(&self.weight)? } else { x.matmul(&self.weight.t()?)? };
-        Ok(match &self.bias {
-            Some(b) => y.broadcast_add(b)?,
-            None => y,
-        })
+    pub(crate) fn forward(&self, x: &Value) -> Result<Value> {
+        ops::linear(x, &self.weight, self.transposed, self.bias.as_ref())
     }
 }
 
 #[derive(Clone)]
 pub(super) struct NormWeights {
     /// Scale, `[D]`.
-    pub weight: Tensor,
+    pub weight: Value,
     /// Shift, `[D]`.
-    pub bias: Option<Tensor>,
+    pub bias: Option<Value>,
 }
 
 #[derive(Clone)]
 pub(super) struct AttentionWeights {
     pub q: Linear,
+    /// Factor of the queries that is not in their weights yet.
+    pub scale: Option<f64>,
     pub k: Linear,
     pub v: Linear,
     /// From the heads, side by side, to the residual stream.
@@ -65,7 +64,7 @@ pub(super) struct Block {
 /// A stack of blocks with its own positions and embedding norm.
 pub(super) struct Stack {
     /// Learned positions, `[T, E]`.
-    pub positions: Option<Tensor>,
+    pub positions: Option<Value>,
     pub norm: Option<NormWeights>,
     /// One block per layer.
     pub blocks: Vec<Block>,
@@ -76,9 +75,9 @@ pub(super) struct HeadWeights {
     /// Transformation of a masked model before the decoder.
     pub transform: Option<(Linear, NormWeights)>,
     /// `[V, E]`
-    pub decoder: Tensor,
+    pub decoder: Value,
     /// Bias of the logits, `[V]`.
-    pub bias: Option<Tensor>,
+    pub bias: Option<Value>,
 }
 
 /// All parameters of one model.
@@ -88,11 +87,11 @@ pub(super) struct Network {
     pub device: Device,
     pub dtype: DType,
     /// `[V, E]`
-    pub tokens: Tensor,
+    pub tokens: Value,
     /// Token types, one row each.
-    pub types: Option<Tensor>,
+    pub types: Option<Value>,
     /// Tasks, one row each (ERNIE).
-    pub tasks: Option<Tensor>,
+    pub tasks: Option<Value>,
     /// From factorised embeddings to the residual stream.
     pub project: Option<Linear>,
     /// The only stack, or the encoder.
@@ -108,7 +107,7 @@ pub(super) struct Network {
 /// How a network gets at its parameters.
 struct Source<'a> {
     arch: &'a Arch,
-    get: &'a mut dyn FnMut(&str) -> Result<Tensor>,
+    get: &'a mut dyn FnMut(&str) -> Result<Value>,
     /// Transpose matrices once.
     freeze: bool,
 }
@@ -116,7 +115,7 @@ struct Source<'a> {
 impl Source<'_> {
     fn linear(&mut self, stem: &str, bias: bool) -> Result<Linear> {
         let weight = (self.get)(&format!("{stem}.weight"))?;
-        let weight = if self.freeze { weight.t()?.contiguous()? } else { weight };
+        let weight = if self.freeze { Value::constant(weight.tensor.t()?.contiguous()?) } else { weight };
         let bias = if bias { Some((self.get)(&format!("{stem}.bias"))?) } else { None };
         Ok(Linear { weight, transposed: self.freeze, bias })
     }
@@ -130,10 +129,17 @@ impl Source<'_> {
         Ok(NormWeights { weight, bias })
     }
 
-    fn attention(&mut self, stem: &str) -> Result<AttentionWeights> {
+    fn attention(&mut self, stem: &str, head_dim: usize) -> Result<AttentionWeights> {
         let a = self.arch.attention;
+        let mut q = self.linear(&format!("{stem}.q"), a.qkv_bias)?;
+        let scale = (head_dim as f64).powf(-0.5);
+        if self.freeze {
+            q.weight = ops::scale(&q.weight, scale)?;
+            q.bias = q.bias.map(|b| ops::scale(&b, scale)).transpose()?;
+        }
         Ok(AttentionWeights {
-            q: self.linear(&format!("{stem}.q"), a.qkv_bias)?,
+            q,
+            scale: if self.freeze { None } else { Some(scale) },
             k: self.linear(&format!("{stem}.k"), a.qkv_bias)?,
             v: self.linear(&format!("{stem}.v"), a.qkv_bias)?,
             out: self.linear(&format!("{stem}.out"), a.out_bias)?,
@@ -143,12 +149,18 @@ impl Source<'_> {
     fn block(&mut self, at: &str, cross: bool) -> Result<Block> {
         let (mlp, kind) = (self.arch.mlp, self.arch.norm.kind);
         let gate = if mlp.gated { Some(self.linear(&format!("{at}.mlp.gate"), mlp.bias)?) } else { None };
+        let head_dim = match self.arch.decoder {
+            Some(second) if cross => self.arch.hidden / second.heads,
+            _ => self.arch.head_dim,
+        };
         let cross = match cross {
-            true => Some((self.attention(&format!("{at}.cross"))?, self.norm(&format!("{at}.norm_cross"), kind)?)),
+            true => {
+                Some((self.attention(&format!("{at}.cross"), head_dim)?, self.norm(&format!("{at}.norm_cross"), kind)?))
+            }
             false => None,
         };
         Ok(Block {
-            attn: self.attention(&format!("{at}.attn"))?,
+            attn: self.attention(&format!("{at}.attn"), head_dim)?,
             norm1: self.norm(&format!("{at}.norm1"), kind)?,
             cross,
             up: self.linear(&format!("{at}.mlp.up"), mlp.bias)?,
@@ -180,7 +192,7 @@ impl Source<'_> {
         Ok(Stack { positions, norm, blocks })
     }
 
-    fn head(&mut self, tokens: &Tensor) -> Result<Option<HeadWeights>> {
+    fn head(&mut self, tokens: &Value) -> Result<Option<HeadWeights>> {
         let mut decoder = |tied: bool| match tied {
             true => Ok(tokens.clone()),
             false => (self.get)("head.decoder.weight"),
@@ -213,7 +225,7 @@ impl Network {
         let mut get = |name: &str| match params.take(name) {
             Some(a) => {
                 check_range(dtype, name, &a.data)?;
-                Ok(from_host(&a, device)?.to_dtype(kind)?)
+                Ok(Value::constant(from_host(&a, device)?.to_dtype(kind)?))
             }
             None => Err(ModelError::MissingTensor {
                 file: "parameters".into(),
@@ -224,19 +236,15 @@ impl Network {
         Network::build(arch, (device, kind), &mut get, true)
     }
 
-    /// From tensors that are trained: they are used as they are, `[out, in]`.
-    pub(crate) fn trained(
-        arch: &Arch,
-        device: &Device,
-        get: &mut dyn FnMut(&str) -> Result<Tensor>,
-    ) -> Result<Network> {
+    /// From parameters that are trained: they are used as they are, `[out, in]`.
+    pub(crate) fn trained(arch: &Arch, device: &Device, get: &mut dyn FnMut(&str) -> Result<Value>) -> Result<Network> {
         Network::build(arch, (device, DType::F32), get, false)
     }
 
     fn build(
         arch: &Arch,
         (device, dtype): (&Device, DType),
-        get: &mut dyn FnMut(&str) -> Result<Tensor>,
+        get: &mut dyn FnMut(&str) -> Result<Value>,
         freeze: bool,
     ) -> Result<Network> {
         let mut source = Source { arch, get, freeze };

@@ -4,6 +4,7 @@ use candle_core::Tensor;
 
 use super::net::{AttentionWeights, Block, Network, NormWeights, Stack};
 use super::tap::Tap;
+use super::value::Value;
 use super::{from_host, ops};
 use crate::arch::{Decoder, Place, Positions};
 use crate::array::Array;
@@ -36,7 +37,7 @@ fn hide(hidden: bool) -> f32 {
 
 impl Network {
     /// The states behind the last block that `extent` asks for, of the decoder where there is one: `[B T, D]`.
-    pub(crate) fn hidden(&self, batch: &Batch, start: &Start, extent: Extent, tap: &mut Tap<'_>) -> Result<Tensor> {
+    pub(crate) fn hidden(&self, batch: &Batch, start: &Start, extent: Extent, tap: &mut Tap<'_>) -> Result<Value> {
         let h = self.encode(batch, start, extent.blocks, tap)?;
         match (&self.decoder, self.arch.decoder) {
             (Some(stack), Some(second)) if extent.decoder_blocks > 0 => {
@@ -46,10 +47,10 @@ impl Network {
         }
     }
 
-    fn encode(&self, batch: &Batch, start: &Start, blocks: usize, tap: &mut Tap<'_>) -> Result<Tensor> {
+    fn encode(&self, batch: &Batch, start: &Start, blocks: usize, tap: &mut Tap<'_>) -> Result<Value> {
         let n = batch.rows() * batch.len();
         let (mut h, mut l) = match start {
-            Start::Resume { layer, hidden } => (self.enter(hidden)?.reshape((n, self.arch.hidden))?, *layer),
+            Start::Resume { layer, hidden } => (self.enter(hidden, n)?, *layer),
             _ => (self.embed(batch, start, tap)?, 0),
         };
         let frame = if blocks > l { Some(self.frame(batch)?) } else { None };
@@ -68,21 +69,21 @@ impl Network {
         }
     }
 
-    fn embed(&self, batch: &Batch, start: &Start, tap: &mut Tap<'_>) -> Result<Tensor> {
-        let (a, n) = (&self.arch, batch.rows() * batch.len());
+    fn embed(&self, batch: &Batch, start: &Start, tap: &mut Tap<'_>) -> Result<Value> {
+        let n = batch.rows() * batch.len();
         let words = match start {
-            Start::Embeddings(x) => self.enter(x)?.reshape((n, a.embedding.width))?,
-            _ => self.tokens.index_select(&self.index(batch.ids().to_vec())?, 0)?,
+            Start::Embeddings(x) => self.enter(x, n)?,
+            _ => ops::rows(&self.tokens, batch.ids().to_vec())?,
         };
         let mut x = self.place(&self.encoder, batch, tap.visit(HookPoint::Embed, words)?)?;
         if let Some(table) = &self.types {
-            x = (x + table.index_select(&self.index(batch.types().to_vec())?, 0)?)?;
+            x = ops::add(&x, &ops::rows(table, batch.types().to_vec())?)?;
         }
         if let Some(table) = &self.tasks {
-            x = x.broadcast_add(&table.narrow(0, 0, 1)?)?;
+            x = ops::add(&x, &ops::rows(table, vec![0; n])?)?;
         }
         if let Some(w) = &self.encoder.norm {
-            x = self.norm(&x, w, tap)?;
+            x = self.norm(&x, w)?;
         }
         match &self.project {
             Some(p) => p.forward(&x),
@@ -91,9 +92,9 @@ impl Network {
     }
 
     /// Scales word embeddings and adds a stack's learned positions.
-    fn place(&self, stack: &Stack, batch: &Batch, words: Tensor) -> Result<Tensor> {
+    fn place(&self, stack: &Stack, batch: &Batch, words: Value) -> Result<Value> {
         let a = &self.arch;
-        let x = if a.embedding.scale == 1.0 { words } else { (words * a.embedding.scale)? };
+        let x = if a.embedding.scale == 1.0 { words } else { ops::scale(&words, a.embedding.scale)? };
         let (Some(table), Positions::Learned { offset, padding }) = (&stack.positions, a.positions) else {
             return Ok(x);
         };
@@ -102,52 +103,44 @@ impl Network {
             let place = if batch.is_token(b, t) { None } else { padding };
             place.unwrap_or(offset + t) as u32
         };
-        let rows = self.index((0..batch.rows() * batch.len()).map(row).collect())?;
-        Ok((x + table.index_select(&rows, 0)?)?)
+        ops::add(&x, &ops::rows(table, (0..batch.rows() * batch.len()).map(row).collect())?)
     }
 
-    /// An array in the network's own type.
-    fn enter(&self, x: &Array) -> Result<Tensor> {
-        Ok(from_host(x, &self.device)?.to_dtype(self.dtype)?)
+    /// Vectors of `n` tokens in the network's own type.
+    fn enter(&self, x: &Array, n: usize) -> Result<Value> {
+        Ok(Value::constant(from_host(x, &self.device)?.to_dtype(self.dtype)?.reshape((n, ()))?))
     }
 
-    /// Indices as a tensor on the device.
-    pub(super) fn index(&self, ids: Vec<u32>) -> Result<Tensor> {
-        let n = ids.len();
-        Ok(Tensor::from_vec(ids, n, &self.device)?)
-    }
-
-    /// Normalises `x`, in a differentiable form if the tap needs one.
-    pub(super) fn norm(&self, x: &Tensor, w: &NormWeights, tap: &Tap<'_>) -> Result<Tensor> {
+    pub(super) fn norm(&self, x: &Value, w: &NormWeights) -> Result<Value> {
         let norm = self.arch.norm;
-        ops::norm(norm.kind, norm.eps, x, &w.weight, w.bias.as_ref(), tap.differentiable)
+        ops::norm(norm.kind, norm.eps, x, &w.weight, w.bias.as_ref())
     }
 
-    fn block(&self, l: usize, h: Tensor, frame: &Frame, tap: &mut Tap<'_>) -> Result<Tensor> {
+    fn block(&self, l: usize, h: Value, frame: &Frame, tap: &mut Tap<'_>) -> Result<Value> {
         let w = &self.encoder.blocks[l];
-        let attend = |x: &Tensor, tap: &mut Tap<'_>| -> Result<Tensor> {
+        let attend = |x: &Value, tap: &mut Tap<'_>| -> Result<Value> {
             let a = self.attention(&w.attn, x, x, frame, HookPoint::Pattern(l), tap)?;
             tap.visit(HookPoint::AttnOut(l), a)
         };
-        let feed = |x: &Tensor, tap: &mut Tap<'_>| tap.visit(HookPoint::MlpOut(l), self.mlp(w, x)?);
+        let feed = |x: &Value, tap: &mut Tap<'_>| tap.visit(HookPoint::MlpOut(l), self.mlp(w, x)?);
         match self.arch.place {
             Place::Post => {
                 let a = attend(&h, tap)?;
-                let mid = self.norm(&(h + a)?, &w.norm1, tap)?;
+                let mid = self.norm(&ops::add(&h, &a)?, &w.norm1)?;
                 let mid = tap.visit(HookPoint::ResidMid(l), mid)?;
                 let m = feed(&mid, tap)?;
-                self.norm(&(mid + m)?, &w.norm2, tap)
+                self.norm(&ops::add(&mid, &m)?, &w.norm2)
             }
             Place::Pre => {
-                let a = attend(&self.norm(&h, &w.norm1, tap)?, tap)?;
-                let mid = tap.visit(HookPoint::ResidMid(l), (h + a)?)?;
-                let m = feed(&self.norm(&mid, &w.norm2, tap)?, tap)?;
-                Ok((mid + m)?)
+                let a = attend(&self.norm(&h, &w.norm1)?, tap)?;
+                let mid = tap.visit(HookPoint::ResidMid(l), ops::add(&h, &a)?)?;
+                let m = feed(&self.norm(&mid, &w.norm2)?, tap)?;
+                ops::add(&mid, &m)
             }
             Place::Parallel => {
-                let a = attend(&self.norm(&h, &w.norm1, tap)?, tap)?;
-                let m = feed(&self.norm(&h, &w.norm2, tap)?, tap)?;
-                Ok(((h + a)? + m)?)
+                let a = attend(&self.norm(&h, &w.norm1)?, tap)?;
+                let m = feed(&self.norm(&h, &w.norm2)?, tap)?;
+                ops::add(&ops::add(&h, &a)?, &m)
             }
         }
     }
@@ -156,17 +149,20 @@ impl Network {
     fn attention(
         &self,
         w: &AttentionWeights,
-        x: &Tensor,
-        memory: &Tensor,
+        x: &Value,
+        memory: &Value,
         f: &Frame,
         point: HookPoint,
         tap: &mut Tap<'_>,
-    ) -> Result<Tensor> {
+    ) -> Result<Value> {
         let (b, t, hd) = (f.rows, f.len, f.head_dim);
-        let split = |y: Tensor, len: usize, n: usize| -> Result<Tensor> {
-            Ok(y.reshape((b, len, n, hd))?.transpose(1, 2)?.contiguous()?)
+        let split = |y: Value, len: usize, n: usize| ops::swap_middle(&ops::reshape(&y, (b, len, n, hd))?);
+        let q = w.q.forward(x)?;
+        let q = match w.scale {
+            Some(factor) => ops::scale(&q, factor)?,
+            None => q,
         };
-        let mut q = split((w.q.forward(x)? * (hd as f64).powf(-0.5))?, t, f.heads)?;
+        let mut q = split(q, t, f.heads)?;
         let mut k = split(w.k.forward(memory)?, f.keys, f.kv_heads)?;
         let mut v = split(w.v.forward(memory)?, f.keys, f.kv_heads)?;
         if let Some((cos, sin)) = &f.rotation {
@@ -175,27 +171,24 @@ impl Network {
         }
         if f.kv_heads != f.heads {
             let group = f.heads / f.kv_heads;
-            let repeat = |y: Tensor| -> Result<Tensor> {
-                let y = y.unsqueeze(2)?.broadcast_as((b, f.kv_heads, group, f.keys, hd))?;
-                Ok(y.contiguous()?.reshape((b, f.heads, f.keys, hd))?)
-            };
-            k = repeat(k)?;
-            v = repeat(v)?;
+            k = ops::repeat_heads(&k, group)?;
+            v = ops::repeat_heads(&v, group)?;
         }
-        let mut scores = q.matmul(&k.t()?)?;
+        let mut scores = ops::matmul_transposed(&q, &k)?;
         if let Some(mask) = &f.mask {
-            scores = scores.broadcast_add(mask)?;
+            scores = ops::shift(&scores, mask)?;
         }
-        let pattern = tap.visit(point, ops::softmax(&scores, tap.differentiable)?)?;
-        let z = pattern.matmul(&v)?.transpose(1, 2)?.reshape((b * t, f.heads * hd))?;
+        let pattern = tap.visit(point, ops::softmax(&scores)?)?;
+        let z = ops::swap_middle(&ops::matmul(&pattern, &v)?)?;
+        let z = ops::reshape(&z, (b * t, f.heads * hd))?;
         w.out.forward(&z)
     }
 
-    fn mlp(&self, w: &Block, x: &Tensor) -> Result<Tensor> {
+    fn mlp(&self, w: &Block, x: &Value) -> Result<Value> {
         let activation = self.arch.mlp.activation;
         let up = w.up.forward(x)?;
         let inner = match &w.gate {
-            Some(gate) => (ops::activate(activation, &gate.forward(x)?)? * up)?,
+            Some(gate) => ops::mul(&ops::activate(activation, &gate.forward(x)?)?, &up)?,
             None => ops::activate(activation, &up)?,
         };
         w.down.forward(&inner)
@@ -206,15 +199,15 @@ impl Network {
         &self,
         (stack, second): (&Stack, Decoder),
         batch: &Batch,
-        memory: &Tensor,
+        memory: &Value,
         blocks: usize,
         tap: &mut Tap<'_>,
-    ) -> Result<Tensor> {
+    ) -> Result<Value> {
         let input = batch.decoder_input(second.start_token);
-        let words = self.tokens.index_select(&self.index(input.ids().to_vec())?, 0)?;
+        let words = ops::rows(&self.tokens, input.ids().to_vec())?;
         let mut h = self.place(stack, &input, words)?;
         if let Some(w) = &stack.norm {
-            h = self.norm(&h, w, tap)?;
+            h = self.norm(&h, w)?;
         }
         let mask = if batch.is_padded() { Some(self.padding_mask(batch, false)?) } else { None };
         let cross = Frame {
@@ -232,13 +225,13 @@ impl Network {
         for (l, w) in stack.blocks.iter().enumerate().take(blocks) {
             h = tap.visit(HookPoint::DecoderPre(l), h)?;
             let a = self.attention(&w.attn, &h, &h, &own, HookPoint::DecoderPattern(l), tap)?;
-            h = self.norm(&(h + a)?, &w.norm1, tap)?;
+            h = self.norm(&ops::add(&h, &a)?, &w.norm1)?;
             if let Some((attn, norm)) = &w.cross {
                 let c = self.attention(attn, &h, memory, &cross, HookPoint::CrossPattern(l), tap)?;
-                h = self.norm(&(h + c)?, norm, tap)?;
+                h = self.norm(&ops::add(&h, &c)?, norm)?;
             }
             let m = self.mlp(w, &h)?;
-            h = tap.visit(HookPoint::DecoderPost(l), self.norm(&(h + m)?, &w.norm2, tap)?)?;
+            h = tap.visit(HookPoint::DecoderPost(l), self.norm(&ops::add(&h, &m)?, &w.norm2)?)?;
         }
         Ok(h)
     }

@@ -1,8 +1,9 @@
 //! The plan's edits, captures and gradients at hook points of a pass.
 
-use candle_core::{Device, Tensor, Var};
+use candle_core::{Device, Tensor};
 
-use super::{from_host, to_host};
+use super::value::Value;
+use super::{from_host, ops, to_host};
 use crate::arch::Arch;
 use crate::array::Array;
 use crate::batch::Batch;
@@ -17,12 +18,11 @@ pub(super) struct Tap<'a> {
     batch: &'a Batch,
     arch: &'a Arch,
     device: &'a Device,
-    /// Operations must have a backward.
-    pub(crate) differentiable: bool,
     captured: Vec<Option<Tensor>>,
-    /// One zero variable for each wanted gradient, added to the value at its point: its gradient is the value's.
-    variables: Vec<Option<Var>>,
-    scalars: Option<Tensor>,
+    /// The value of each wanted gradient.
+    watched: Vec<Option<Value>>,
+    /// What is differentiated: the sum of the first times the second.
+    of: Option<(Value, Tensor)>,
 }
 
 /// An empty plan that lives long enough.
@@ -37,21 +37,20 @@ impl<'a> Tap<'a> {
             batch,
             arch,
             device,
-            differentiable: plan.gradient.is_some(),
             captured: vec![None; plan.captures.len()],
-            variables: vec![None; plan.gradient.as_ref().map_or(0, |g| g.wrt.len())],
-            scalars: None,
+            watched: vec![None; plan.gradient.as_ref().map_or(0, |g| g.wrt.len())],
+            of: None,
         }
     }
 
-    /// A tap that reads and changes nothing, for training.
-    pub(crate) fn training(batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
-        Tap { differentiable: true, ..Tap::new(&IDLE, batch, arch, device) }
+    /// A tap that reads and changes nothing.
+    pub(crate) fn idle(batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
+        Tap::new(&IDLE, batch, arch, device)
     }
 
     /// The same pass without any hook.
     pub(crate) fn silent(&self) -> Tap<'a> {
-        Tap { differentiable: self.differentiable, ..Tap::new(&IDLE, self.batch, self.arch, self.device) }
+        Tap::idle(self.batch, self.arch, self.device)
     }
 
     /// True if the plan uses the final norm.
@@ -71,7 +70,7 @@ impl<'a> Tap<'a> {
     }
 
     /// Passes a value through a hook point: `[B T, W]`, or `[B,H,T,T]` for attention.
-    pub(crate) fn visit(&mut self, p: HookPoint, x: Tensor) -> Result<Tensor> {
+    pub(crate) fn visit(&mut self, p: HookPoint, x: Value) -> Result<Value> {
         if !self.touches(p) {
             return Ok(x);
         }
@@ -81,31 +80,31 @@ impl<'a> Tap<'a> {
         }
         if let Some(g) = &self.plan.gradient {
             for (i, _) in g.wrt.iter().enumerate().filter(|(_, q)| **q == p) {
-                let zero = Var::zeros(x.shape(), x.dtype(), self.device)?;
-                x = (x + zero.as_tensor())?;
-                self.variables[i] = Some(zero);
+                x = x.watched();
+                self.watched[i] = Some(x.clone());
             }
         }
         for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
-            self.captured[i] = Some(self.select_at(p, &x, &c.sites)?);
+            self.captured[i] = Some(self.select_at(p, &x, &c.sites)?.tensor);
         }
         if let Some(Gradient { of: Scalar::Cotangent { at, sites, value }, .. }) = &self.plan.gradient
             && *at == p
         {
             let chosen = self.select_at(p, &x, sites)?;
-            let value = from_host(value, self.device)?.reshape(chosen.shape())?;
-            self.scalars = Some((chosen * value)?.sum_all()?.reshape(1)?);
+            let value = from_host(value, self.device)?.reshape(chosen.tensor.shape())?;
+            self.of = Some((chosen, value));
         }
         Ok(x)
     }
 
-    fn select_at(&self, p: HookPoint, x: &Tensor, sites: &Sites) -> Result<Tensor> {
+    fn select_at(&self, p: HookPoint, x: &Value, sites: &Sites) -> Result<Value> {
         let len = self.shape(p, &Sites::All)[if p.is_pattern() { 2 } else { 1 }];
         match sites {
             // [B,H,T,K] to one row of H K values for each position.
             Sites::At(_) if p.is_pattern() => {
-                let (b, h, t, k) = x.dims4()?;
-                select(&x.transpose(1, 2)?.reshape((b * t, h * k))?, sites, len)
+                let (b, h, t, k) = x.tensor.dims4()?;
+                let x = ops::reshape(&ops::swap_middle(x)?, (b * t, h * k))?;
+                select(&x, sites, len)
             }
             _ => select(x, sites, len),
         }
@@ -116,33 +115,32 @@ impl<'a> Tap<'a> {
     }
 
     /// One edit of `[B T, W]`.
-    fn apply(&self, e: &Edit, x: &Tensor) -> Result<Tensor> {
-        let (n, width) = x.dims2()?;
+    fn apply(&self, e: &Edit, x: &Value) -> Result<Value> {
+        let (n, width) = x.tensor.dims2()?;
         let len = n / self.batch.rows();
         let mut dense = Array::zeros([n, width]);
-        let mut mask = vec![0u8; n];
+        let mut keep = vec![1u8; n];
         for (i, &(row, position)) in e.sites.iter().enumerate() {
             let at = row * len + position;
             let value = if e.value.shape.len() == 1 { &e.value.data } else { e.value.row(i) };
-            mask[at] = 1;
+            keep[at] = 0;
             match e.how {
                 EditKind::Overwrite => dense.row_mut(at).copy_from_slice(value),
                 EditKind::Add => dense.row_mut(at).iter_mut().zip(value).for_each(|(d, v)| *d += v),
             }
         }
-        let dense = from_host(&dense, self.device)?.to_dtype(x.dtype())?;
-        Ok(match e.how {
-            EditKind::Add => (x + dense)?,
-            EditKind::Overwrite => {
-                let mask = Tensor::from_vec(mask, (n, 1), self.device)?.broadcast_as((n, width))?;
-                mask.where_cond(&dense, x)?
-            }
-        })
+        let dense = from_host(&dense, self.device)?.to_dtype(x.tensor.dtype())?;
+        match e.how {
+            EditKind::Add => ops::shift(x, &dense),
+            EditKind::Overwrite => ops::overwrite(x, Tensor::from_vec(keep, (n, 1), self.device)?, &dense),
+        }
     }
 
     /// Hands in the scalars that come out of the head.
-    pub(crate) fn set_scalars(&mut self, scalars: Tensor) {
-        self.scalars = Some(scalars);
+    pub(crate) fn set_scalars(&mut self, scalars: Value) -> Result<()> {
+        let ones = scalars.tensor.ones_like()?;
+        self.of = Some((scalars, ones));
+        Ok(())
     }
 
     /// Runs the backward pass if one is wanted and brings everything to the host.
@@ -153,11 +151,15 @@ impl<'a> Tap<'a> {
         }
         let Some(g) = &self.plan.gradient else { return Ok(()) };
         let missing = || ModelError::MissingGradient(g.wrt[0]);
-        let scalars = self.scalars.as_ref().ok_or_else(missing)?;
+        let (of, seed) = self.of.as_ref().ok_or_else(missing)?;
+        let scalars = match &g.of {
+            Scalar::Cotangent { .. } => (&of.tensor * seed)?.sum_all()?.reshape(1)?,
+            _ => of.tensor.clone(),
+        };
         trace.scalars = scalars.to_vec1()?;
-        let mut store = scalars.sum_all()?.backward()?;
-        for (p, var) in g.wrt.iter().zip(&self.variables) {
-            let gradient = var.as_ref().and_then(|v| store.remove(v.as_tensor()));
+        let mut found = of.backward(seed.clone())?;
+        for (p, value) in g.wrt.iter().zip(&self.watched) {
+            let gradient = value.as_ref().and_then(|v| found.take(v));
             let gradient = gradient.ok_or(ModelError::MissingGradient(*p))?;
             trace.gradients.push((*p, to_host(&gradient, &self.shape(*p, &Sites::All))?));
         }
@@ -166,13 +168,9 @@ impl<'a> Tap<'a> {
 }
 
 /// Rows of `[B T, W]` at sites.
-pub(super) fn select(x: &Tensor, sites: &Sites, len: usize) -> Result<Tensor> {
+pub(super) fn select(x: &Value, sites: &Sites, len: usize) -> Result<Value> {
     match sites {
         Sites::All => Ok(x.clone()),
-        Sites::At(list) => {
-            let rows: Vec<u32> = list.iter().map(|&(b, t)| (b * len + t) as u32).collect();
-            let n = rows.len();
-            Ok(x.index_select(&Tensor::from_vec(rows, n, x.device())?, 0)?)
-        }
+        Sites::At(list) => ops::rows(x, list.iter().map(|&(b, t)| (b * len + t) as u32).collect()),
     }
 }

@@ -1,10 +1,14 @@
-//! Training by candle's autograd; what it does is said in [`crate::exec::train`].
+//! Training on a candle device; what it does is said in [`crate::exec::train`].
+//!
+//! All parameters are one vector, and so are both moments: a step of AdamW is a few operations, however many
+//! parameters there are.
 
-use candle_core::{Tensor, Var};
+use candle_core::{D, DType, Tensor, Var};
 
 use super::net::Network;
 use super::tap::{self, Tap};
-use super::{open_device, ops, run, to_host};
+use super::value::{Gradients, Value};
+use super::{open_device, run, to_host};
 use crate::arch::{Arch, Role};
 #[cfg(test)]
 use crate::array::Array;
@@ -16,20 +20,29 @@ use crate::params::Params;
 use crate::plan::{Plan, Sites, Start, Target};
 use crate::trace::Trace;
 
-/// One trained parameter and its moments.
+/// The vector of all parameters is a multiple of this long, so that sums over it have two short steps.
+const ROW: usize = 1024;
+
+/// One parameter: its part of the vector.
 struct Slot {
     name: String,
-    role: Role,
-    var: Var,
-    first: Tensor,
-    second: Tensor,
+    value: Value,
 }
 
 pub struct Trainer {
     arch: Arch,
     device: candle_core::Device,
-    net: Network,
+    /// All parameters, in the order of `slots`, then zeros.
+    values: Var,
+    first: Tensor,
+    second: Tensor,
+    /// Ones where weights decay, else zeros.
+    decaying: Tensor,
     slots: Vec<Slot>,
+    /// The network on these parameters, with gradients.
+    net: Network,
+    /// The same without.
+    plain: Network,
     settings: AdamW,
     steps: u64,
 }
@@ -38,78 +51,114 @@ impl Trainer {
     /// Starts from given parameters.
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
         let device = open_device(device)?;
-        let mut slots = Vec::new();
+        let (mut values, mut decaying, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for p in arch.parameters() {
             let value = params.get(&p.name).ok_or_else(|| ModelError::MissingTensor {
                 file: "parameters".into(),
                 tensor: p.name.clone(),
                 family: arch.family.clone(),
             })?;
-            let var = Var::from_tensor(&super::from_host(value, &device)?)?;
-            let zeros = var.zeros_like()?;
-            slots.push(Slot { name: p.name, role: p.role, first: zeros.clone(), second: zeros, var });
+            places.push((p.name, values.len(), value.shape.clone()));
+            values.extend_from_slice(&value.data);
+            decaying.resize(values.len(), if p.role == Role::Weight { 1f32 } else { 0.0 });
         }
-        let mut get = |name: &str| match slots.iter().find(|s| s.name == name) {
-            Some(s) => Ok(s.var.as_tensor().clone()),
+        let len = values.len().next_multiple_of(ROW);
+        values.resize(len, 0.0);
+        decaying.resize(len, 0.0);
+        let values = Var::from_vec(values, len, &device)?;
+        let all = values.as_detached_tensor();
+        let mut slots = Vec::with_capacity(places.len());
+        for (name, start, shape) in places {
+            let value = all.narrow(0, start, shape.iter().product())?.reshape(shape)?;
+            slots.push(Slot { name, value: Value::constant(value).watched() });
+        }
+        let find = |name: &str| match slots.iter().find(|s| s.name == name) {
+            Some(s) => Ok(s.value.clone()),
             None => Err(ModelError::Training(format!("no parameter '{name}'"))),
         };
-        let net = Network::trained(arch, &device, &mut get)?;
-        Ok(Trainer { arch: arch.clone(), device, net, slots, settings, steps: 0 })
+        let net = Network::trained(arch, &device, &mut |name| find(name))?;
+        let plain = Network::trained(arch, &device, &mut |name| Ok(Value::constant(find(name)?.tensor)))?;
+        let zeros = Tensor::zeros(len, DType::F32, &device)?;
+        let decaying = Tensor::from_vec(decaying, len, &device)?;
+        let (first, second, arch) = (zeros.clone(), zeros, arch.clone());
+        Ok(Trainer { arch, device, values, first, second, decaying, slots, net, plain, settings, steps: 0 })
     }
 
-    fn graph(&self, batch: &Batch, targets: &[Target]) -> Result<Tensor> {
+    /// The log-probabilities of the targets: `[N]`.
+    fn graph(&self, net: &Network, batch: &Batch, targets: &[Target]) -> Result<Value> {
         check(&self.arch, batch, targets)?;
-        let mut tap = Tap::training(batch, &self.arch, &self.device);
+        let mut tap = Tap::idle(batch, &self.arch, &self.device);
         let extent = Plan::default().logits_at(Sites::All).extent(&self.arch);
-        let h = self.net.hidden(batch, &Start::Tokens, extent, &mut tap)?;
+        let h = net.hidden(batch, &Start::Tokens, extent, &mut tap)?;
         let sites = Sites::At(targets.iter().map(|t| (t.row, t.position)).collect());
-        let rows = self.net.final_norm(&tap::select(&h, &sites, batch.output().len())?, &mut tap)?;
-        let logits = self.net.logits(&rows, None)?;
-        let ids =
-            Tensor::from_vec(targets.iter().map(|t| t.token).collect::<Vec<u32>>(), (targets.len(), 1), &self.device)?;
-        Ok(ops::log_softmax(&logits)?.gather(&ids, 1)?.mean_all()?.neg()?)
+        let rows = net.final_norm(&tap::select(&h, &sites, batch.output().len())?, &mut tap)?;
+        net.log_probabilities_of(&rows, &targets.iter().map(|t| t.token).collect::<Vec<_>>())
+    }
+
+    /// The mean cross entropy, on the device, and its gradients.
+    fn differentiate(&self, batch: &Batch, targets: &[Target]) -> Result<(Tensor, Gradients)> {
+        let log = self.graph(&self.net, batch, targets)?;
+        let share = (log.tensor.ones_like()? * (-1.0 / targets.len() as f64))?;
+        Ok((log.tensor.mean_all()?.neg()?, log.backward(share)?))
+    }
+
+    /// The gradients as one vector.
+    fn flat(&self, mut gradients: Gradients) -> Result<Tensor> {
+        let mut parts = Vec::with_capacity(self.slots.len() + 1);
+        let mut rest = self.values.elem_count();
+        for s in &self.slots {
+            let missing = || ModelError::Training(format!("no gradient arrived at {}", s.name));
+            let g = gradients.take(&s.value).ok_or_else(missing)?.flatten_all()?;
+            rest -= g.elem_count();
+            parts.push(g);
+        }
+        parts.push(Tensor::zeros(rest, DType::F32, &self.device)?);
+        Ok(Tensor::cat(&parts, 0)?)
+    }
+
+    /// One step of AdamW along a gradient, which has been clipped by a factor.
+    fn update(&mut self, g: &Tensor, clip: f64, lr: f64) -> Result<()> {
+        let s = self.settings;
+        let decayed = |moment: &Tensor, beta: f64, g: Tensor, factor: f64| -> Result<Tensor> {
+            Ok(((moment * beta)? + (g * (factor * (1.0 - beta)))?)?)
+        };
+        self.first = decayed(&self.first, s.beta1, g.clone(), clip)?;
+        self.second = decayed(&self.second, s.beta2, g.sqr()?, clip * clip)?;
+        let correct1 = 1.0 - s.beta1.powf(self.steps as f64);
+        let correct2 = 1.0 - s.beta2.powf(self.steps as f64);
+        let root = ((&self.second / correct2)?.sqrt()? + s.eps)?;
+        let kept = (self.values.as_detached_tensor() * self.decaying.affine(-lr * s.weight_decay, 1.0)?)?;
+        Ok(self.values.set(&(kept - (&self.first * (lr / correct1))?.div(&root)?)?)?)
     }
 }
 
 impl Training for Trainer {
     fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32> {
-        let loss = self.graph(batch, targets)?;
-        let value: f32 = loss.to_scalar()?;
+        let (loss, gradients) = self.differentiate(batch, targets)?;
+        let gradient = self.flat(gradients)?;
+        let square = gradient.sqr()?.reshape(((), ROW))?.sum(D::Minus1)?.sum_all()?;
+        // Both at once: each number that is brought to the host waits for the device.
+        let numbers: Vec<f32> = Tensor::stack(&[loss, square], 0)?.to_vec1()?;
+        let (value, square) = (numbers[0], f64::from(numbers[1]));
         if !value.is_finite() {
             return Err(ModelError::Training(format!("the loss became {value}; lower the learning rate")));
-        }
-        let mut gradients = loss.backward()?;
-        let mut list = Vec::with_capacity(self.slots.len());
-        let mut square = 0f64;
-        for s in &self.slots {
-            let g = gradients.remove(s.var.as_tensor());
-            if let Some(g) = &g {
-                square += f64::from(g.sqr()?.sum_all()?.to_scalar::<f32>()?);
-            }
-            list.push(g);
         }
         if !square.is_finite() {
             return Err(ModelError::Training("the gradient is not finite; lower the learning rate".into()));
         }
-        let shrink = (self.settings.clip / square.sqrt().max(1e-12)).min(1.0);
         self.steps += 1;
-        for (slot, gradient) in self.slots.iter_mut().zip(list) {
-            // A parameter without gradient took no part in this loss (an unused head, say): it stays.
-            if let Some(g) = gradient {
-                slot.update(&(g * shrink)?, &self.settings, lr, self.steps)?;
-            }
-        }
+        self.update(&gradient, (self.settings.clip / square.sqrt().max(1e-12)).min(1.0), lr)?;
         Ok(value)
     }
 
     fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32> {
-        Ok(self.graph(batch, targets)?.to_scalar()?)
+        Ok(self.graph(&self.plain, batch, targets)?.tensor.mean_all()?.neg()?.to_scalar()?)
     }
 
     fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
         batch.check(&self.arch)?;
         plan.check("model in training", &self.arch, batch)?;
-        run(&self.net, &self.device, batch, plan)
+        run(&self.plain, &self.device, batch, plan)
     }
 
     fn arch(&self) -> &Arch {
@@ -123,28 +172,15 @@ impl Training for Trainer {
     fn params(&self) -> Result<Params> {
         let mut params = Params::default();
         for s in &self.slots {
-            params.insert(s.name.clone(), to_host(s.var.as_tensor(), s.var.dims())?);
+            params.insert(s.name.clone(), to_host(&s.value.tensor, s.value.tensor.dims())?);
         }
         Ok(params)
     }
 
     #[cfg(test)]
     fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>> {
-        let mut store = self.graph(batch, targets)?.backward()?;
-        let gradient = |s: &Slot| store.remove(s.var.as_tensor()).map(|g| to_host(&g, s.var.dims())).transpose();
+        let (_, mut found) = self.differentiate(batch, targets)?;
+        let gradient = |s: &Slot| found.take(&s.value).map(|g| to_host(&g, s.value.tensor.dims())).transpose();
         self.slots.iter().map(gradient).collect()
-    }
-}
-
-impl Slot {
-    fn update(&mut self, g: &Tensor, s: &AdamW, lr: f64, step: u64) -> Result<()> {
-        self.first = ((&self.first * s.beta1)? + (g * (1.0 - s.beta1))?)?;
-        self.second = ((&self.second * s.beta2)? + (g.sqr()? * (1.0 - s.beta2))?)?;
-        let correct1 = 1.0 - s.beta1.powf(step as f64);
-        let correct2 = 1.0 - s.beta2.powf(step as f64);
-        let direction = ((&self.first / correct1)? / ((&self.second / correct2)?.sqrt()? + s.eps)?)?;
-        let decay = if self.role == Role::Weight { 1.0 - lr * s.weight_decay } else { 1.0 };
-        let next = ((self.var.as_tensor().detach() * decay)? - (direction * lr)?)?;
-        Ok(self.var.set(&next)?)
     }
 }
