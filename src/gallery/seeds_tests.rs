@@ -103,7 +103,7 @@ fn hostile_files_are_refused() {
         home.refusal()
     };
     assert!(file(b"{").contains("cannot be read"));
-    assert!(file(&vec![b' '; 2 << 20]).contains("larger than the 1.0 MB"));
+    assert!(file(&vec![b' '; 2 << 20]).contains("larger than the limit of 1.0 MB"));
     let home = Home::new(&[1, 2]);
     std::fs::remove_file(folder(home.path(), "bert-mini", 2).join("card.json")).unwrap();
     assert!(home.refusal().contains("card.json: is not there; remove the folder"), "{}", home.refusal());
