@@ -1,4 +1,4 @@
-//! Files that appear whole: written under a temporary name beside their destination and renamed.
+//! Files that appear whole: written under a temporary name next to their destination and renamed.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub enum FileError {
     },
 }
 
-/// A new file beside `path`, to be renamed to it when it is complete. It gets the permissions of an ordinary new file.
+/// A new file in the folder of `path`, to be renamed to it when it is complete. It gets the permissions of an ordinary new file.
 /// Removes what killed processes left in the folder.
 pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -157,7 +157,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A file that is written beside its destination and moved there when it is complete.
+/// A file that is written next to its destination and moved there when it is complete.
 #[derive(Debug)]
 pub struct Whole {
     file: NamedTempFile,

@@ -87,7 +87,7 @@ mod tests {
         std::fs::write(&path, "four").unwrap();
         assert_eq!(text(&path, 4).unwrap(), "four");
         let error = text(&path, 3).unwrap_err().to_string();
-        assert!(error.contains("larger than the 3 bytes"), "{error}");
+        assert!(error.contains("larger than the limit of 3 bytes"), "{error}");
         std::fs::write(&path, [0xff]).unwrap();
         assert!(text(&path, 4).unwrap_err().to_string().contains("UTF-8"));
         assert!(open(folder.path()).unwrap_err().to_string().contains("a folder"));
@@ -104,6 +104,6 @@ mod tests {
             assert!(error.contains("not a regular file") || !path.exists(), "{error}");
         }
         let grows = bytes(Path::new("/proc/self/status"), 10).unwrap_err().to_string();
-        assert!(grows.contains("larger than the 10 bytes"), "says 0 bytes, has more: {grows}");
+        assert!(grows.contains("larger than the limit of 10 bytes"), "says 0 bytes, has more: {grows}");
     }
 }

@@ -75,8 +75,8 @@ fn what_does_not_belong_together_is_refused_with_file_and_fix() {
     let cases: [(Change, &[&str]); 9] = [
         (|c| c.seed = 3, &["is the card of seed 3, not of seed 2", "rename its folder"]),
         (|c| c.name = "gpt2-mini\u{1b}[2J".into(), &["is the card of gpt2-mini␛[2J, not of bert-mini"]),
-        (|c| c.training.steps = 9, &["training.steps is 9, and 8000 for seed 1", "train one of them again"]),
-        (|c| c.training.rate = 0.5, &["training.rate is 0.5, and 0.0015 for seed 1"]),
+        (|c| c.training.steps = 9, &["training.steps is 9, but 8000 for seed 1", "train one of them again"]),
+        (|c| c.training.rate = 0.5, &["training.rate is 0.5, but 0.0015 for seed 1"]),
         (|c| c.corpus.mixture.held = 0.5, &["corpus.mixture.held is 0.5"]),
         (|c| c.scores[0].what = "another thing".into(), &["scores.agreement_none is \"another thing\""]),
         (|c| drop(c.scores.remove(1)), &["scores.agreement_same is missing"]),
@@ -103,7 +103,7 @@ fn hostile_files_are_refused() {
         home.refusal()
     };
     assert!(file(b"{").contains("cannot be read"));
-    assert!(file(&vec![b' '; 2 << 20]).contains("larger than the 1.0 MB"));
+    assert!(file(&vec![b' '; 2 << 20]).contains("larger than the limit of 1.0 MB"));
     let home = Home::new(&[1, 2]);
     std::fs::remove_file(folder(home.path(), "bert-mini", 2).join("card.json")).unwrap();
     assert!(home.refusal().contains("card.json: is not there; remove the folder"), "{}", home.refusal());

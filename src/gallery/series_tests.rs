@@ -117,7 +117,7 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     let card = seeds::together(&cards).unwrap();
     assert_eq!((card.seed, spread::title(&card).as_str()), (1, "3 seeds (1 2 3)"));
     let error = Plan::new(dir, &[SMALL], 3, Some(4), Judgement::Final).unwrap_err().to_string();
-    assert!(error.contains("seed-1/card.json: training.steps is 2, and 4 for what"), "{error}");
+    assert!(error.contains("seed-1/card.json: training.steps is 2, but 4 for the model"), "{error}");
     std::fs::remove_file(dir.join("small/seed-2/tokenizer.json")).unwrap();
     let error = Plan::new(dir, &[SMALL], 3, None, Judgement::Final).unwrap_err().to_string();
     assert!(error.contains("seed-2/tokenizer.json: is not there; remove the folder"), "{error}");

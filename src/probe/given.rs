@@ -139,10 +139,10 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_refused_with_the_reason() {
         for (bytes, want) in [
-            (b"nothing".to_vec(), "no safetensors"),
+            (b"nothing".to_vec(), "not a safetensors"),
             (file("other", &[1, 2], &[1.0, 2.0]), "neither `directions` nor `states`, but other"),
             (file("directions", &[2], &[1.0, 2.0]), "must be m x D"),
-            (file("directions", &[1, 2], &[0.0, 0.0]), "no direction"),
+            (file("directions", &[1, 2], &[0.0, 0.0]), "all zeros"),
             (file("directions", &[1, 2], &[f32::NAN, 0.0]), "NaN or infinity (element 0)"),
             (file("states", &[2], &[1.0, 2.0]), "n x D or k x n x D"),
             (file("states", &[0, 2], &[]), "empty"),

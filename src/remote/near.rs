@@ -243,7 +243,7 @@ mod tests {
             (127, "sh: 1: exec: probity: not found", "scp"),
             (2, "error: unexpected argument '--received' found\n\nUsage: probity", "older"),
             (1, "error: sbatch refused (exit status: 1): invalid\u{7} partition", "gpu1: sbatch refused"),
-            (1, "", "without a word"),
+            (1, "", "without a message"),
         ] {
             let text = failed(&address, Some(code), said).to_string();
             assert!(text.starts_with("gpu1: ") && text.contains(words) && !text.contains('\u{7}'), "{text}");

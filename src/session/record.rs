@@ -464,7 +464,7 @@ mod tests {
         let session = Session::read(recorder.path()).unwrap();
         assert_eq!(session.losses, crate::format::Losses::default());
         let entry = session.entries().next().unwrap();
-        assert!(matches!(&entry.item, Item::Event(Event::Notice(n)) if n.problem.what.contains("longer")));
+        assert!(matches!(&entry.item, Item::Event(Event::Notice(n)) if n.problem.what.contains("too long")));
         assert_eq!(entry.t, 3.0);
     }
 }

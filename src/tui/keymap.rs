@@ -221,7 +221,7 @@ mod tests {
         std::fs::write(folder.path().join("large.toml"), vec![b'#'; (MAX_BYTES + 1) as usize]).unwrap();
         for (path, part) in [
             (path.clone(), "cannot be read"),
-            (folder.path().join("large.toml"), "larger than the 1.0 MB"),
+            (folder.path().join("large.toml"), "larger than the limit of 1.0 MB"),
             (folder.path().to_owned(), "cannot be read"),
         ] {
             let (keymap, problems) = Keymap::read(&path);

@@ -51,7 +51,7 @@ fn what_is_complete_is_not_trained_again_and_what_is_other_is_refused() {
     };
     let output = all(&["--seeds", "5", "--jobs", "2"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).starts_with("0 of 0 models written, 3 were there already; in "));
+    assert!(text(&output.stdout).starts_with("0 of 0 models written, 3 existed already; in "));
     refused(&all(&["--steps", "7"]), 2, &["seed-1/card.json", "training.steps", "--out"]);
     refused(&all(&["--steps", "0"]), 2, &["0 steps"]);
     refused(&all(&["--force"]), 2, &["--force"]);

@@ -95,7 +95,7 @@ fn what_does_not_belong_together_is_refused() {
     refused(&probity.run(&["run", &spec, "--shard", "1/8"]), 2, &["--out"]);
     refused(&probity.run(&["run", &spec, &spec, "--out", &dir]), 2, &["the same experiment", "cell"]);
     refused(&probity.run(&["run", &spec, "--out", "/proc/nowhere"]), 1, &["/proc/nowhere", "cannot write"]);
-    refused(&probity.run(&["run", &spec, "--out", &spec]), 2, &["grid.toml", "no folder"]);
+    refused(&probity.run(&["run", &spec, "--out", &spec]), 2, &["grid.toml", "not a folder"]);
     let bad = probity.file("bad.toml", &grid().replace("seed = [0, 1]", "seeds = [0, 1]"));
     refused(&probity.run(&["run", &bad, "--out", &dir]), 2, &["bad.toml, line", "did you mean `seed`?"]);
     // A folder of another experiment, whatever it contains by then.

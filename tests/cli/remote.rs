@@ -186,8 +186,8 @@ fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
         1,
         &["gpu1: ", "protocol 9", "update this program"],
     );
-    refused(&said("printf 'PB\\002\\012\\377\\377\\377\\377\\0\\0\\0\\0'"), 1, &["gpu1: ", "longer than any"]);
-    refused(&said("printf 'PB\\002\\012\\0\\0\\0\\001\\0\\0\\0\\0x'"), 1, &["gpu1: ", "garbled"]);
+    refused(&said("printf 'PB\\002\\012\\377\\377\\377\\377\\0\\0\\0\\0'"), 1, &["gpu1: ", "exceeds the limit"]);
+    refused(&said("printf 'PB\\002\\012\\0\\0\\0\\001\\0\\0\\0\\0x'"), 1, &["gpu1: ", "corrupted"]);
     let absent = near.command(&["remote", "list", "ssh://gpu1"]).env("PROBITY_SSH", "/no/such/ssh").output().unwrap();
     refused(&absent, 1, &["gpu1: /no/such/ssh cannot be started", "OpenSSH"]);
     refused(&near.run(&["remote", "list", "gpu1"]), 2, &["ssh://"]);
@@ -322,7 +322,7 @@ fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
     let board = far::board_of(&spec, &mut events);
     assert_eq!(&findings_of(&board), far::here());
     let notices: Vec<String> = board.notices.iter().map(|n| n.problem.to_string()).collect();
-    let told = notices.iter().any(|n| n.contains("full.probity.jsonl") && n.contains("unrecorded"));
+    let told = notices.iter().any(|n| n.contains("full.probity.jsonl") && n.contains("without recording"));
     assert!(told, "{notices:?}");
     far.send(Command::Shutdown).unwrap();
     drop(far);

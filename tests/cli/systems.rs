@@ -61,7 +61,7 @@ fn few_tasks_are_taken_as_fixed() {
     let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert_eq!(told.matches("no interval under 10 tasks").count(), 1, "{told}");
+    assert_eq!(told.matches("no interval with fewer than 10 tasks").count(), 1, "{told}");
     assert!(told.contains("tasks taken as fixed (valid for these tasks only): +5.0 ["), "{told}");
     assert!(told.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{told}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);

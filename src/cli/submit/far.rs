@@ -282,6 +282,6 @@ mod tests {
         }
         let garbled = Sent { sha256: hex(&Sha256::digest(b"z")), ..sent("g.toml", b"x") };
         assert!(arrived(&dir, vec![garbled], vec![]).err().unwrap().to_string().contains("corrupted"));
-        assert!(unpack(&dir, b"hello").err().unwrap().to_string().contains("one version"));
+        assert!(unpack(&dir, b"hello").err().unwrap().to_string().contains("same version"));
     }
 }

@@ -97,7 +97,8 @@ mod tests {
         let some = parsed("layers = [\"last\", 2]").unwrap().lens.unwrap();
         assert_eq!(some.resolve(4).unwrap(), [2, 4]);
         assert!(some.resolve(1).unwrap_err().contains("layer 2 does not exist"));
-        for (text, reason) in [("layers = [0]", "counted from 1"), ("layers = [1, 1]", "twice"), ("logit = 1", "logit")]
+        for (text, reason) in
+            [("layers = [0]", "numbered from 1"), ("layers = [1, 1]", "twice"), ("logit = 1", "logit")]
         {
             assert!(parsed(text).unwrap_err().contains(reason), "{text}");
         }

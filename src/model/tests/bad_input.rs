@@ -171,7 +171,7 @@ fn an_enormous_or_bottomless_configuration_is_refused() {
     let path = dir.path().join("config.json");
     std::fs::File::create(&path).unwrap().set_len(17 << 20).unwrap();
     let why = refusal(dir.path());
-    assert!(why.contains("larger than the 16.0 MB"), "{why}");
+    assert!(why.contains("larger than the limit of 16.0 MB"), "{why}");
     std::fs::write(&path, "[".repeat(1 << 20)).unwrap();
     assert!(refusal(dir.path()).contains("config.json: no JSON"));
 }

@@ -145,7 +145,7 @@ fn a_part_that_is_cut_or_changed_is_refused_with_its_line() {
         ("\"event\":\"started\"", "\"event\":1", "damaged"),
         ("\"lines\":6", "\"lines\":5", "counts 5 lines"),
         ("\"command\":\"run\",\"job\":1", "\"command\":\"run\",\"job\":2", "the run of this cell"),
-        ("\"probity_part\":1", "\"probity_part\":2", "no header"),
+        ("\"probity_part\":1", "\"probity_part\":2", "not the header"),
     ] {
         assert!(text.contains(from), "{from}");
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
@@ -276,7 +276,7 @@ fn a_folder_belongs_to_one_set_of_cells() {
     let message = Folder::join(empty.path(), &bench.cells, &[1; 3]).unwrap_err().to_string();
     assert!(message.contains("plain run"), "{message}");
     let file = empty.path().join("findings.jsonl");
-    assert!(Folder::join(&file, &bench.cells, &[1; 3]).unwrap_err().to_string().contains("no folder"));
+    assert!(Folder::join(&file, &bench.cells, &[1; 3]).unwrap_err().to_string().contains("not a folder"));
 }
 
 #[test]

@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn fewer_relations_than_a_draw_takes_are_no_consistency_or_a_refusal() {
         let (_dir, path) = file(&lines());
-        assert!(run(&path, &[]).unwrap().contains("n/a: a draw takes 20 relations, and there are 4"));
+        assert!(run(&path, &[]).unwrap().contains("n/a: a draw needs 20 relations, but there are 4"));
         let v: serde_json::Value = serde_json::from_str(&run(&path, &["--json"]).unwrap()).unwrap();
         assert!(v["rank_consistency"].is_null() && v["adjusted"]["z"] == 1.0);
         let Err(CliError::Usage(told)) = run(&path, &["--subset", "5"]) else { panic!() };

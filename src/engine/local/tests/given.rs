@@ -20,11 +20,11 @@ fn own_files_of_another_shape_are_refused_by_file_and_tensor() {
     let model = deep_fixture(folder.path(), 1);
     let mut rig = Rig::new(Cache::none());
     let cases: [(&str, &str, &[usize], f32, &str); 6] = [
-        ("directions", "directions", &[2, 7], 1.0, "its `directions` have size 7, the hidden states 32"),
+        ("directions", "directions", &[2, 7], 1.0, "its `directions` have size 7, but the hidden states have size 32"),
         ("directions", "directions", &[2], 1.0, "`directions` has shape [2]"),
         ("directions", "directions", &[2, 32], f32::NAN, "`directions` contains NaN or infinity (element 0)"),
         ("directions", "states", &[600, 32], 1.0, "no `directions`"),
-        ("states", "states", &[600, 7], 1.0, "its `states` have size 7, the hidden states 32"),
+        ("states", "states", &[600, 7], 1.0, "its `states` have size 7, but the hidden states have size 32"),
         ("states", "states", &[9, 32], 1.0, "its `states` have 9 rows, but the experiment has 600 examples"),
     ];
     for (job, (method, tensor, shape, value, want)) in (1..).zip(cases) {

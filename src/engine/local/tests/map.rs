@@ -178,7 +178,7 @@ fn a_map_of_layers_that_the_model_lacks_is_refused_before_anything_is_read() {
     let mut rig = Rig::new(Cache::none());
     for (job, layers, reason) in [
         (1, vec![LayerRef::At(1), LayerRef::At(3)], "layer 3 does not exist: the model has layers 1 to 2"),
-        (2, vec![LayerRef::At(2), LayerRef::Last], "layer 2 alone"),
+        (2, vec![LayerRef::At(2), LayerRef::Last], "only layer 2"),
     ] {
         let mut spec = plain(&model);
         spec.map = Some(MapSpec { layers, ..MapSpec::default() });

@@ -123,17 +123,17 @@ mod tests {
         let beyond = map(&[LayerRef::At(1), LayerRef::At(7)]).resolve(4).unwrap_err();
         assert_eq!(beyond, "layer 7 does not exist: the model has layers 1 to 4");
         let one = map(&[LayerRef::At(4), LayerRef::Last]).resolve(4).unwrap_err();
-        assert!(one.contains("layer 4 alone"), "{one}");
+        assert!(one.contains("only layer 4"), "{one}");
         assert!(map(&[]).resolve(1).unwrap_err().contains("needs at least two"));
         assert!(map(&[]).resolve(0).unwrap_err().contains("no blocks"));
         for (text, reason) in [
-            ("layers = [2]", "names layer 2 alone"),
-            ("layers = [0, 1]", "counted from 1"),
+            ("layers = [2]", "names only layer 2"),
+            ("layers = [0, 1]", "numbered from 1"),
             ("layers = [1, 1]", "twice"),
             ("methods = [\"pdg\"]", "pgd"),
             ("value = { rlace = 3 }", "rlace"),
             ("value = { inlp = 2.5 }", "allowed are 0 to 40"),
-            ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "leaves out"),
+            ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "not in map.methods"),
             ("strength = 1", "strength"),
         ] {
             let refused = parsed(text).unwrap_err();
