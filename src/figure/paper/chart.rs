@@ -116,8 +116,11 @@ impl<'a> Chart<'a> {
         // Labels of upright rules go above the frame, where there are no data.
         let top = top + 6.0 + if rules { SMALL + 4.0 } else { 0.0 };
         // The height of the frame, before the width of its labels is known.
-        let rough = (bottom - top - if labelled { 40.0 } else { 12.0 } - label_height(fonts, &x, (right - edge) * 0.8))
-            .max(40.0);
+        let rough = (bottom
+            - top
+            - if labelled { 40.0 } else { 12.0 }
+            - label_height(fonts, &x, right - beside(canvas, figure) - edge - 45.0))
+        .max(40.0);
         let y_name = named(fonts, &figure.y.label, rough);
         let beside_ticks = y.ticks(&y_room(rough));
         let beside_ticks = beside_ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);

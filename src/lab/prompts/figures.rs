@@ -364,8 +364,8 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
 /// The causal model, with the path of a bias lit.
 pub fn causal(bias: Option<Bias>) -> Figure {
     let graph: Graph = graph(bias);
-    let title = bias.map_or("The causal model of a prompt probe (Cao et al. 2022, Figure 2)".to_owned(), |b| {
-        format!("Backdoor path of {}: {} (Cao et al. 2022, Figure 2)", b.title(), b.letters())
+    let title = bias.map_or("The causal model of a prompt probe".to_owned(), |b| {
+        format!("Backdoor path of {}: {}", b.title(), b.letters())
     });
     let name = bias.map_or(CAUSAL.to_owned(), causal_name);
     let mut origin = Origin::default();
@@ -378,7 +378,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
             origin.add("D_a, D_b", "D with the subscript a (pretraining data) and with b (probing data)");
         }
     }
-    origin.add("source", "Cao et al. 2022, Figure 2");
+    origin.add("published", "Cao et al. 2022, Figure 2");
     Figure { name, title, layers: vec![Layer::Graph(graph)], provenance: origin.computed_by(None), ..Figure::default() }
 }
 
