@@ -8,6 +8,7 @@ use super::corruption;
 use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
+use super::shortfall::Trained;
 use crate::Host;
 use crate::compare::spread;
 use crate::finding::{BaselineFinding, ConfigurationFinding, Kind, MarginFinding};
@@ -90,7 +91,13 @@ impl Side {
     }
 
     /// Vectors and labels of some rows.
-    fn part(&self, spec: &Spec, sentences: &Sentences, rows: &[usize], host: &mut Host<'_>) -> Result<Labelled, Fault> {
+    pub(super) fn part(
+        &self,
+        spec: &Spec,
+        sentences: &Sentences,
+        rows: &[usize],
+        host: &mut Host<'_>,
+    ) -> Result<Labelled, Fault> {
         let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
         let x = self.reader.vectors(&texts, spec.seed, host)?;
         let y = rows.iter().map(|r| sentences.labels[*r]).collect();
@@ -196,6 +203,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     let units = |s: &Side| s.recipes.first().and_then(|r| r.hidden.first().copied()).unwrap_or(0) as u64;
     let mut reporter = Reporter::new(spec, Some(Sizes { dim, hidden: units(&a).max(units(&b)) }));
     let (mut steps, last) = (Vec::new(), spec.task.sizes.last());
+    let mut trained: [Trained; 2] = Default::default();
     for size in &spec.task.sizes {
         let n_train = a.sentences.drawn(*size).parts[0].len();
         let mut probes = Vec::new();
@@ -218,10 +226,13 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
         for (first, side) in [(true, &a), (false, &b)].into_iter().take(if spec.is_apart() { 2 } else { 1 }) {
             surface(spec, (first, side), *size, &reporter, host)?;
         }
+        if spec.also.shortfall {
+            trained.iter_mut().zip([first, second]).for_each(|(all, probes)| all.push((*size, probes)));
+        }
         steps.push((*size, pairs.clone()));
         *kept = Some((pairs, reporter.clone()));
     }
-    let bench = beside::Bench { spec, sides: [&a, &b], steps: &steps, pace };
+    let bench = beside::Bench { spec, sides: [&a, &b], steps: &steps, trained: &trained, pace };
     if let Some(pooled) = bench.measure(&mut reporter, host)? {
         *kept = Some((pooled, reporter.clone()));
     }
