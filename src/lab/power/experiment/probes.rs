@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::beside;
-use super::corruption;
+use super::corruption::{self, Corruption};
 use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
@@ -58,12 +58,11 @@ impl Side {
         Ok(Self { sentences, reader, recipes, classifier: side.classifier.clone() })
     }
 
-    /// Corrupts the encoder, where the spec says so.
-    pub(crate) fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<(), Fault> {
-        if let Some(model) = corruption::corrupt(spec, first, host)? {
-            self.reader = self.reader.clone().on(Arc::new(model));
-        }
-        Ok(())
+    /// The side with its encoder corrupted, where the spec says so.
+    fn corrupted(self, by: Option<Corruption>, spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
+        let Some(corruption) = by else { return Ok(self) };
+        let model = Arc::new(corruption.encoder(spec, host)?);
+        Ok(Self { reader: self.reader.on(model), ..self })
     }
 
     /// The shape of its classifier, as [`Spec`] names it.
@@ -188,17 +187,20 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     if let Some(told) = unpaired(spec, &sentences) {
         host.notice(NoticeLevel::Info, told)?;
     }
-    let forecasts = super::forecast::with(spec, &sentences, host)?;
+    let [of_a, of_b] = corruption::load(spec)?;
+    let mut corrupting = 0.0;
+    for corruption in [&of_a, &of_b].into_iter().flatten() {
+        corrupting += corruption.seconds(host)?;
+    }
+    let forecasts = super::forecast::with(spec, &sentences, [&of_a, &of_b], host)?;
     let seconds: f64 = forecasts.iter().map(|f| f.seconds).sum();
     let trainings: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     let units = trainings + beside::weight(spec);
     host.plan(seconds);
-    let corrupting = corruption::seconds(spec, true, host)? + corruption::seconds(spec, false, host)?;
     let pace = (seconds - corrupting).max(0.0) / units.max(1.0);
     forecasts.into_iter().try_for_each(|f| host.foretell(f))?;
-    let (mut a, mut b) = (Side::open(spec, true, &sentences, host)?, Side::open(spec, false, &sentences, host)?);
-    a.corrupt(spec, true, host)?;
-    b.corrupt(spec, false, host)?;
+    let a = Side::open(spec, true, &sentences, host)?.corrupted(of_a, spec, host)?;
+    let b = Side::open(spec, false, &sentences, host)?.corrupted(of_b, spec, host)?;
     let dim = a.reader.width().max(b.reader.width()) as u64;
     let units = |s: &Side| s.recipes.first().and_then(|r| r.hidden.first().copied()).unwrap_or(0) as u64;
     let mut reporter = Reporter::new(spec, Some(Sizes { dim, hidden: units(&a).max(units(&b)) }));
