@@ -1,7 +1,7 @@
 //! Reads files that users name: regular files only, up to a given size, within the memory limit.
 
 use std::fs::File;
-use std::io::{Error, Read, Result};
+use std::io::{Error, Read, Result, Seek};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,9 +32,30 @@ pub fn open(path: &Path) -> Result<File> {
     // If a pipe has replaced the file since, it is opened without blocking, and refused below.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::fcntl::OFlag::O_NONBLOCK.bits());
-    let file = options.open(path)?;
-    regular(&file.metadata()?)?;
+    let mut file = options.open(path)?;
+    let about = file.metadata()?;
+    regular(&about)?;
+    if (1..POINTER).contains(&about.len()) {
+        let mut all = Vec::new();
+        file.by_ref().take(POINTER).read_to_end(&mut all)?;
+        if let Some(what) = git_lfs_pointer(&all) {
+            return Err(Error::other(format!("it is {what}")));
+        }
+        file.rewind()?;
+    }
     Ok(file)
+}
+
+/// Largest pointer of Git LFS: its specification allows less than 1,024 bytes.
+const POINTER: u64 = 1_024;
+
+/// What to say of a Git LFS pointer in place of a file.
+pub fn git_lfs_pointer(bytes: &[u8]) -> Option<String> {
+    let text = bytes.strip_prefix(b"version https://git-lfs")?;
+    let text = String::from_utf8_lossy(&text[..text.len().min(POINTER as usize)]);
+    let size = text.lines().find_map(|l| l.strip_prefix("size ")).and_then(|s| s.trim().parse::<u64>().ok());
+    let size = size.map_or(String::new(), |n| format!(" of {n} bytes"));
+    Some(format!("a Git LFS pointer to a file{size}, not the file; fetch it with `git lfs pull`"))
 }
 
 fn regular(about: &std::fs::Metadata) -> Result<()> {
@@ -72,8 +93,15 @@ fn stream(source: impl Read, most: u64, size: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Text without the mark that some editors put before it.
 fn utf8(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| Error::other("it is not UTF-8 text"))
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(Error::other(
+            "it is UTF-16, not UTF-8 text; convert it, for example with iconv -f UTF-16 -t UTF-8",
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Error::other("it is not UTF-8 text"))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 #[cfg(test)]
@@ -90,6 +118,17 @@ mod tests {
         assert!(error.contains("larger than the limit of 3 bytes"), "{error}");
         std::fs::write(&path, [0xff]).unwrap();
         assert!(text(&path, 4).unwrap_err().to_string().contains("UTF-8"));
+        std::fs::write(&path, [0xff, 0xfe, b'a', 0]).unwrap();
+        assert!(text(&path, 4).unwrap_err().to_string().contains("UTF-16"));
+        std::fs::write(&path, "\u{feff}four").unwrap();
+        assert_eq!(text(&path, 9).unwrap(), "four");
+        // A model went on training on the lines of a pointer.
+        std::fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n").unwrap();
+        let error = text(&path, 999).unwrap_err().to_string();
+        assert!(
+            error.contains("Git LFS pointer to a file of 12345 bytes") && error.contains("git lfs pull"),
+            "{error}"
+        );
         assert!(open(folder.path()).unwrap_err().to_string().contains("a folder"));
     }
 

@@ -22,7 +22,7 @@ pub struct LeftOut {
 }
 
 /// Reason for leaving out a row that repeats an earlier one.
-pub(crate) const REPEATED: &str = "same text as an earlier row";
+pub(crate) const REPEATED: &str = "same text as an earlier row, at the same position";
 
 /// Result of converting rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -31,7 +31,7 @@ pub struct Conversion {
     pub taken: u64,
     /// Rows of another kind, or without mask, forms or the subject's number.
     pub unsuited: u64,
-    /// Rows with the same text as an earlier one. Rows that look the same to a causal model are left out once the model is known.
+    /// Rows with the same text as an earlier one, read at the same position. Rows that look the same to a causal model are left out once the model is known.
     pub repeated: u64,
     /// All of the unsuited and repeated ones by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
@@ -76,7 +76,8 @@ pub enum ConversionError {
 pub struct Collector {
     task: &'static Task,
     examples: Vec<Example>,
-    texts: HashSet<String>,
+    /// What was taken: a text and the tokens at which it is changed and read.
+    seen: HashSet<(String, [Option<Place>; 2])>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
     positions: Positions,
@@ -177,7 +178,7 @@ impl Collector {
         Self {
             task,
             examples: Vec::new(),
-            texts: HashSet::new(),
+            seen: HashSet::new(),
             counts: [[0.0; 3]; 2],
             conversion: Conversion::default(),
             positions: Positions::default(),
@@ -203,7 +204,7 @@ impl Collector {
                 return self.conversion.leave_out(reason, line);
             }
         };
-        if !self.texts.insert(example.text.clone()) {
+        if !self.seen.insert((example.text.clone(), [example.place, example.read])) {
             self.conversion.repeated += 1;
             return self.conversion.leave_out(REPEATED, line);
         }
@@ -374,6 +375,24 @@ mod tests {
         assert_eq!(first.filled(&first.forms[1]), "The keys to the cabinet are here .");
         assert_eq!(set.frequencies.cells(), [[2.0 / 3.0, 0.0, 0.0], [0.0, 1.0 / 3.0, 0.0]]);
         assert_eq!((set.task, set.hash.len()), ("agreement", 64));
+    }
+
+    /// A sentence whose words are marked one after the other, a row each, lost all but the first.
+    #[test]
+    fn rows_that_differ_in_the_marked_word_alone_are_two_examples() {
+        let marked = |from: u32, to: u32| {
+            let Row::Sentence(s) = row("The keys to the cabinet [MASK] here .", "Pl", Some("Sg")) else {
+                unreachable!()
+            };
+            Row::Sentence(Sentence { target: Some([from, to]), ..s })
+        };
+        for (changed, read, taken) in
+            [(Position::Marked, None, 2), (Position::Mask, Some(Position::Marked), 2), (Position::Mask, None, 1)]
+        {
+            let mut collector = Collector::default().reading_at(Positions { changed, read });
+            [(4, 8), (16, 23), (4, 8)].into_iter().for_each(|(from, to)| collector.add(&marked(from, to)));
+            assert_eq!((collector.conversion.taken, collector.conversion.repeated), (taken, 3 - taken), "{changed:?}");
+        }
     }
 
     #[test]

@@ -260,9 +260,6 @@ impl Files {
                 }
                 let most = if LONG.contains(&name) { LARGEST_TEXT } else { LARGEST_CONFIG };
                 let mut bytes = base::read::bytes(&path, most).map_err(ModelError::io(&path))?;
-                if let Some(what) = git_lfs_pointer(&bytes) {
-                    return Err(ModelError::Config { file: path.display().to_string(), what });
-                }
                 if bytes.starts_with(BYTE_ORDER_MARK) {
                     bytes.drain(..BYTE_ORDER_MARK.len());
                 }
@@ -318,15 +315,6 @@ impl Files {
     pub fn missing(&self, file: &str, hint: &str) -> ModelError {
         ModelError::MissingFile { place: self.label(), file: file.to_owned(), hint: hint.to_owned() }
     }
-}
-
-/// Describes a Git LFS pointer, which a clone without Git LFS holds in place of a large file.
-pub(super) fn git_lfs_pointer(bytes: &[u8]) -> Option<String> {
-    let text = bytes.strip_prefix(b"version https://git-lfs")?;
-    let text = String::from_utf8_lossy(&text[..text.len().min(400)]);
-    let size = text.lines().find_map(|l| l.strip_prefix("size ")).filter(|s| s.parse::<u64>().is_ok());
-    let size = size.map_or_else(String::new, |s| format!(" of {s} bytes"));
-    Some(format!("a Git LFS pointer to a file{size}, not the file; fetch it with `git lfs pull`"))
 }
 
 /// Advice for a model with pickled weights only.

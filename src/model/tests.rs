@@ -87,6 +87,17 @@ fn old_names_and_missing_prefixes_are_understood() {
     assert_eq!(ask(&load(dir.path()).unwrap()), want);
 }
 
+/// CamemBERT is RoBERTa under another name, and was refused.
+#[test]
+fn camembert_is_read_as_roberta() {
+    let dir = folder(&Arch::roberta(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 }));
+    let ids = Batch::new(&[[2u32, 5, 3]], 1).unwrap();
+    let plan = Plan::default().logits_at(Sites::All);
+    let want = load(dir.path()).unwrap().forward(&ids, &plan).unwrap();
+    edit_config(dir.path(), |c| c["model_type"] = json!("camembert"));
+    assert_eq!(load(dir.path()).unwrap().forward(&ids, &plan).unwrap(), want);
+}
+
 #[test]
 fn a_sharded_folder_is_the_same_model() {
     let dir = folder(&bert());
@@ -131,7 +142,7 @@ fn missing_files_are_named_with_what_to_do() {
 #[test]
 fn impossible_configurations_are_refused() {
     type Change = fn(&mut Value);
-    let cases: [(Change, &str); 9] = [
+    let cases: [(Change, &str); 10] = [
         (|c| c["model_type"] = json!("rwkv"), "'rwkv' is not supported; supported: bert,"),
         (|c| c["model_type"] = json!(null), "is not supported"),
         (|c| c["num_attention_heads"] = json!(0), "does not split into 0 heads"),
@@ -141,6 +152,14 @@ fn impossible_configurations_are_refused() {
         (|c| c["num_hidden_layers"] = json!(1_000_000), "layers"),
         (|c| c["hidden_act"] = json!("\u{1b}[31mswoosh"), "swoosh' is not supported"),
         (|c| c["layer_norm_eps"] = json!(-1.0), "epsilon"),
+        // transformers rotates whole heads of Llama, whatever the configuration says; half of each was rotated here.
+        (
+            |c| {
+                c["model_type"] = json!("llama");
+                c["rope_parameters"] = json!({"rope_type": "default", "partial_rotary_factor": 0.5});
+            },
+            "rotated as a whole",
+        ),
     ];
     for (change, said) in cases {
         let dir = folder(&bert());

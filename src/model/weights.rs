@@ -168,7 +168,7 @@ impl Shard {
     fn parse(label: String, bytes: Bytes) -> Result<Shard> {
         let wrong = |what: String| Err(ModelError::Weights { file: label.clone(), what });
         let all = bytes.as_slice();
-        if let Some(what) = super::source::git_lfs_pointer(all) {
+        if let Some(what) = base::read::git_lfs_pointer(all) {
             return wrong(what);
         }
         let Some((first, rest)) = all.split_first_chunk::<8>() else {

@@ -1,13 +1,18 @@
-//! Labelled texts as a table with a header: `text,label` and its relatives, GLUE's sentence pairs, and CoLA's own file, which has
-//! no header.
+//! Labelled texts as a table with a header or as JSON lines: `text,label` and its relatives, GLUE's sentence pairs; and CoLA's own
+//! file, which has no header.
 //!
 //! One column is the text (or two are a pair, which is read as one text with a blank between), `split` and `id` say what they
 //! say, `form` and `other_form` are the right word for the mask and the other one, `twin` is the counterfactual text, `start` and
 //! `end` (exclusive) are the characters of the word that is marked. Every other column is a label under its own name; a cell that is
 //! empty or NaN is a label that the row does not have.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use super::error::{DropKind, Unread};
-use super::format::{Emit, Format, Framing, Parse, has_name};
+use super::format::{Context, Emit, Format, Framing, Parse, has_name, json, stateless};
+use super::plain::label as label_of;
 use super::row::{Row, Sentence, Split};
 use super::table::{Fields, Header};
 use super::text::{Labels, Text};
@@ -24,6 +29,54 @@ pub(crate) const FORMAT: Format = Format {
         Ok(Box::new(Labelled { header: Header::of(head)?, text, marks }))
     },
 };
+
+/// The same as JSON lines, as Hugging Face writes a data set. Rows with `text` are plain ones.
+pub(crate) const JSON: Format = Format {
+    id: "labelled-json",
+    title: "labelled texts (JSON lines)",
+    columns: &["sentence", "label", "any further label", "split", "id"],
+    framing: Framing::Json,
+    recognise: |head| {
+        let keys: Vec<&str> = head.keys.top.iter().map(String::as_str).collect();
+        text_columns(&keys).is_some() && NAMED.iter().any(|name| has_name(&keys, name))
+    },
+    parser: |_, context| stateless(context, row),
+};
+
+/// Keys by one of which JSON rows are recognised as labelled texts.
+const NAMED: [&str; 8] = ["label", "gold_label", "is_duplicate", "Quality", "sentiment", "class", "category", "rating"];
+
+fn row(line: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
+    let mut cells: BTreeMap<String, Value> = json(line)?;
+    let keys: Vec<&str> = cells.keys().map(String::as_str).collect();
+    let names = text_columns(&keys).ok_or_else(|| Unread::missing("sentence"))?;
+    let mut parts = Vec::new();
+    for name in names {
+        let found = cells.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
+        match found.and_then(|key| cells.remove(&key)) {
+            Some(Value::String(part)) if !part.trim().is_empty() => parts.push(part),
+            _ => return Err(Unread::new(DropKind::Value, format!("`{name}` is not a text"))),
+        }
+    }
+    let mut take = |name: &str| cells.remove(name).and_then(label_of);
+    let id = ["id", "idx", "guid", "pairID", "index"].into_iter().find_map(&mut take);
+    let split = take("split").map(|name| split(&name)).transpose()?;
+    let cells = cells.into_iter().filter(|(name, _)| !has_name(&OTHERS, name));
+    let cells: Vec<(Text<'_>, Text<'_>)> =
+        cells.filter_map(|(name, value)| Some((name.into(), label_of(value)?.into()))).collect();
+    let main = LABELS.iter().find_map(|l| cells.iter().find(|c| c.0.eq_ignore_ascii_case(l)));
+    let label = main.or_else(|| cells.first().filter(|_| cells.len() == 1)).map(|c| c.1.clone());
+    let labels = Some(Labels(cells)).filter(|l| !l.0.is_empty());
+    emit(Row::Sentence(Sentence {
+        id: id.map(Text::from),
+        text: parts.join(" ").into(),
+        split,
+        label,
+        labels,
+        ..Sentence::default()
+    }));
+    Ok(())
+}
 
 /// CoLA as it is published: source, label, the author's star, sentence.
 pub(crate) const COLA: Format = Format {
@@ -102,7 +155,7 @@ impl Labelled {
     /// True if a column holds labels.
     fn is_label(&self, name: &str) -> bool {
         let marks = self.marks && has_name(&SPAN, name);
-        !(marks || has_name(self.text, name) || has_name(&OTHERS, name))
+        !(name.is_empty() || marks || has_name(self.text, name) || has_name(&OTHERS, name))
     }
 
     /// The characters of the marked word, where the row has one.
@@ -157,7 +210,11 @@ impl Parse for Labelled {
     }
 }
 
+/// A label without blanks at its ends; a whole number without the decimals that a column with gaps has (`1.0`).
 fn trimmed(label: Text<'_>) -> Text<'_> {
+    if let Some(whole) = label.trim().strip_suffix(".0").filter(|whole| whole.parse::<i64>().is_ok()) {
+        return whole.to_owned().into();
+    }
     if label.trim() == label.as_str() { label } else { label.trim().to_owned().into() }
 }
 
@@ -302,6 +359,34 @@ mod tests {
             let (_, rows) = read(&format!("label,text\n1,{text}\n0,Plain \"words\"\n1,\"More\" words\n"));
             assert_eq!(rows.len(), 3, "{text}: {rows:?}");
         }
+    }
+
+    /// Rows as Hugging Face writes them were refused, with a list of keys that none of them needs.
+    #[test]
+    fn json_lines_are_read_as_tables_are() {
+        let (id, rows) = read(
+            "{\"sentence\": \"A b .\", \"label\": 1, \"idx\": 0}\n{\"sentence\": \"C .\", \"label\": 0, \"idx\": 1}\n",
+        );
+        assert_eq!((id, rows.len()), ("labelled-json", 2));
+        assert_eq!(rows[0], ("A b .".into(), Some("1".into()), vec!["label=1".into()]));
+        let (_, rows) =
+            read("{\"premise\": \"A .\", \"hypothesis\": \"B .\", \"label\": \"neutral\", \"genre\": \"talk\"}\n");
+        let labels = vec!["genre=talk".to_owned(), "label=neutral".into()];
+        assert_eq!(rows, [("A . B .".into(), Some("neutral".into()), labels)]);
+        // The question is a part of the text and no label.
+        let (_, rows) = read("{\"question\": \"Who ?\", \"sentence\": \"She .\", \"label\": true, \"idx\": 3}\n");
+        assert_eq!(rows, [("Who ? She .".into(), Some("true".into()), vec!["label=true".into()])]);
+        let (_, rows) = read("{\"review\": \"Fine .\", \"sentiment\": \"pos\", \"score\": 0.5}\n");
+        assert_eq!(rows, [("Fine .".into(), Some("pos".into()), vec!["sentiment=pos".into()])]);
+    }
+
+    /// Two classes were four: pandas writes whole numbers of a column with gaps as `1.0`. Excel ends lines with separators.
+    #[test]
+    fn whole_numbers_have_one_spelling_and_columns_without_a_name_hold_nothing() {
+        let (_, rows) = read("text;label;\nA .;1.0;\nB .;0;\nC .;1;\nD .;1.5;\n");
+        let labels: Vec<&str> = rows.iter().filter_map(|r| r.1.as_deref()).collect();
+        assert_eq!(labels, ["1", "0", "1", "1.5"]);
+        assert!(rows.iter().all(|r| r.2.len() == 1), "{rows:?}");
     }
 
     #[test]

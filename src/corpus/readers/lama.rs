@@ -83,6 +83,37 @@ pub(crate) const RELATION_TABLE: Format = Format {
     },
 };
 
+/// Names of the columns of a table of facts.
+const COLUMNS: [&[&str]; 4] = [
+    &["sub_label", "subject", "sub"],
+    &["obj_label", "object", "obj"],
+    &["predicate_id", "relation", "predicate", "pred"],
+    &["uuid", "id"],
+];
+
+pub(crate) const FACT_TABLE: Format = Format {
+    id: "fact-table",
+    title: "facts (table with a header)",
+    columns: &["sub_label|subject|sub", "obj_label|object|obj", "predicate_id|relation|predicate|pred", "uuid|id"],
+    framing: Framing::Lines,
+    recognise: |head| COLUMNS[..2].iter().all(|names| names.iter().any(|name| head.header(&[name]))),
+    parser: |head, _| {
+        let header = Header::of(head)?;
+        Ok(Box::new(move |line: &str, emit: &mut Emit<'_>| {
+            if header.is(line) {
+                return Ok(());
+            }
+            let fields = header.split(line)?;
+            let [subject, object, relation, id] =
+                COLUMNS.map(|names| names.iter().find_map(|name| fields.optional(name)).map(unquoted));
+            let object = object.filter(|o| !o.trim().is_empty()).ok_or_else(|| Unread::missing("obj_label"))?;
+            let subject = Some(subject.ok_or_else(|| Unread::missing("sub_label"))?);
+            emit(Row::Fact(Fact { id, relation, subject, object, ..Fact::default() }));
+            Ok(())
+        }))
+    },
+};
+
 #[derive(Deserialize)]
 struct FactKeys<'a> {
     #[serde(borrow)]

@@ -68,6 +68,8 @@ fn recognise(head: &Head<'_>) -> bool {
         &["relation", "templates"],
         &["good", "bad"],
         &["tokens", "rationales"],
+        &["tokens", "rationale"],
+        &["tokens", "gold"],
         &["ranking"],
         &["scores"],
         &["system"],
@@ -141,6 +143,11 @@ struct Keys<'a> {
     tokens: Option<Vec<Text<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rationales: Option<Sets>,
+    /// In place of `rationales`; of other types in files of others.
+    #[serde(skip_serializing)]
+    rationale: Option<serde_json::Value>,
+    #[serde(skip_serializing)]
+    gold: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     attractors: Option<Vec<u32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,15 +209,22 @@ const NO_LABELS: [&str; 9] = ["text", "id", "split", "target", "forms", "form", 
 fn named(text: &str) -> Option<Labels<'static>> {
     let keys: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_str(text).ok()?;
     let label = |(name, value): (String, serde_json::Value)| {
-        let value = match value {
-            serde_json::Value::String(s) if !s.trim().is_empty() => s,
-            serde_json::Value::Number(n) if n.is_i64() || n.is_u64() => n.to_string(),
-            serde_json::Value::Bool(b) => b.to_string(),
-            _ => return None,
-        };
+        let value = label(value)?;
         (!NO_LABELS.contains(&name.as_str())).then(|| (name.into(), value.into()))
     };
     Some(Labels(keys.into_iter().filter_map(label).collect())).filter(|l| !l.0.is_empty())
+}
+
+/// A value that can be a label: a word, a whole number, true or false.
+pub(super) fn label(value: serde_json::Value) -> Option<String> {
+    Some(match value {
+        serde_json::Value::String(s) if !s.trim().is_empty() => s,
+        serde_json::Value::Number(n) if n.is_i64() || n.is_u64() => n.to_string(),
+        // A whole number of a column with gaps.
+        serde_json::Value::Number(n) => n.as_f64().filter(|v| v.fract() == 0.0 && v.abs() < 1e15)?.to_string(),
+        serde_json::Value::Bool(b) => b.to_string(),
+        _ => return None,
+    })
 }
 
 /// The row that the keys make; the most specific keys are tried first.
@@ -255,7 +269,9 @@ fn row<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
 
 fn rationale<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     let Some(tokens) = k.tokens else { return Err(Unread::missing("tokens")) };
-    let Some(rationales) = k.rationales else { return Err(Unread::missing("rationales")) };
+    let Some(rationales) = k.rationales.or_else(|| Sets::of(k.rationale.or(k.gold)?)) else {
+        return Err(Unread::missing("rationales"));
+    };
     let count = tokens.len();
     let rationales = match rationales {
         // No gold at all.

@@ -69,6 +69,13 @@ pub(crate) enum Sets {
     Several(Vec<Vec<Mark>>),
 }
 
+impl Sets {
+    /// The lists of a value; none for any other value.
+    pub(super) fn of(value: serde_json::Value) -> Option<Self> {
+        serde_json::from_value(value).ok()
+    }
+}
+
 /// A position, or a mark of a mask.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a position, or 0, 1, true or false")]

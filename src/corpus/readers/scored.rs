@@ -5,10 +5,11 @@
 //! `dimension`, `ratio` (of the predicted rationale to the input), `system`; a perturbed input by itself has `perturbs`,
 //! `perturbation` and `alignment`. A pair has the same keys with `original_` and `perturbed_` before them, or objects
 //! `original` and `perturbed` (one, or a list). Other names that are read: `attributions` and `saliency` for scores,
-//! `sent_token` for tokens, `rationale_ids` for gold; and the fields of captum's `LLMAttributionResult` (`input_tokens`,
+//! `sent_token` for tokens, `rationale`, `rationales` and `rationale_ids` for gold; and the fields of captum's `LLMAttributionResult` (`input_tokens`,
 //! `seq_attr`) and `VisualizationDataRecord` (`raw_input_ids`, `word_attributions`), since captum itself writes no files.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, Head, Parse, json};
@@ -23,7 +24,7 @@ pub(crate) const FORMAT: Format = Format {
     columns: &[
         "tokens|original_tokens",
         "scores|original_scores",
-        "gold",
+        "gold|rationale|rationales",
         "perturbed_tokens",
         "perturbed_scores",
         "perturbed_gold",
@@ -99,6 +100,8 @@ struct Keys<'a> {
     scores: Option<Vec<f64>>,
     #[serde(alias = "original_gold", alias = "rationale_ids", alias = "rationales")]
     gold: Option<Sets>,
+    /// In place of `gold`; of other types in files of others.
+    rationale: Option<Value>,
     #[serde(alias = "mask_index", alias = "original_mask")]
     mask: Option<u32>,
     answer: Option<Text<'a>>,
@@ -139,7 +142,7 @@ impl Parse for Scored {
                 id: None,
                 tokens: keys.tokens.ok_or_else(|| Unread::missing("tokens"))?,
                 scores: keys.scores.ok_or_else(|| Unread::missing("scores"))?,
-                gold: keys.gold,
+                gold: keys.gold.or_else(|| Sets::of(keys.rationale?)),
                 mask: keys.mask,
                 perturbation: keys.perturbation.clone(),
                 alignment: keys.alignment.clone(),
@@ -272,6 +275,27 @@ mod tests {
         let (found, report) = read(&format!("{pair}\n{GOOD}\n"));
         let names: Vec<&str> = found.iter().map(|(n, _)| n.as_str()).collect();
         assert_eq!((names, report.dropped.total()), (vec!["7", "7:1", "p", "row 2"], 0));
+    }
+
+    /// A mask under the key `rationale` was not read, and the row had no gold without a word about it.
+    #[test]
+    fn gold_may_be_called_rationale_and_a_text_of_that_name_is_no_gold() {
+        let gold = |row: &str| {
+            let source = Box::new(std::io::Cursor::new(row.as_bytes().to_vec()));
+            let mut found = Vec::new();
+            let report = Reading::stream(source, Path::new("x.jsonl")).unwrap().rows(&mut |row, _| {
+                if let Row::Rationale(r) = row {
+                    found.push(r.rationales);
+                }
+                ControlFlow::Continue(())
+            });
+            assert_eq!(report.unwrap().dropped.total(), 0);
+            found.remove(0)
+        };
+        let row = |gold: &str| format!(r#"{{"tokens": ["a", "b", "c"], "scores": [1, 0, 2], {gold}}}"#);
+        assert_eq!(gold(&row(r#""rationale": [0, 0, 1]"#)), [[2]]);
+        assert_eq!(gold(&row(r#""rationale": "as it says", "gold": [1]"#)), [[1]]);
+        assert!(gold(&row(r#""rationale": "as it says""#)).is_empty());
     }
 
     #[test]

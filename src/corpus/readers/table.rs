@@ -18,7 +18,7 @@ impl Header {
     /// The header at the beginning of a file.
     ///
     /// # Errors
-    /// [`ReadError`] where a column has no name, or the name of another one.
+    /// [`ReadError`] where a column has the name of another one. Columns without a name, as spreadsheets add, hold nothing.
     pub(crate) fn of(head: &Head<'_>) -> Result<Self, ReadError> {
         let mut names: Vec<String> = head.columns.iter().map(|c| c.trim().to_owned()).collect();
         // The index of a table that pandas wrote has no name.
@@ -27,7 +27,7 @@ impl Header {
         {
             "index".clone_into(first);
         }
-        let bad = names.iter().enumerate().find(|(k, n)| n.is_empty() || names[..*k].contains(*n));
+        let bad = names.iter().enumerate().find(|(k, n)| !n.is_empty() && names[..*k].contains(*n));
         match bad {
             Some((k, name)) => {
                 let what = format!("column {} is called `{name}`", k + 1);
@@ -211,6 +211,8 @@ mod tests {
         let unread = header.split("1\tx\ty").unwrap_err();
         assert!(unread.kind == DropKind::Fields && unread.detail.contains("tab"), "{unread}");
         assert!(header.is("a\tb"));
+        let blank = Head::new("a\tb\t\t\n", true, Path::new("t.tsv"));
+        assert_eq!(Header::of(&blank).unwrap().split("1\t2\t\t").unwrap().raw("b").unwrap(), "2");
         let twice = Head::new("a\ta\n", true, Path::new("t.tsv"));
         assert!(Header::of(&twice).unwrap_err().to_string().contains("t.tsv, line 1"));
     }

@@ -37,6 +37,10 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
             }
         }
     }
+    if text.trim_end().contains('\r') {
+        let expected = "line feeds; convert it, for example with tr '\\r' '\\n'";
+        return gather.refuse(at, "lines end in carriage returns alone".to_owned(), expected);
+    }
     let seed = LineSeed::from(gather.wanted);
     while let Some(number) = record(frames, &mut text, Some(separator))? {
         let cells = fields(&text, separator);

@@ -8,7 +8,7 @@ use super::ids::{Names, Places};
 use super::keys::CORRECT;
 use super::line::{Line, Print};
 use super::nested::is_bookkeeping;
-use super::{Detail, Group, MOST_ITEMS, Metric, NO_FILTER, Results, Wanted};
+use super::{Detail, Group, MOST_ITEMS, Metric, NO_FILTER, Results, Wanted, alike};
 use crate::readers::ReadError;
 
 /// Most metrics, filters, or runs of a file.
@@ -93,6 +93,8 @@ pub(crate) struct Gather<'a> {
     /// Rows that could be copies of a filter that older harnesses did not name.
     unnamed: bool,
     unscored: usize,
+    /// Predictions that count as wrong and differ from their target in case or blanks at the ends alone.
+    nearly: usize,
     rows: u64,
 }
 
@@ -120,6 +122,7 @@ impl<'a> Gather<'a> {
             details: Vec::new(),
             unnamed: true,
             unscored: 0,
+            nearly: 0,
             rows: 0,
         }
     }
@@ -259,7 +262,11 @@ impl<'a> Gather<'a> {
                 }
             },
             Shape::Prediction => match (&line.prediction, line.expected_answer()) {
-                (Some(p), Some(t)) => f64::from(u8::from(self.wanted.agrees(p, t))),
+                (Some(p), Some(t)) => {
+                    let agrees = self.wanted.agrees(p, t);
+                    self.nearly += usize::from(!agrees && alike(p, t));
+                    f64::from(u8::from(agrees))
+                }
                 _ => return self.refuse(number, "no `prediction` or no `target`", "both in every row"),
             },
             Shape::Bear => f64::from(u8::from(self.best(line, number)?)),
@@ -370,6 +377,13 @@ impl<'a> Gather<'a> {
         if self.unscored > 0 {
             let samples = if self.unscored == 1 { "sample" } else { "samples" };
             notes.push(format!("{} {samples} without a score left out", self.unscored));
+        }
+        if self.nearly > 0 {
+            let nearly = self.nearly;
+            notes.push(format!(
+                "{nearly} of {n} predictions differ from the target only in case or blanks at the ends and count as wrong; \
+                 `--match lenient` counts them as right"
+            ));
         }
         self.columns.retain(|c| c.missing == 0);
         Ok(notes)

@@ -57,12 +57,13 @@ pub struct Wanted {
 
 impl Wanted {
     fn agrees(&self, prediction: &str, target: &str) -> bool {
-        if self.lenient {
-            prediction.trim().to_lowercase() == target.trim().to_lowercase()
-        } else {
-            prediction == target
-        }
+        prediction == target || self.lenient && alike(prediction, target)
     }
+}
+
+/// True if two answers are the same but for case and blanks at the ends.
+fn alike(prediction: &str, target: &str) -> bool {
+    prediction.trim().to_lowercase() == target.trim().to_lowercase()
 }
 
 /// A metric with its value for each item.

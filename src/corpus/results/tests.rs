@@ -216,6 +216,17 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
     let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();
     assert_eq!(values(&lenient), [1.0, 1.0, 0.0]);
+    // A model whose answers end in a blank was level with any other at 0 %, without a word about it.
+    let notes = |wanted: Wanted| group(text.as_bytes(), &wanted).unwrap().notes.join("; ");
+    assert!(notes(Wanted::default()).contains("2 of 3 predictions differ from the target only in case or blanks"));
+    assert_eq!(notes(Wanted { lenient: true, ..Wanted::default() }), "");
+}
+
+/// The table had "no rows".
+#[test]
+fn lines_that_end_in_carriage_returns_alone_are_named() {
+    let error = plain("id,correct\r1,1\r2,0\r").unwrap_err();
+    assert!(error.contains("line 1") && error.contains("carriage returns alone"), "{error}");
 }
 
 #[test]

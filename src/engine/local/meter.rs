@@ -22,7 +22,7 @@ const SETTLE: f64 = 10.0;
 /// Measures the progress of a run of planned stages.
 pub(crate) struct Meter {
     begun: Instant,
-    /// Elapsed seconds when the plan was made.
+    /// Elapsed seconds when the planned work began.
     before: f64,
     /// Planned seconds.
     plan: f64,
@@ -81,6 +81,10 @@ impl Meter {
     /// Begins the next stage, with its planned seconds.
     pub(crate) fn stage(&mut self, name: impl Into<String>, unit: &'static str, seconds: f64) {
         self.spent += self.stage.seconds;
+        if self.spent == 0.0 {
+            // Loading models after the plan is not in it, and says nothing about the pace.
+            self.before = self.elapsed();
+        }
         self.stage = Stage { name: name.into(), unit, seconds, begun: self.elapsed(), ended: None };
         self.reported = None;
     }
@@ -161,6 +165,17 @@ mod tests {
         assert_eq!(overall(meter.report(10, 10)), Some(25.0));
         meter.stage("b", "ex", 3.0);
         assert_eq!(overall(meter.report(5, 10)), Some(63.0));
+    }
+
+    /// A plan of seconds had "8 min left" where a model was loaded between the plan and its first stage.
+    #[test]
+    fn what_comes_before_the_first_stage_of_a_plan_is_no_pace() {
+        let mut meter = Meter::new();
+        meter.plan(2.0);
+        meter.begun -= std::time::Duration::from_secs(10);
+        meter.stage("corrupting", "steps", 1.5);
+        let left = meter.report(0, 100).and_then(|p| p.left);
+        assert!(left.is_none_or(|left| left < 2.5), "{left:?}");
     }
 
     /// A bar went from 99 % back to 81 %, and showed 100 % while the run continued.

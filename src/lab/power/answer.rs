@@ -2,7 +2,7 @@
 
 use super::finding::ComparisonFinding;
 use super::results::Results;
-use super::spec::Spec;
+use super::spec::{Spec, in_words};
 use super::summary::{exaggerated, few_values, none_enough, often, p_value, points, seen, too_few, unbounded};
 use super::systems::FEWEST_TASKS;
 use super::tasks::{PooledFinding, TaskFinding, TaskVerdict, few_clusters};
@@ -44,11 +44,12 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
     says.extend(needed(results, c, items(spec)));
     if let Some((n, bound)) = results.recommended() {
-        says.push(format!("Training sentences needed by the {bound} bound: {}.", grouped(n as usize)));
+        says.push(format!("Training sentences needed by the {bound}: {}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
     doubts.extend(low_bar(spec));
     doubts.extend(layers_differ(spec));
+    doubts.extend(below_bound(results));
     doubts.extend(one_seed(&c.value, spec));
     doubts.extend(few_values(&c.value, c.n, items(spec)));
     doubts.extend(too_few(c));
@@ -69,6 +70,16 @@ fn layers_differ(spec: &Spec) -> Option<String> {
     let models = spec.encoder_name(true) != spec.encoder_name(false);
     (!spec.of_files() && models && spec.a.layer != spec.b.layer)
         .then(|| "the two sides also differ in layer, so the difference is not that of the models alone".to_owned())
+}
+
+/// Probes trained on fewer sentences than the bound asks for.
+fn below_bound(results: &Results) -> Option<String> {
+    let (needed, bound) = results.recommended()?;
+    let trained = results.needed()?.value.trained.filter(|n| *n < needed)?;
+    let [trained, needed] = [trained, needed].map(|n| grouped(n as usize));
+    Some(format!(
+        "the probes were trained on {trained} sentences, and the {bound} asks for {needed}: it does not rule out that more would turn the difference"
+    ))
 }
 
 /// One training says nothing about how far another one would move the difference.
@@ -197,9 +208,9 @@ fn verdict(c: &Tagged<ComparisonFinding>, alpha: f64, items: &str) -> String {
     let word = match (d.mean > 0.0, d.mean == 0.0, shown) {
         (_, true, _) => "No: both are level".to_owned(),
         (true, _, true) => "Yes: ahead by".to_owned(),
-        (false, _, true) => format!("No: {} is ahead by", v.b),
+        (false, _, true) => format!("No: {} is ahead by", in_words(&v.b)),
         (true, _, false) => "Not shown: ahead by".to_owned(),
-        (false, _, false) => format!("Not shown: {} is ahead by", v.b),
+        (false, _, false) => format!("Not shown: {} is ahead by", in_words(&v.b)),
     };
     let amount =
         if d.mean == 0.0 { format!("{word} [{lo}, {hi}]{unit}") } else { format!("{word} {mean}{unit} [{lo}, {hi}]") };
@@ -296,6 +307,32 @@ mod tests {
         assert!(layers_differ(&spec).is_some_and(|doubt| doubt.contains("also differ in layer")));
         spec.models[1] = spec.models[0].clone();
         assert_eq!(layers_differ(&spec), None, "the layer is what is compared");
+    }
+
+    /// Nothing was said of probes trained on 2,048 sentences beside a bound of 36,812.
+    #[test]
+    fn probes_trained_on_fewer_sentences_than_the_bound_asks_for_are_doubted() {
+        let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
+        let mut results = crate::survey::tests::asking(open);
+        assert_eq!(below_bound(&results), None, "results from files");
+        let mut trained = |n: u64| {
+            results.required.as_mut().unwrap().value.trained = Some(n);
+            below_bound(&results)
+        };
+        assert_eq!(
+            trained(2_048).as_deref(),
+            Some(
+                "the probes were trained on 2,048 sentences, and the bound of Zhu et al. 2022 asks for 50,000: it does not rule out that more would turn the difference"
+            )
+        );
+        assert_eq!(trained(50_000), None);
+    }
+
+    /// `untrained:bert-mini` is a name for a spec, not for a sentence.
+    #[test]
+    fn an_untrained_side_is_called_a_copy() {
+        assert_eq!(in_words("untrained:bert-mini, layer 2"), "untrained copy of bert-mini, layer 2");
+        assert_eq!(in_words("bert-mini"), "bert-mini");
     }
 
     #[test]

@@ -63,6 +63,16 @@ impl Bound {
         }
     }
 
+    /// In words, by the name that findings have.
+    pub(crate) fn in_words(name: &str) -> &str {
+        match name {
+            "published" => "bound of Zhu et al. 2022",
+            "textbook" => "bound of Liang 2016",
+            "own" => "bound of the user",
+            other => other,
+        }
+    }
+
     /// `n ε²`: twice `ln(2|H|/δ)`, or the user's number.
     fn constant(self, parameters: u64, delta: f64) -> Result<f64, BoundError> {
         let p = parameters as f64;

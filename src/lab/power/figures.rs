@@ -1,8 +1,15 @@
 //! Figures of the lab: power against n, accuracies against the bound, and the sequential test.
 
+mod shortfall;
+mod survey;
+
+use self::shortfall::shortfall;
+use self::survey::survey;
+
+use super::bound::Bound;
 use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding, RequiredFinding};
 use super::results::Results;
-use super::spec::UNTRAINED;
+use super::spec::in_words;
 use base::suggest::unknown;
 use base::text::printable_label;
 use figure::layers::{Datum, Intervals, Line, Rule, grouped};
@@ -35,6 +42,14 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "sequential",
         "The confidence sequence of the share of discordant items that favour the first side.",
+    ),
+    FigureEntry::headline(
+        "survey",
+        "Sizes of published data sets for probing, against the items that the comparison needs (Zhu et al., Figure 1).",
+    ),
+    FigureEntry::headline(
+        "shortfall",
+        "Accuracy that probes lack by optimisation and by data, by training examples (Zhu et al., Figure 12).",
     ),
 ];
 
@@ -79,7 +94,13 @@ fn finished(figure: Figure) -> Figure {
 
 /// All figures that these results support.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-    let all = [power, margins, sequential, noise, sizes, recommended];
+    let all = [power, margins, sequential, noise, sizes, recommended, survey, shortfall];
+    all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
+}
+
+/// All but the curve of power and the sequential test.
+pub fn beside(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+    let all = [noise, margins, sizes, recommended, survey, shortfall];
     all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
 }
 
@@ -100,6 +121,8 @@ pub fn pick(
         "noise" => noise(results, engine),
         "sizes" => sizes(results, engine),
         "recommended" => recommended(results, engine),
+        "survey" => survey(results, engine),
+        "shortfall" => shortfall(results, engine),
         _ => return Err(unknown("figure", name, &ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>())),
     };
     figure.ok_or_else(|| "the session has no points to draw".into())
@@ -199,14 +222,14 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let at = |r: &Tagged<RequiredFinding>, y: Option<f64>, band: Option<(f64, f64)>| {
         Some(Datum { x: r.value.trained? as f64, y: y?, band, n: r.n.into(), ..Datum::default() })
     };
-    let bound = author(first);
+    let bound = bound(first);
     let train: Vec<Datum> = by.iter().filter_map(|r| at(r, r.value.n_train.map(|n| n as f64), None)).collect();
     let test = by.iter().filter_map(|r| {
         let n = &r.value.n_test;
         at(r, n.mean, n.lo.zip(n.hi))
     });
     let lines = [
-        ("training examples that the bound recommends".to_owned(), Role::nth(0).accent(1).strong(), train),
+        (format!("training examples that the {bound} recommends"), Role::nth(0).accent(1).strong(), train),
         (format!("test items for power {}", first.value.target), Role::nth(1).accent(2), test.collect()),
     ];
     let mut layers: Vec<Layer> = lines
@@ -257,23 +280,13 @@ fn rounded(layers: &[Layer]) -> Axis {
     Axis::log("examples").around(lo, hi)
 }
 
-/// A side in words: `bert-mini, untrained`.
-fn in_words(side: &str) -> String {
-    side.strip_prefix(UNTRAINED).map_or(side.to_owned(), |name| format!("{name}, untrained"))
-}
-
 fn sides(a: &str, b: &str) -> String {
     format!("{} against {}", in_words(a), in_words(b))
 }
 
-/// Who published the bound of a recommendation.
-fn author(found: &Tagged<RequiredFinding>) -> &str {
-    match found.value.bound.as_deref() {
-        Some("published") => "Zhu et al. 2022",
-        Some("textbook") => "Liang 2016",
-        Some("own") | None => "the user",
-        Some(other) => other,
-    }
+/// The bound of a recommendation in words.
+fn bound(found: &Tagged<RequiredFinding>) -> &str {
+    found.value.bound.as_deref().map_or("bound", Bound::in_words)
 }
 
 /// Requirements by training size and at the largest one, if there are several.
@@ -342,8 +355,8 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     };
     let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
     layers.extend(surface(results));
-    let bound = results.needed().map_or(String::new(), |r| format!(" of {}", author(r)));
-    let wide = format!("margin of the bound{bound}, within 0 and 1");
+    let bound = results.needed().map_or("bound", bound);
+    let wide = format!("margin of the {bound}, within 0 and 1");
     let narrow = format!("mean ± 1 SD over {seeds} seeds");
     let pair = "each of 2 seeds".to_owned();
     layers.push(Layer::Intervals(Intervals { wide, narrow, pair, is_margin: true, ..Intervals::default() }));

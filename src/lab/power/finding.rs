@@ -39,6 +39,9 @@ pub enum Kind {
     Mdl(MdlFinding),
     /// The share of random labels that a probe learns by heart.
     Control(ControlFinding),
+    /// Accuracy that the probes lack by optimisation and by data.
+    #[interval]
+    Shortfall(ShortfallFinding),
     /// The comparison with more or less noise on the second side.
     #[interval]
     Noise(NoiseFinding),
@@ -414,6 +417,33 @@ pub struct ControlFinding {
     pub at_n: u64,
     /// Share of the random labels of the training sentences that the probe has learned by heart.
     pub memorised: f64,
+}
+
+/// What a side's probes lack at one size of training data, in accuracy, in two parts (Zhu et al. 2022, section D.1 and Figure 12): from the
+/// trained probe to the best one on its training examples, and from that to the best one of all. The best of all is not known; the best one on
+/// the training examples of the largest size takes its place. `n` of the finding is the number of test items, those of the largest size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
+pub struct ShortfallFinding {
+    /// Name of the side.
+    pub name: String,
+    /// `a` or `b`.
+    #[id]
+    pub side: String,
+    /// Training examples.
+    #[id]
+    pub at_n: u64,
+    /// Where the best probe on the training examples is from: `solved`, or the `seed` with the lowest training loss.
+    pub optimum: String,
+    /// Its accuracy minus the mean accuracy of the trained probes. Negative where stopping early serves other examples better.
+    pub optimisation: Estimate,
+    /// Accuracy of the best one at the largest size minus that of this size; none at the largest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Estimate>,
+    /// Standard deviation of the part by optimisation over the seeds; none with a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+    /// Number of trainings, each with a different seed.
+    pub seeds: usize,
 }
 
 /// The comparison with noise of a standard deviation on the second side (Zhu et al. 2022, Figure 3).

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use figure::layers::grouped;
 use lab::spec::{Refuse, SpecError};
 
-/// Measurements besides the comparison, at its largest size.
+/// Measurements besides the comparison: at its largest size, except for noise and the shortfall.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlsoSpec {
@@ -15,6 +15,9 @@ pub struct AlsoSpec {
     pub control: bool,
     /// Six folds of all examples, each tested once.
     pub folds: bool,
+    /// How much of what the probes lack is optimisation, and how much is data.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shortfall: bool,
     /// Standard deviations of noise on the second side with which the comparison is made again.
     pub noise: Vec<f64>,
 }

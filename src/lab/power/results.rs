@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bound::Bound;
 use super::finding::{
     BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind, MarginFinding,
-    MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
+    MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, ShortfallFinding, TallyFinding,
 };
 use super::tasks::{FlipFinding, PooledFinding, TaskFinding};
 use lab::Head;
@@ -43,6 +44,9 @@ pub struct Results {
     /// Control tasks of both sides.
     #[serde(default)]
     pub controls: Vec<Tagged<ControlFinding>>,
+    /// What the probes of both sides lack by optimisation and by data.
+    #[serde(default)]
+    pub shortfalls: Vec<Tagged<ShortfallFinding>>,
     /// Comparisons under noise, by rising noise and number of items.
     #[serde(default)]
     pub noise: Vec<Tagged<NoiseFinding>>,
@@ -145,6 +149,7 @@ impl Results {
             Kind::Tally(x) => self.take_tally(finding, x),
             Kind::Mdl(x) => put(&mut self.mdl, finding, x),
             Kind::Control(x) => put(&mut self.controls, finding, x),
+            Kind::Shortfall(x) => put(&mut self.shortfalls, finding, x),
             Kind::Noise(x) => {
                 put(&mut self.noise, finding, x);
                 self.noise.sort_by(|a, b| {
@@ -259,10 +264,10 @@ impl Results {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
     }
 
-    /// Training examples that the bound recommends, with its name; `None` for a collapsed problem.
+    /// Training examples that the bound recommends, with the bound in words; `None` for a collapsed problem.
     pub fn recommended(&self) -> Option<(u64, &str)> {
         let required = &self.needed().filter(|_| self.collapsed().is_none())?.value;
-        Some((required.n_train?, required.bound.as_deref()?))
+        Some((required.n_train?, Bound::in_words(required.bound.as_deref()?)))
     }
 
     /// The first step at which one may stop.

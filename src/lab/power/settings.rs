@@ -189,20 +189,22 @@ fn ratio() -> Setting<Spec> {
 }
 
 fn also() -> Setting<Spec> {
-    let names = || ["code length (mdl)", "control task", "six folds", "noise on B"].map(String::from).to_vec();
+    let names =
+        || ["code length (mdl)", "control task", "six folds", "noise on B", "shortfall"].map(String::from).to_vec();
     Setting::new(
         "also",
         "Extra checks",
-        "What is measured beside the comparison. Code lengths are prequential and variational.",
+        "What is measured beside the comparison: code lengths are prequential and variational, the shortfall is what probes lack by \
+         optimisation and by data.",
         move |_, _| Kind::Marks(names()),
         |s: &Spec, _| {
             let a = &s.also;
-            Value::Marks(vec![a.mdl, a.control, a.folds, !a.noise.is_empty()])
+            Value::Marks(vec![a.mdl, a.control, a.folds, !a.noise.is_empty(), a.shortfall])
         },
         |s, _, value| {
             let Value::Marks(on) = value else { return Ok(()) };
             let is = |i: usize| on.get(i).copied().unwrap_or(false);
-            (s.also.mdl, s.also.control, s.also.folds) = (is(0), is(1), is(2));
+            (s.also.mdl, s.also.control, s.also.folds, s.also.shortfall) = (is(0), is(1), is(2), is(4));
             match (is(3), s.also.noise.is_empty()) {
                 (true, true) => s.also.noise = NOISES.to_vec(),
                 (false, false) => s.also.noise.clear(),

@@ -214,6 +214,11 @@ impl TestSpec {
 
 /// Before the name of an encoder with fresh parameters.
 pub(crate) const UNTRAINED: &str = "untrained:";
+/// The name of a side as a title has it: an untrained encoder is the untrained copy of a model.
+pub fn in_words(side: &str) -> String {
+    side.strip_prefix(UNTRAINED).map_or(side.to_owned(), |name| format!("untrained copy of {name}"))
+}
+
 /// Most standard deviations of a study of noise.
 pub(crate) const MOST_NOISES: usize = 12;
 /// Most sizes of training data.

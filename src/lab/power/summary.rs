@@ -1,11 +1,11 @@
 //! Results of a run, in words and tables.
 
 use super::answer::task_rows;
-use super::bound::CLIP;
+use super::bound::{Bound, CLIP};
 use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, SequentialFinding};
 use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
-use super::spec::Spec;
+use super::spec::{Spec, in_words};
 use base::numbers::{percent, probability, score};
 use base::text::{printable_label, printable_message, section};
 use figure::layers::grouped;
@@ -74,7 +74,8 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
 pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     let d = v.difference;
-    let (first, second) = if d.mean >= 0.0 { (&v.a, &v.b) } else { (&v.b, &v.a) };
+    let [a, b] = [&v.a, &v.b].map(|side| in_words(side));
+    let (first, second) = if d.mean >= 0.0 { (a, b) } else { (b, a) };
     let turned = if d.mean >= 0.0 { d } else { Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
     let by = |x: f64| v.amount(x).trim_start_matches('+').to_owned();
     let how = v.unit();
@@ -271,9 +272,9 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
 /// Recommendation of the bound; nothing for a collapsed problem.
 pub fn recommended(results: &Results) -> Option<String> {
     let r = &results.needed().filter(|_| results.collapsed().is_none())?.value;
-    let (n, total, bound) = (r.n_train?, r.n_total?, r.bound.as_ref()?);
+    let (n, total, bound) = (r.n_train?, r.n_total?, Bound::in_words(r.bound.as_ref()?));
     let (n, total) = (grouped(n as usize), grouped(total as usize));
-    Some(format!("the {bound} bound recommends {n} training examples, {total} in all"))
+    Some(format!("the {bound} recommends {n} training examples, {total} in all"))
 }
 
 /// Outcome of a plan.
@@ -348,10 +349,10 @@ pub fn beside(results: &Results) -> Vec<String> {
         ));
     }
     let needed = results.mdl.iter().find_map(|m| m.value.n_train).filter(|_| results.collapsed().is_none());
-    let bound = results.needed().and_then(|r| r.value.bound.as_deref());
+    let bound = results.needed().and_then(|r| r.value.bound.as_deref()).map(Bound::in_words);
     out.extend(needed.zip(bound).map(|(n, bound)| {
         let n = grouped(n as usize);
-        format!("for the difference of the prequential codes the {bound} bound recommends {n} training examples (equation 3 of Zhu et al., in bits an example, losses clipped at {CLIP} bits)")
+        format!("for the difference of the prequential codes the {bound} recommends {n} training examples (equation 3 of Zhu et al., in bits an example, losses clipped at {CLIP} bits)")
     }));
     for c in &results.controls {
         let v = &c.value;
@@ -360,6 +361,19 @@ pub fn beside(results: &Results) -> Vec<String> {
             v.name,
             percent(v.memorised),
             grouped(v.at_n as usize)
+        ));
+    }
+    // One sentence a side, at the largest size with both parts.
+    for side in ["a", "b"] {
+        let mine = results.shortfalls.iter().filter(|t| t.value.side == side && t.value.data.is_some());
+        let Some(t) = mine.max_by_key(|t| t.value.at_n) else { continue };
+        let (v, data) = (&t.value, t.value.data.map_or(String::new(), interval));
+        let least = if v.optimum == "solved" { "" } else { "at least " };
+        out.push(format!(
+            "{} after {} training sentences: optimisation costs {least}{} points, and at least {data} come with more data",
+            in_words(&v.name),
+            grouped(v.at_n as usize),
+            interval(v.optimisation),
         ));
     }
     out.iter().map(|line| printable_label(line)).collect()
@@ -461,6 +475,13 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
         ]
     });
     section(&mut out, "Noise on the second side", &["sigma", "n train", "n", "difference", "power"], noise.collect());
+    let shortfall = results.shortfalls.iter().map(|t| {
+        let v = &t.value;
+        let data = v.data.map_or("–".into(), interval);
+        vec![v.name.clone(), grouped(v.at_n as usize), grouped(t.n), interval(v.optimisation), data, v.optimum.clone()]
+    });
+    let head = ["side", "n train", "n test", "by optimisation", "by data", "best probe"];
+    section(&mut out, "Points of accuracy that the probes lack", &head, shortfall.collect());
     out.extend(recommended(results));
     out.extend(surface(results));
     out.extend(beside(results));

@@ -20,7 +20,7 @@ pub struct Known {
 
 impl Known {
     /// A set as it is printed: of SentEval all 120,000 items, which its files split 10 : 1 : 1; of Universal Dependencies words.
-    fn new((suite, task, _, counts): &Dataset) -> Self {
+    pub(crate) fn new((suite, task, _, counts): &Dataset) -> Self {
         let name = if suite.starts_with("UD ") { format!("UD {task}, words") } else { format!("{suite} {task}") };
         let (train, test) = match counts {
             [all] if *suite == "SentEval" => (Some(all / 12 * 10), all / 12),
@@ -112,17 +112,18 @@ impl Verdict {
 pub const HEADS: [&str; 5] = ["set", "test", "this comparison", "train", "the bound"];
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::finding::{CollapseFinding, Open, RequiredFinding};
     use lab::Tagged;
 
-    fn tagged<T>(value: T) -> Tagged<T> {
+    pub(crate) fn tagged<T>(value: T) -> Tagged<T> {
         let (spec, model) = (String::new(), String::new());
         Tagged { spec, model, seed: 0, n: 640, is_final: true, t: 0.0, level: None, value }
     }
 
-    fn asking(n_test: Open) -> Results {
+    /// Results that ask for so many test items, and for 50,000 training examples by the bound.
+    pub(crate) fn asking(n_test: Open) -> Results {
         let (a, b) = ("a".to_owned(), "b".to_owned());
         let required = RequiredFinding {
             a,

@@ -1,7 +1,9 @@
 //! Tables 2 to 9 of Zhu et al. (2022): the run's rows, and below them the published ones.
 
+use crate::finding::RequiredFinding;
 use crate::results::Results;
 use figure::layers::grouped;
+use lab::Tagged;
 use lab::table::{Entry, Table};
 use stats::Estimate;
 
@@ -132,10 +134,10 @@ pub(crate) const DATASETS: [Dataset; 45] = [
     ("CAT", "ability / arct_2", 0, &[888]),
 ];
 
-/// The tables of a run that trained probes: `recommended` and `datasets`.
+/// The tables of a run that trained probes: `recommended`, `datasets` and, where an encoder was corrupted, `corrupted`.
 pub fn all(results: &Results) -> Vec<Table> {
     let tasks = [true, false].into_iter().filter_map(|share| tasks(results, share));
-    tasks.chain([recommended(results), datasets(results)].into_iter().flatten()).collect()
+    tasks.chain([recommended(results), datasets(results), corrupted(results)].into_iter().flatten()).collect()
 }
 
 fn table(name: &str, caption: &str, stub: &[&str], (mine, published): (Vec<Entry>, Vec<Entry>)) -> Option<Table> {
@@ -168,8 +170,7 @@ fn recommended(results: &Results) -> Option<Table> {
     let task = results.configurations.first().map_or("", |c| c.value.task.as_str());
     let mine = results.sizes.iter().flat_map(|size| {
         let v = &size.value;
-        let difference = results.comparisons.iter().find(|c| c.n == size.n).map(|c| c.value.difference);
-        let train_on = v.n_train.filter(|_| results.collapsed().is_none()).and_then(count);
+        let (difference, train_on) = asked(results, size);
         rows(&format!("{task}: {} against {}", v.a, v.b), RUN, size.n, difference, train_on)
     });
     let published = RECOMMENDED.iter().flat_map(|p| {
@@ -182,6 +183,34 @@ fn recommended(results: &Results) -> Option<Table> {
     let caption = "Mean difference in accuracy by the test items of a pilot, and training examples that the bound recommends \
                    (published: Zhu et al. 2022, Tables 2 to 7)";
     table("recommended", caption, &["Comparison", "Source", "Test items"], (mine.collect(), published.collect()))
+}
+
+/// The mean difference at a size, and the training examples that the bound recommends for it.
+fn asked(results: &Results, size: &Tagged<RequiredFinding>) -> (Option<Estimate>, Option<Estimate>) {
+    let difference = results.comparisons.iter().find(|c| c.n == size.n).map(|c| c.value.difference);
+    (difference, size.value.n_train.filter(|_| results.collapsed().is_none()).and_then(count))
+}
+
+/// Table 2 as it is printed, a row for each number of test items, with the run's own columns before the published ones.
+fn corrupted(results: &Results) -> Option<Table> {
+    let is_corrupted = |name: &str| name.contains(", corrupted ");
+    let mine = results.sizes.iter().filter(|s| is_corrupted(&s.value.a) || is_corrupted(&s.value.b));
+    let cells = |group: &str, items: usize, difference, train_on| {
+        [("mean difference", difference), ("train on", train_on)]
+            .map(|(column, value)| Entry { group: group.into(), ..entry(&[&grouped(items)], column, value, items) })
+    };
+    let mine: Vec<Entry> = mine
+        .flat_map(|size| {
+            let (difference, train_on) = asked(results, size);
+            cells(RUN, size.n, difference, train_on)
+        })
+        .collect();
+    let published = RECOMMENDED[0].rows.iter().flat_map(|(items, difference, train_on)| {
+        cells("Zhu et al.", *items, Some(Estimate::exact(*difference)), count(*train_on))
+    });
+    let caption = "An encoder against the same encoder corrupted: mean difference in accuracy by the test items of a pilot, and training \
+                   examples that the bound recommends (Zhu et al. 2022, Table 2: BERT on bigram_shift)";
+    table("corrupted", caption, &["Test items"], (mine, published.collect()))
 }
 
 /// Tables 8 and 9: sizes of the data of probes.
@@ -262,6 +291,21 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Table 2: 64 test items in one row with the published number.
+    #[test]
+    fn a_corrupted_encoder_has_the_papers_table_beside_its_own_numbers() {
+        let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
+        let mut results = crate::survey::tests::asking(open);
+        let mut size = results.required.clone().unwrap();
+        size.n = 64;
+        results.sizes = vec![size];
+        assert!(corrupted(&results).is_none());
+        results.sizes[0].value.b = "bert-mini, corrupted 200".into();
+        let text = corrupted(&results).unwrap().write(lab::table::Form::Markdown);
+        assert!(text.contains("| 64 | – | 50000 | 0.1313 | 22263 |"), "{text}");
+        assert!(text.contains("| 16,384 | – | – | 0.1488 | 17331 |"), "{text}");
+    }
 
     /// The bug: a recorded comparison of folders had no table to export.
     #[test]

@@ -7,8 +7,8 @@ use safetensors::Dtype;
 
 use super::pickle::{Fault, Pickle, Value, View};
 use crate::error::{ModelError, Result};
-use crate::source::git_lfs_pointer;
 use crate::weights::{Bytes, map};
+use base::read::git_lfs_pointer;
 use base::text::shortened;
 
 /// Front of the older format: the pickle of its magic number.

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::{ConfigFile, Entry, Family, Size, gpt2, plain, rotary};
-use crate::arch::{Arch, Attention, Head, Mlp, Norm, NormKind};
+use crate::arch::{Arch, Attention, Head, Mlp, Norm, NormKind, Positions};
 use crate::error::Result;
 
 pub(super) const FAMILY: Family =
@@ -61,6 +61,11 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     if f.use_sliding_window {
         return Err(file.wrong("use_sliding_window is set; only full attention is supported".into()));
     }
+    let positions = rotary::positions(file, 1.0)?;
+    if !matches!(positions, Positions::Rotary { fraction: 1.0, .. }) {
+        // transformers rotates whole heads here whatever the configuration says.
+        return Err(file.wrong("partial_rotary_factor is set; heads of this family are rotated as a whole".into()));
+    }
     let qwen = file.model_type() == "qwen2";
     let head_dim = match f.head_dim {
         Some(width) => width,
@@ -78,7 +83,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         kv_heads: f.num_key_value_heads.unwrap_or(f.num_attention_heads),
         head_dim,
         intermediate: f.intermediate_size,
-        positions: rotary::positions(file, 1.0)?,
+        positions,
         norm: Norm { kind: NormKind::Rms, eps: f.rms_norm_eps },
         attention: Attention { causal: true, qkv_bias: f.attention_bias || qwen, out_bias: f.attention_bias && !qwen },
         mlp: Mlp { activation: file.activation(&f.hidden_act)?, gated: true, bias: f.mlp_bias },

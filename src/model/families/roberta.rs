@@ -1,4 +1,4 @@
-//! RoBERTa (Liu et al., 2019) and XLM-RoBERTa: BERT with positions counted from after the pad id, and its own head.
+//! RoBERTa (Liu et al., 2019), XLM-RoBERTa and CamemBERT: BERT with positions counted from after the pad id, and its own head.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::arch::{Activation, Arch, Head, Positions};
 use crate::error::Result;
 
 pub(super) const FAMILY: Family = Family {
-    model_types: &["roberta", "xlm-roberta"],
+    model_types: &["roberta", "xlm-roberta", "camembert"],
     prefixes: &["roberta."],
     names: &[bert::ENCODER, HEAD],
     describe,

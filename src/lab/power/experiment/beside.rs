@@ -4,6 +4,7 @@
 use super::probes::{Side, purposes, right};
 use super::report::Reporter;
 use super::sentences::FOLDS;
+use super::shortfall::{self, Trained};
 use crate::Host;
 use crate::compare::{Names, spread};
 use crate::finding::{ControlFinding, Kind, MdlFinding, NoiseFinding};
@@ -21,6 +22,8 @@ pub(crate) struct Bench<'a> {
     pub sides: [&'a Side; 2],
     /// The comparison at each size.
     pub steps: &'a [(usize, Pairs)],
+    /// The probes of both sides; empty where nothing asks for them.
+    pub trained: &'a [Trained; 2],
     /// Seconds of a unit of [`weight`].
     pub pace: f64,
 }
@@ -35,6 +38,7 @@ pub(crate) fn weight(spec: &Spec) -> f64 {
     codes(spec.task.sizes.last().copied().unwrap_or(0)) * count(also.mdl)
         + largest * (count(also.control) + FOLDS as f64 * count(also.folds))
         + noise * also.noise.len() as f64
+        + shortfall::share(spec) * count(also.shortfall)
 }
 
 /// Weight of the codes of both sides: a search takes the same steps whatever the size.
@@ -57,6 +61,9 @@ impl Bench<'_> {
         }
         if also.control {
             self.control(reporter, host)?;
+        }
+        for ((first, side), trained) in [true, false].into_iter().zip(self.sides).zip(self.trained) {
+            shortfall::measure(self.spec, (first, side), trained, (self.pace, reporter), host)?;
         }
         if !also.noise.is_empty() && !also.noise.contains(&self.spec.b.noise) {
             // The comparison itself is one of the curve, and needs no training.

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use crate::Host;
 use crate::spec::Spec;
+use base::Cancelled;
 use lab::fault::{Fault, problem};
+use lab::store::Store;
 use model::{Model, ModelSource};
 use pretraining::bookmark::StoreMark;
 use pretraining::further::{CORRUPTED_BATCH, Diet, Settings, Start};
@@ -16,11 +18,17 @@ use pretraining::{GalleryError, Progress};
 const STEPS: usize = 8;
 
 /// A side's encoder with the text that corrupts it.
-struct Corruption {
+pub(crate) struct Corruption {
     start: Start,
     settings: Settings,
     /// The name of its state in a store.
     key: String,
+    first: bool,
+}
+
+/// The corruptions of both sides, loaded once for the forecast and the run; none where an encoder stays as it is.
+pub(crate) fn load(spec: &Spec) -> Result<[Option<Corruption>; 2], Fault> {
+    Ok([Corruption::new(spec, true)?, Corruption::new(spec, false)?])
 }
 
 impl Corruption {
@@ -42,49 +50,161 @@ impl Corruption {
         };
         let start = Start::load(&source).map_err(|e| fault(e, first))?.with_text(text);
         let key = format!("corrupted encoder v1|{}|{settings:?}", start.hash());
-        Ok(Some(Self { start, settings, key }))
+        Ok(Some(Self { start, settings, key, first }))
     }
 
     /// Seconds of the steps that are left.
-    fn seconds(&self, first: bool, host: &mut Host<'_>) -> Result<f64, Fault> {
+    pub(crate) fn seconds(&self, host: &mut Host<'_>) -> Result<f64, Fault> {
         let store = host.store();
         let before = StoreMark::new(store.unfinished(&self.key), |_| {}).before();
-        let kind = format!("corruption step {} {}", self.settings.batch, self.start.hash());
+        // Another text has sentences of another length.
+        let Settings { batch, text, .. } = &self.settings;
+        let kind = format!("corruption step {batch} {} {}", self.start.hash(), text.as_deref().unwrap_or_default());
         let step = host.rate(&kind, &mut || {
             let begun = Instant::now();
             let step =
-                self.start.seconds_of_step(Diet::Shuffled, &self.settings, STEPS).map_err(|e| fault(e, first))?;
+                self.start.seconds_of_step(Diet::Shuffled, &self.settings, STEPS).map_err(|e| fault(e, self.first))?;
             Ok(begun.elapsed().as_secs_f64() / step.max(f64::MIN_POSITIVE))
         })?;
         Ok(step * self.settings.shuffled_steps.saturating_sub(before) as f64)
     }
-}
 
-/// Seconds that the corruption of a side's encoder takes; 0 if it stays as it is.
-pub(crate) fn seconds(spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<f64, Fault> {
-    Corruption::new(spec, first)?.map_or(Ok(0.0), |c| c.seconds(first, host))
-}
+    /// The corrupted encoder.
+    pub(crate) fn encoder(self, spec: &Spec, host: &mut Host<'_>) -> Result<Model, Fault> {
+        let (name, seconds) = (spec.encoder(self.first), self.seconds(host)?);
+        host.stage(format!("{name}: corrupting for {} steps", self.settings.shuffled_steps), "steps", seconds);
+        self.train(&*host.store(), &mut |done, total| host.beat(done, total))
+    }
 
-/// A side's corrupted encoder; none if it stays as it is.
-pub(crate) fn corrupt(spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<Option<Model>, Fault> {
-    let Some(corruption) = Corruption::new(spec, first)? else { return Ok(None) };
-    let (name, seconds) = (spec.encoder(first), corruption.seconds(first, host)?);
-    let Corruption { start, settings, key } = corruption;
-    host.stage(format!("{name}: corrupting for {} steps", settings.shuffled_steps), "steps", seconds);
-    let store = host.store();
-    // A state that cannot be kept is trained again.
-    let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
-    let before = mark.before();
-    let mut watch = |p: Progress| host.beat(p.done.saturating_sub(before), p.total.saturating_sub(before));
-    let model = start.corrupted(&settings, &mut mark, &mut watch).map_err(|e| fault(e, first))?;
-    store.finish(&key);
-    Ok(Some(model))
+    /// Trains from where a run before was stopped, or killed; `beat` gets the steps of this one.
+    fn train(
+        self,
+        store: &dyn Store,
+        beat: &mut dyn FnMut(usize, usize) -> Result<(), Cancelled>,
+    ) -> Result<Model, Fault> {
+        let Self { start, settings, key, first } = self;
+        // A state that cannot be kept is trained again.
+        let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
+        let before = mark.before();
+        let mut watch = |p: Progress| beat(p.done.saturating_sub(before), p.total.saturating_sub(before));
+        let model = start.corrupted(&settings, &mut mark, &mut watch).map_err(|e| fault(e, first))?;
+        store.finish(&key);
+        Ok(model)
+    }
 }
 
 fn fault(e: GalleryError, first: bool) -> Fault {
     let key = if first { "a.corrupted" } else { "b.corrupted" };
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
+        e @ GalleryError::Text { .. } => {
+            Fault::Failed(problem(&e, &format!("{key}_text"), "a file of UTF-8 text is expected, a sentence a line"))
+        }
         e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Mutex;
+
+    use super::*;
+    use base::matrix::Matrix;
+    use lab::store::{Fetched, Key, NoStore, Space};
+    use pretraining::bookmark::Bookmark;
+
+    /// Keeps one unfinished state.
+    #[derive(Default)]
+    struct One(Mutex<Option<(String, Vec<u8>)>>);
+
+    impl Store for One {
+        fn trained(&self, _: &str) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn keep_trained(&self, _: &str, _: &[u8]) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn unfinished(&self, key: &str) -> Option<Vec<u8>> {
+            self.0.lock().unwrap().as_ref().filter(|(k, _)| k == key).map(|(_, bytes)| bytes.clone())
+        }
+
+        fn finish(&self, key: &str) {
+            self.0.lock().unwrap().take_if(|(k, _)| k == key);
+        }
+
+        fn place(&self) -> Option<PathBuf> {
+            None
+        }
+
+        fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
+            NoStore.fetch(space, keys, to)
+        }
+
+        fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
+            NoStore.absent(space, keys)
+        }
+
+        fn keep(&self, _: &Space, _: &[Key], _: &Matrix) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Keeps the state after every step.
+    #[derive(Default)]
+    struct Every(Vec<Vec<u8>>);
+
+    impl Bookmark for Every {
+        fn last(&mut self) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn due(&mut self, _: bool) -> bool {
+            true
+        }
+
+        fn keep(&mut self, bytes: Vec<u8>) {
+            self.0.push(bytes);
+        }
+    }
+
+    fn corruption(seed: u64) -> Corruption {
+        let spec = format!(
+            "lab = \"power\"\nmodels = [\"bert-tiny\"]\nseed = {seed}\n[b]\ncorrupted = 6\n[corruption]\nbatch = 4"
+        );
+        let spec: Spec = lab::spec::parse(&spec, "x").unwrap();
+        let [none, second] = load(&spec).unwrap();
+        assert!(none.is_none());
+        second.unwrap()
+    }
+
+    /// A run that is killed leaves the state that it kept last, and neither says nor forgets anything.
+    #[test]
+    fn a_corruption_that_was_killed_goes_on_where_it_was_and_ends_in_the_same_encoder() {
+        let run = |seed: u64, store: &One| {
+            let mut beats = Vec::new();
+            let model = corruption(seed).train(store, &mut |done, total| {
+                beats.push((done, total));
+                Ok(())
+            });
+            (model.unwrap().hash().to_owned(), beats)
+        };
+        let (whole, beats) = run(0, &One::default());
+        assert_eq!(beats.len(), 6);
+        let Corruption { start, settings, key, .. } = corruption(0);
+        let mut states = Every::default();
+        let killed =
+            start.corrupted(&settings, &mut states, &mut |p| if p.done == 5 { Err(Cancelled) } else { Ok(()) });
+        assert!(killed.is_err());
+        let after = |steps: usize| One(Mutex::new(Some((key.clone(), states.0[steps - 1].clone()))));
+        let store = after(4);
+        assert_eq!(run(0, &store), (whole.clone(), vec![(1, 2), (2, 2)]));
+        assert!(store.unfinished(&key).is_none(), "a finished training is forgotten");
+        // Another seed's training is another one: it begins anew, and leaves this one's state where it is.
+        let store = after(4);
+        let (other, beats) = run(1, &store);
+        assert!(other != whole && beats.len() == 6 && store.unfinished(&key).is_some());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::corruption::{self, Corruption};
 use super::probes::Side;
 use super::sentences::{Drawn, FOLDS, Sentences};
 use crate::Host;
@@ -24,17 +25,28 @@ const EXPECTED: f64 = 9.0;
 
 /// Forecast of a run of this spec, one entry a model; of files of results next to nothing.
 pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
-    if spec.of_files() { Ok(Vec::new()) } else { with(spec, &super::probes::sentences(spec, host)?, host) }
+    if spec.of_files() {
+        return Ok(Vec::new());
+    }
+    let [a, b] = corruption::load(spec)?;
+    with(spec, &super::probes::sentences(spec, host)?, [&a, &b], host)
 }
 
 /// The same for sentences that are there already.
-pub(crate) fn with(spec: &Spec, both: &[Arc<Sentences>; 2], host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
+pub(crate) fn with(
+    spec: &Spec,
+    both: &[Arc<Sentences>; 2],
+    corruptions: [&Option<Corruption>; 2],
+    host: &mut Host<'_>,
+) -> Result<Vec<Forecast>, Fault> {
     let mut list: Vec<Forecast> = Vec::new();
     let mut bytes = resident().unwrap_or(64 << 20);
     for first in [true, false] {
         let side = Side::open(spec, first, both, host)?;
         let sentences = side.sentences.clone();
+        let corrupting = corruptions[usize::from(!first)].as_ref().map_or(Ok(0.0), |c| c.seconds(host))?;
         let (seconds, range) = seconds(spec, (&side, first), &sentences, host)?;
+        let (seconds, range) = (corrupting + seconds, range.map(|end| corrupting + end));
         let drawn = sentences.drawn(spec.task.sizes.last().copied().unwrap_or(0));
         let vectors = (drawn.parts.iter().map(Vec::len).sum::<usize>() * side.reader.width() * 8) as u64;
         bytes = bytes.max(resident().unwrap_or(0)) + vectors;
@@ -97,8 +109,7 @@ fn seconds(
     let smallest = sentences.drawn(spec.task.sizes.first().copied().unwrap_or(0));
     let epoch = training.seconds(host, &mut |_| slice(side, sentences, &smallest))?;
     let coded = coding(spec, side, sentences, &largest, host)?;
-    let corrupting = super::corruption::seconds(spec, first, host)?;
-    let with = |epochs: f64| corrupting + read + coded + epoch * epochs;
+    let with = |epochs: f64| read + coded + epoch * epochs;
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
 }
 

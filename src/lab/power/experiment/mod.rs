@@ -10,6 +10,7 @@ mod forecast;
 mod probes;
 mod report;
 mod sentences;
+mod shortfall;
 
 use self::report::Reporter;
 use super::finding::Kind;

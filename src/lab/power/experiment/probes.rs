@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::beside;
-use super::corruption;
+use super::corruption::{self, Corruption};
 use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
+use super::shortfall::Trained;
 use crate::Host;
 use crate::compare::spread;
 use crate::finding::{BaselineFinding, ConfigurationFinding, Kind, MarginFinding};
@@ -57,12 +58,11 @@ impl Side {
         Ok(Self { sentences, reader, recipes, classifier: side.classifier.clone() })
     }
 
-    /// Corrupts the encoder, where the spec says so.
-    pub(crate) fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut Host<'_>) -> Result<(), Fault> {
-        if let Some(model) = corruption::corrupt(spec, first, host)? {
-            self.reader = self.reader.clone().on(Arc::new(model));
-        }
-        Ok(())
+    /// The side with its encoder corrupted, where the spec says so.
+    fn corrupted(self, by: Option<Corruption>, spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
+        let Some(corruption) = by else { return Ok(self) };
+        let model = Arc::new(corruption.encoder(spec, host)?);
+        Ok(Self { reader: self.reader.on(model), ..self })
     }
 
     /// The shape of its classifier, as [`Spec`] names it.
@@ -90,7 +90,13 @@ impl Side {
     }
 
     /// Vectors and labels of some rows.
-    fn part(&self, spec: &Spec, sentences: &Sentences, rows: &[usize], host: &mut Host<'_>) -> Result<Labelled, Fault> {
+    pub(super) fn part(
+        &self,
+        spec: &Spec,
+        sentences: &Sentences,
+        rows: &[usize],
+        host: &mut Host<'_>,
+    ) -> Result<Labelled, Fault> {
         let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
         let x = self.reader.vectors(&texts, spec.seed, host)?;
         let y = rows.iter().map(|r| sentences.labels[*r]).collect();
@@ -181,21 +187,25 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     if let Some(told) = unpaired(spec, &sentences) {
         host.notice(NoticeLevel::Info, told)?;
     }
-    let forecasts = super::forecast::with(spec, &sentences, host)?;
+    let [of_a, of_b] = corruption::load(spec)?;
+    let mut corrupting = 0.0;
+    for corruption in [&of_a, &of_b].into_iter().flatten() {
+        corrupting += corruption.seconds(host)?;
+    }
+    let forecasts = super::forecast::with(spec, &sentences, [&of_a, &of_b], host)?;
     let seconds: f64 = forecasts.iter().map(|f| f.seconds).sum();
     let trainings: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     let units = trainings + beside::weight(spec);
     host.plan(seconds);
-    let corrupting = corruption::seconds(spec, true, host)? + corruption::seconds(spec, false, host)?;
     let pace = (seconds - corrupting).max(0.0) / units.max(1.0);
     forecasts.into_iter().try_for_each(|f| host.foretell(f))?;
-    let (mut a, mut b) = (Side::open(spec, true, &sentences, host)?, Side::open(spec, false, &sentences, host)?);
-    a.corrupt(spec, true, host)?;
-    b.corrupt(spec, false, host)?;
+    let a = Side::open(spec, true, &sentences, host)?.corrupted(of_a, spec, host)?;
+    let b = Side::open(spec, false, &sentences, host)?.corrupted(of_b, spec, host)?;
     let dim = a.reader.width().max(b.reader.width()) as u64;
     let units = |s: &Side| s.recipes.first().and_then(|r| r.hidden.first().copied()).unwrap_or(0) as u64;
     let mut reporter = Reporter::new(spec, Some(Sizes { dim, hidden: units(&a).max(units(&b)) }));
     let (mut steps, last) = (Vec::new(), spec.task.sizes.last());
+    let mut trained: [Trained; 2] = Default::default();
     for size in &spec.task.sizes {
         let n_train = a.sentences.drawn(*size).parts[0].len();
         let mut probes = Vec::new();
@@ -218,10 +228,13 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
         for (first, side) in [(true, &a), (false, &b)].into_iter().take(if spec.is_apart() { 2 } else { 1 }) {
             surface(spec, (first, side), *size, &reporter, host)?;
         }
+        if spec.also.shortfall {
+            trained.iter_mut().zip([first, second]).for_each(|(all, probes)| all.push((*size, probes)));
+        }
         steps.push((*size, pairs.clone()));
         *kept = Some((pairs, reporter.clone()));
     }
-    let bench = beside::Bench { spec, sides: [&a, &b], steps: &steps, pace };
+    let bench = beside::Bench { spec, sides: [&a, &b], steps: &steps, trained: &trained, pace };
     if let Some(pooled) = bench.measure(&mut reporter, host)? {
         *kept = Some((pooled, reporter.clone()));
     }

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{BY_SIZE, MARGINS, NOISE, RECOMMENDED, SEQUENTIAL, VERDICT, results, run, view, words};
+use super::{BY_SIZE, KNOWN, MARGINS, NOISE, RECOMMENDED, SEQUENTIAL, SHORTFALL, VERDICT, results, run, view, words};
 use crate::layout::inside;
 use crate::panes::{message, pane_block, problem};
 use crate::screen::Pane;
@@ -15,6 +15,7 @@ use base::text::{fit, printable};
 use engine::message::Outcome;
 use figure::Figure;
 use figure::layers::grouped;
+use labs::power::spec::in_words;
 use labs::power::summary::{span, stepless};
 
 fn chart(
@@ -62,6 +63,8 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
                 format!("The sequential test cannot be made: {why}.")
             }
             NOISE => "Noise was not studied: tick it in the row Extra checks of the settings.".to_owned(),
+            SHORTFALL => "The shortfall was not measured: tick it in the row Extra checks of the settings.".to_owned(),
+            KNOWN => "This comparison says nothing about the number of items.".to_owned(),
             _ => "This run has one training size: give several in the row Steps of the settings.".to_owned(),
         };
         return message(frame, inside(area), &why, state.theme().style(Role::Dim));
@@ -71,6 +74,8 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         BY_SIZE => ("Power by training size".to_owned(), None),
         RECOMMENDED => ("Recommended test items by training size".to_owned(), None),
         NOISE => ("Power by noise on B".to_owned(), None),
+        KNOWN => ("Published data sets, and the items needed".to_owned(), None),
+        SHORTFALL => ("Lacking accuracy: by optimisation and by data".to_owned(), None),
         SEQUENTIAL => ("Early stopping: A's share of disagreements by items seen".to_owned(), stops(state)),
         _ => (curve_title(state), needed(state)),
     };
@@ -80,8 +85,11 @@ pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
 fn curve_title(state: &State) -> String {
     let spec = &view(state).spec;
     match results(state).comparison() {
-        Some(c) => format!("Power by test items: {} against {}", c.value.a, c.value.b),
-        None => format!("Power by test items: {} against {}", spec.name(true), spec.name(false)),
+        Some(c) => format!("Power by test items: {} against {}", in_words(&c.value.a), in_words(&c.value.b)),
+        None => {
+            let [a, b] = [true, false].map(|first| in_words(&spec.name(first)));
+            format!("Power by test items: {a} against {b}")
+        }
     }
 }
 
@@ -99,7 +107,7 @@ fn needed(state: &State) -> Option<String> {
 /// Number of training sentences that the bound recommends.
 fn trained(state: &State) -> Option<String> {
     let (n, bound) = results(state).recommended()?;
-    Some(format!(" The {bound} bound: train on {}.", grouped(n as usize)))
+    Some(format!(" The {bound}: train on {}.", grouped(n as usize)))
 }
 
 /// True if one may stop early.

@@ -48,11 +48,19 @@ pub(crate) const RECOMMENDED: Pane = Pane("n by size");
 pub(crate) const SEQUENTIAL: Pane = Pane("early stopping");
 /// Power by noise on the second side.
 pub(crate) const NOISE: Pane = Pane("noise");
+/// Sizes of published data sets against what is needed.
+pub(crate) const KNOWN: Pane = Pane("known sets");
+/// What probes lack by optimisation and by data.
+pub(crate) const SHORTFALL: Pane = Pane("shortfall");
 /// The 2 × 2 table and the verdict in full.
 pub const VERDICT: Pane = Pane("verdict");
 
-static SLOTS: &[&[Pane]] =
-    &[&[frame_setup::PANE], &[SIZES], &[CURVE, MARGINS, BY_SIZE, RECOMMENDED, SEQUENTIAL, NOISE], &[VERDICT]];
+static SLOTS: &[&[Pane]] = &[
+    &[frame_setup::PANE],
+    &[SIZES],
+    &[CURVE, MARGINS, BY_SIZE, RECOMMENDED, SEQUENTIAL, NOISE, KNOWN, SHORTFALL],
+    &[VERDICT],
+];
 
 /// State of this screen.
 #[derive(Debug, Clone)]
@@ -107,6 +115,8 @@ impl View {
             BY_SIZE => named("sizes"),
             RECOMMENDED => named("recommended"),
             NOISE => named("noise"),
+            KNOWN => named("survey"),
+            SHORTFALL => named("shortfall"),
             SEQUENTIAL => self.sequential.as_ref(),
             _ => self.curve.as_ref(),
         }
@@ -342,6 +352,8 @@ impl Screen for Power {
             RECOMMENDED => "Test items needed for the wanted power, by training size.",
             SEQUENTIAL => "Whether one may stop after the first items: a test that may be looked at at any time.",
             NOISE => "Power if the vectors of the second side get more noise.",
+            KNOWN => "Sizes of published data sets, and the items that this comparison needs.",
+            SHORTFALL => "Accuracy that the probes lack: by their training, and by the number of examples.",
             _ => "Items that both sides, one or neither get right, and what follows from them.",
         }
         .to_owned()
@@ -408,14 +420,7 @@ impl Screen for Power {
         answer(state);
         let engine = state.board.engine.as_ref();
         let found = results(state);
-        let drawn = (
-            figures::power(found, engine),
-            [figures::noise, figures::margins, figures::sizes, figures::recommended]
-                .iter()
-                .filter_map(|figure| figure(found, engine))
-                .collect(),
-            figures::sequential(found, engine),
-        );
+        let drawn = (figures::power(found, engine), figures::beside(found, engine), figures::sequential(found, engine));
         let view = view_mut(state);
         (view.curve, view.below, view.sequential) = drawn;
     }

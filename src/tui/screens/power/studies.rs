@@ -66,7 +66,7 @@ impl Page for Survey {
         );
         if let Some((n, bound)) = found.recommended() {
             let n = figure::layers::grouped(n as usize);
-            lines.extend(say(Role::Text, &format!("the {bound} bound asks for {n} training examples")));
+            lines.extend(say(Role::Text, &format!("the {bound} asks for {n} training examples")));
         }
         lines.push(Line::default());
         lines.push(Line::styled(row(HEADS.map(str::to_owned)), state.theme().style(Role::Title)));
