@@ -120,6 +120,11 @@ pub(super) fn repeat_heads(x: &Value, group: usize) -> Result<Value> {
 pub(super) fn norm(kind: NormKind, eps: f64, x: &Value, weight: &Value, bias: Option<&Value>) -> Result<Value> {
     let (t, w) = (x.tensor.contiguous()?, &weight.tensor);
     let y = match bias {
+        // candle's fused norm takes the variance as E[x²] - E[x]², which rounds too coarsely for gradients of frozen models.
+        _ if x.is_recorded() && !weight.is_recorded() => {
+            let y = normalised(kind, eps, &t)?.0.broadcast_mul(w)?;
+            bias.map_or(Ok(y.clone()), |b| y.broadcast_add(&b.tensor))?
+        }
         Some(b) => fused::layer_norm(&t, w, &b.tensor, eps as f32)?,
         None => fused::rms_norm(&t, w, eps as f32)?,
     };

@@ -2,7 +2,7 @@
 //!
 //! candle has an autograd of its own. It computes the gradients of frozen weights too, adds every gradient to zeros, and
 //! lets fused operations cut the way of a gradient without a word. Here only what leads to a watched value is recorded,
-//! each operation (`ops`) states its derivative, and the forward pass is the same with and without a gradient.
+//! and each operation (`ops`) states its derivative.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -59,6 +59,11 @@ impl Value {
         let inputs: Vec<_> = known.collect();
         let node = if inputs.is_empty() { None } else { Some(Node::new(false, inputs)) };
         Value { tensor, node }
+    }
+
+    /// True if a gradient can be wanted at this value.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.node.is_some()
     }
 
     /// The same value, whose gradient is kept.
