@@ -77,7 +77,11 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     let whole = std::fs::read_to_string(&first).unwrap();
     std::fs::write(&first, &whole[..whole.len() / 2]).unwrap();
     let cut = many.run(&["merge", &parts.display().to_string(), "-o", "x"]);
-    refused(&cut, 2, &[&first.display().to_string(), "line", "cut in the middle of a line", "run the spec again"]);
+    refused(
+        &cut,
+        2,
+        &[&first.display().to_string(), "line", "truncated in the middle of a line", "run the spec again"],
+    );
     assert!(run_in(&many, &same, &parts, &[]).contains("(7 existed already)"));
     let (again, _) = merged(&many, &parts, "again.probity.jsonl");
     assert_eq!(expected, numbers(&many, &again));

@@ -260,7 +260,7 @@ fn submitted_there_and_followed_here(place: &Place) {
     let whole = std::fs::read_to_string(&part).unwrap();
     std::fs::write(&part, &whole[..whole.len() / 2]).unwrap();
     let seen = text(&follow().stdout);
-    assert!(seen.contains("2 of 3 cells done, 1 failed") && seen.contains("cut in the middle"), "{seen}");
+    assert!(seen.contains("2 of 3 cells done, 1 failed") && seen.contains("truncated in the middle"), "{seen}");
     let again = errand(&["submit", "--again", "--out", &dir]);
     assert!(text(&again.stdout).starts_with("job 4711: 1 cell again, in task "), "{}", text(&again.stderr));
     assert!(["--array=1 ", "--array=2 "].iter().any(|a| place.asked().contains(a)), "{}", place.asked());
