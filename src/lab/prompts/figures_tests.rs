@@ -107,7 +107,8 @@ fn what_turns_is_drawn_apart_from_how_far_prompts_are_apart() {
     // The rule of answers was part of the axis.
     assert_eq!(figure.y.label, "share of relations");
     let caption = figure::caption(&figure);
-    assert!(caption.contains("Answers: ") && caption.contains("relations. "), "{caption}");
+    let notes = figure::notes(&figure);
+    assert!(notes.iter().any(|note| note.starts_with("Answers: ")) && caption.contains("relations. "), "{caption}");
 }
 
 /// With two models the places of the second are those of the first, reversed: two figures showed one thing.

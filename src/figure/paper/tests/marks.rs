@@ -29,16 +29,10 @@ fn values(scene: &Scene<'_>) -> Vec<f64> {
 /// A range had the caps and the middle line of an interval, and three equal prompts were one dot.
 #[test]
 fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps() {
-    let of = |are_intervals: bool, dots: &[f64]| Range {
-        category: 0,
-        ends: (0.2, 0.8),
-        mean: Some(0.5),
-        dots: dots.to_vec(),
-        n: 9.into(),
-    };
+    let of = |dots: &[f64]| Range { category: 0, ends: (0.2, 0.8), mean: Some(0.5), dots: dots.to_vec(), n: 9.into() };
     let layer = |are_intervals: bool, dots: &[f64]| {
         let (label, role) = ("scores".into(), Role::points(0, Marker::Circle));
-        let ranges = vec![of(are_intervals, dots)];
+        let ranges = vec![of(dots)];
         let dots = if are_intervals { String::new() } else { "one prompt".into() };
         Layer::Ranges(Ranges { label, dots, role, are_intervals, ranges })
     };
@@ -64,19 +58,22 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
 /// "identity (control)" touched the mark of another method, and the front ran through it.
 #[test]
 fn the_label_of_a_point_touches_no_line_nor_mark_of_another_series() {
-    let spot = Spot { x: 0.2, y: 0.9, n: 9.into(), label: "identity (control)".into(), ..Spot::default() };
-    let stars = Points { label: "best".into(), role: Role::points(6, Marker::Star), points: vec![spot] };
+    let spot = Spot { x: 0.12, y: 1.0, n: 9.into(), label: "identity (control)".into(), ..Spot::default() };
+    let stars = Points { label: String::new(), role: Role::points(6, Marker::Star), points: vec![spot] };
     let point = |(x, y): (f64, f64)| Datum { x, y, n: 9.into(), ..Datum::default() };
-    let level =
-        Line { label: "front".into(), role: Role::line(6), points: [(0.2, 0.9), (0.9, 0.9)].map(point).to_vec() };
-    let steep = Line { label: "m".into(), role: Role::nth(1), points: [(0.2, 0.9), (0.5, 0.4)].map(point).to_vec() };
-    let figure = chart(vec![Layer::Line(level), Layer::Line(steep), Layer::Points(stars)]);
+    let line = |role: Role, ends: [(f64, f64); 2]| {
+        Layer::Line(Line { label: String::new(), role, points: ends.map(point).to_vec() })
+    };
+    let front = line(Role::line(6), [(0.12, 1.0), (0.9, 0.97)]);
+    let steep = line(Role::nth(1), [(0.12, 1.0), (0.9, 0.2)]);
+    let figure = chart(vec![front, steep, Layer::Points(stars)]);
+    let figure = Figure { x: figure.x.clone().from_to(0.0, 1.0), ..figure };
     drawn(&figure, |scene| {
         let label = scene.items.iter().find_map(|item| match item {
             Item::Text { text, at, kind } if text.contains("identity") => Some(text_box(scene.fonts, text, *at, kind)),
             _ => None,
         });
-        let room = label.unwrap();
+        let room = label.expect("it has a place");
         let thick = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.width > 0.8 && pen.colour != scene.look.grid);
         assert!(scene.items.iter().filter(thick).all(|line| !reaches(scene.fonts, line, room)), "{room:?}");
     });
@@ -124,7 +121,7 @@ fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     let ends = |figure: &Figure, hue: usize| {
         drawn(figure, |scene| {
             let colour = scene.look.series(hue);
-            let lines = scene.items.iter().filter_map(|i| match i {
+            let mut lines = scene.items.iter().filter_map(|i| match i {
                 Item::Line { points, pen } if pen.colour == colour && points.len() == 3 => Some(points[0].0),
                 _ => None,
             });
@@ -136,7 +133,7 @@ fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
                 }
                 _ => None,
             });
-            (lines.last().unwrap(), upright.fold(f64::INFINITY, f64::min))
+            (lines.next_back().unwrap(), upright.fold(f64::INFINITY, f64::min))
         })
     };
     let (meeting, apart) = (chart(vec![line(0, 0.5), line(1, 0.55)]), chart(vec![line(0, 0.2), line(1, 0.8)]));
