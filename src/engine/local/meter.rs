@@ -12,6 +12,8 @@ const LONG: f64 = 10.0;
 const SLOW: f64 = 0.9;
 /// Largest share shown before the end.
 const MOST: f64 = 0.995;
+/// Share of a plan within which its first report takes as long as was planned: what comes before is preparation.
+const FIRST: f64 = 0.02;
 /// Share of a plan counted as done at the planned pace when estimating the actual pace.
 const PRIOR: f64 = 0.05;
 
@@ -28,6 +30,8 @@ pub(crate) struct Meter {
     plan: f64,
     /// Planned seconds of the finished stages.
     spent: f64,
+    /// True once some of the plan is done.
+    started: bool,
     stage: Stage,
     reported: Option<f64>,
     /// The largest share shown so far.
@@ -55,6 +59,7 @@ impl Meter {
             before: 0.0,
             plan: 0.0,
             spent: 0.0,
+            started: false,
             stage,
             reported: None,
             shown: 0.0,
@@ -64,7 +69,7 @@ impl Meter {
 
     /// Plans the rest of the run: the remaining stages take `seconds`.
     pub(crate) fn plan(&mut self, seconds: f64) {
-        (self.before, self.plan, self.spent) = (self.elapsed(), seconds.max(0.0), 0.0);
+        (self.before, self.plan, self.spent, self.started) = (self.elapsed(), seconds.max(0.0), 0.0, false);
         (self.stage.seconds, self.stage.ended, self.left) = (0.0, None, None);
     }
 
@@ -103,10 +108,14 @@ impl Meter {
         self.reported = Some(now);
         let share = if total == 0 { 1.0 } else { (done as f64 / total as f64).min(1.0) };
         let finished = self.spent + self.stage.seconds * share;
+        if finished > 0.0 && !std::mem::replace(&mut self.started, true) && finished < FIRST * self.plan {
+            self.before = (now - finished).max(0.0);
+        }
+        let took = if finished > 0.0 { now - self.before } else { 0.0 };
         if self.plan > 0.0 {
             self.shown = self.shown.max(slowed((self.before + finished) / (self.before + self.plan)));
         }
-        let expected = left(self.plan, finished, now - self.before).filter(|_| is_told(self.shown, now));
+        let expected = left(self.plan, finished, took).filter(|_| is_told(self.shown, now));
         self.left = expected.map(|new| (steadied(self.left, new, now), now));
         let spent = now - self.stage.begun;
         Some(Progress {
@@ -174,8 +183,14 @@ mod tests {
         meter.plan(2.0);
         meter.begun -= std::time::Duration::from_secs(10);
         meter.stage("corrupting", "steps", 1.5);
-        let left = meter.report(0, 100).and_then(|p| p.left);
-        assert!(left.is_none_or(|left| left < 2.5), "{left:?}");
+        let mut left = |meter: &mut Meter, done: u64| meter.report(done, 100).and_then(|p| p.left).unwrap_or(0.0);
+        assert!(left(&mut meter, 0) < 2.5);
+        // Neither is the preparation of its first step.
+        meter.begun -= std::time::Duration::from_secs(10);
+        assert!(left(&mut meter, 1) < 2.5);
+        // What follows is.
+        meter.begun -= std::time::Duration::from_secs(20);
+        assert!(left(&mut meter, 2) > 10.0);
     }
 
     /// A bar went from 99 % back to 81 %, and showed 100 % while the run continued.

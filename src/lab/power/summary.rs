@@ -1,5 +1,7 @@
 //! Results of a run, in words and tables.
 
+mod shortfall;
+
 use super::answer::task_rows;
 use super::bound::{Bound, CLIP};
 use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, SequentialFinding};
@@ -363,19 +365,7 @@ pub fn beside(results: &Results) -> Vec<String> {
             grouped(v.at_n as usize)
         ));
     }
-    // One sentence a side, at the largest size with both parts.
-    for side in ["a", "b"] {
-        let mine = results.shortfalls.iter().filter(|t| t.value.side == side && t.value.data.is_some());
-        let Some(t) = mine.max_by_key(|t| t.value.at_n) else { continue };
-        let (v, data) = (&t.value, t.value.data.map_or(String::new(), interval));
-        let least = if v.optimum == "solved" { "" } else { "at least " };
-        out.push(format!(
-            "{} after {} training sentences: optimisation costs {least}{} points, and at least {data} come with more data",
-            in_words(&v.name),
-            grouped(v.at_n as usize),
-            interval(v.optimisation),
-        ));
-    }
+    out.extend(shortfall::sentences(results));
     out.iter().map(|line| printable_label(line)).collect()
 }
 
@@ -397,7 +387,8 @@ pub fn surface(results: &Results) -> Option<String> {
         let own = lines.iter().map(|b| &b.value).filter(|b| b.side.as_ref().is_none_or(|s| *s == v.side));
         let best = own.max_by(|a, b| a.accuracy.mean.total_cmp(&b.accuracy.mean));
         let Some(best) = best.filter(|best| v.accuracy.lo <= best.accuracy.mean) else { continue };
-        text += &format!("; {} ({:.1}) does not clearly beat the {}", v.name, 100.0 * v.accuracy.mean, best.name);
+        let (name, accuracy) = (in_words(&v.name), 100.0 * v.accuracy.mean);
+        text += &format!("; {name} ({accuracy:.1}) does not clearly beat the {}", best.name);
     }
     Some(printable_message(&text))
 }
@@ -475,13 +466,7 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
         ]
     });
     section(&mut out, "Noise on the second side", &["sigma", "n train", "n", "difference", "power"], noise.collect());
-    let shortfall = results.shortfalls.iter().map(|t| {
-        let v = &t.value;
-        let data = v.data.map_or("–".into(), interval);
-        vec![v.name.clone(), grouped(v.at_n as usize), grouped(t.n), interval(v.optimisation), data, v.optimum.clone()]
-    });
-    let head = ["side", "n train", "n test", "by optimisation", "by data", "best probe"];
-    section(&mut out, "Points of accuracy that the probes lack", &head, shortfall.collect());
+    section(&mut out, shortfall::TITLE, &shortfall::HEAD, shortfall::rows(results));
     out.extend(recommended(results));
     out.extend(surface(results));
     out.extend(beside(results));

@@ -34,6 +34,15 @@ const RESAMPLES: usize = 400;
 /// Probes of one side by size: one of each seed.
 pub(super) type Trained = Vec<(usize, Vec<Mlp>)>;
 
+/// Right answers on the test sentences after one size.
+struct Found {
+    /// Training examples.
+    n: usize,
+    optimum: &'static str,
+    best: Vec<f64>,
+    probes: Vec<Vec<f64>>,
+}
+
 /// Weight in the plan of a run, by the unit of [`weight`].
 pub(super) fn share(spec: &Spec) -> f64 {
     0.2 * spec.task.sizes.iter().map(|size| weight(*size)).sum::<f64>()
@@ -50,18 +59,18 @@ pub(super) fn measure(
     let Some((largest, _)) = trained.last() else { return Ok(()) };
     let (name, level) = (spec.name(first), spec.interval.level);
     let test = side.part(spec, &side.sentences, &side.sentences.drawn(*largest).parts[2], host)?;
-    let mut found: Vec<(usize, &'static str, Vec<f64>, Vec<Vec<f64>>)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for (size, probes) in trained {
         host.stage(format!("{name}: what its probes lack"), "iterations", 0.1 * pace * weight(*size));
         let drawn = side.sentences.drawn(*size);
         let train = side.part(spec, &side.sentences, &drawn.parts[0], host)?;
         let (optimum, best) = best(&train, probes, &mut || host.poll())?;
         let answers = probes.iter().map(|probe| right(probe, &test)).collect();
-        found.push((train.len(), optimum, right(&best, &test), answers));
+        found.push(Found { n: train.len(), optimum, best: right(&best, &test), probes: answers });
     }
-    let Some((_, _, most, _)) = found.last() else { return Ok(()) };
-    for (at, (n, optimum, best, probes)) in found.iter().enumerate() {
-        let data = (at + 1 < found.len()).then(|| difference(&table(most, best), level));
+    let Some(most) = found.last() else { return Ok(()) };
+    for (at, Found { n, optimum, best, probes }) in found.iter().enumerate() {
+        let data = (at + 1 < found.len()).then(|| difference(&table(&most.best, best), level));
         let gaps = probes.iter().map(|probe| table(best, probe).gap());
         let finding = ShortfallFinding {
             name: name.clone(),

@@ -10,6 +10,8 @@ use figure::{Axis, Dash, Figure, Layer, Role};
 use lab::{EngineInfo, Tagged};
 use stats::estimate::Estimate;
 
+type Part = fn(&ShortfallFinding) -> Option<Estimate>;
+
 /// Both parts of both sides, by training examples.
 pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let all = &results.shortfalls;
@@ -17,7 +19,7 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
     let mut layers = Vec::new();
     for (k, side) in ["a", "b"].into_iter().enumerate() {
         let mine: Vec<_> = all.iter().filter(|t| t.value.side == side).collect();
-        let parts: [(&str, Dash, fn(&ShortfallFinding) -> Option<Estimate>); 2] =
+        let parts: [(&str, Dash, Part); 2] =
             [("optimisation", Dash::Solid, |v| Some(v.optimisation)), ("data", Dash::Dashed, |v| v.data)];
         for (what, dash, part) in parts {
             let point = |t: &&Tagged<ShortfallFinding>| {
@@ -32,7 +34,7 @@ pub(super) fn shortfall(results: &Results, engine: Option<&EngineInfo>) -> Optio
             layers.push(Layer::Line(Line { label, role, points }));
         }
     }
-    layers.push(Layer::Rule(Rule::level(0.0, "nothing lacks")));
+    layers.push(Layer::Rule(Rule::level(0.0, "no loss")));
     let seeds = if first.value.seeds > 1 { "test items and trainings; by data test items alone" } else { "test items" };
     layers.extend(covering(first, seeds));
     let mut figure = finished(Figure {
