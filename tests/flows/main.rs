@@ -462,7 +462,7 @@ fn a_replay_shows_what_the_live_run_showed() {
     live.answer(2400);
     let mut replay = replayed(&live.record, 120, 40);
     assert_eq!(replay.state.board, live.state.board);
-    replay.keys("t o");
+    replay.slide().keys("t o");
     let body = |screen: String| screen.lines().skip(2).take(36).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(body(replay.screen()), body(live.screen()));
     replay.act(Action::Played(Step::Rewound));

@@ -114,7 +114,7 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
 fn the_loop_draws_records_and_quits() {
     let tape = Tape::default();
     let record = tape.record.clone();
-    let keys = [(100, "l"), (60, "l"), (60, "x"), (60, "enter"), (60, "ctrl-c"), (60, "q")];
+    let keys = [(100, "tab"), (60, "l"), (60, "l"), (60, "x"), (60, "enter"), (60, "ctrl-c"), (60, "q")];
     let (board, reason, screen, _) = looped(tape, &keys);
     assert_eq!(reason, ExitReason::User);
     assert_eq!(board.results::<Results>().point.as_ref().unwrap().reliability[0].value.value, 0.165);

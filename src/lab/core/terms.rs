@@ -138,7 +138,12 @@ pub const TERMS: &[Term] = &[
         &[],
         "The outer interval covers the choice of examples and the luck of training, the inner one examples alone.",
     ),
-    term("prompt", "prompts", &[Prompts], "One wording of a relation, with gaps for the subject and for the answer."),
+    term(
+        "prompt",
+        "wording, prompts",
+        &[Prompts],
+        "One wording of a relation, with gaps for the subject and for the answer.",
+    ),
     term("P@1", "", &[Prompts], "Share of facts whose first answer is right."),
     term("P@k", "", &[Prompts], "Share of facts with the right answer among the first k."),
     term("gap", "", &[Prompts], "Best minus worst prompt of a relation, in points."),

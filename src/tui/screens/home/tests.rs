@@ -93,21 +93,6 @@ fn a_second_click_takes_what_the_first_pointed_at() {
     assert_eq!(SCREEN.press(&mut state, SESSIONS, area, click).len(), 1);
 }
 
-/// On a narrow screen the questions were cut and could be read nowhere.
-#[test]
-fn a_question_that_is_cut_can_be_read_below_the_list() {
-    let mut state = State::new(Start { size: (80, 24), ..Start::new() });
-    show(&mut state);
-    for (i, (_, question)) in answering().enumerate() {
-        state.place_mut(ID).scroll.insert(LABS, i);
-        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(80, 24)).unwrap();
-        terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
-        let screen = terminal.backend().to_string();
-        let last = question.split(' ').next_back().unwrap();
-        assert!(screen.contains(last), "{last}: {screen}");
-    }
-}
-
 #[test]
 fn a_session_is_renamed_and_deleted_from_the_menu_after_its_name_was_typed() {
     let mut state = state();

@@ -232,13 +232,14 @@ fn two_trainings_are_two_dots_and_no_band() {
         let points = vec![point(0.0), point(1.0)];
         Layer::Line(Line { label: "a".into(), role: figure::Role::line(0), points })
     };
-    let inked = |pair| {
-        let y = Axis::linear("y").from_to(0.0, 1.0);
-        let x = Axis::linear("x");
+    let drawn = |pair| {
+        let (x, y) = (Axis::linear("x"), Axis::linear("y").from_to(0.0, 1.0));
         let figure = Figure { x, y, layers: vec![line(pair)], ..samples::curves() };
-        let drawn = text(&buffer(&figure, (40, 16), Glyphs::Braille, true));
-        drawn.chars().filter(|c| ('\u{2801}'..='\u{28ff}').contains(c)).count()
+        text(&buffer(&figure, (40, 16), Glyphs::Braille, true))
     };
-    let (band, dots) = (inked(None), inked(Some((0.2, 0.8))));
-    assert!(dots * 3 < band && dots > inked(Some((0.5, 0.5))), "{band} {dots}");
+    let shaded = |pair| drawn(pair).matches('░').count();
+    let dotted = |pair| drawn(pair).chars().filter(|c| ('\u{2801}'..='\u{28ff}').contains(c)).count();
+    assert!(shaded(None) > 20, "{}", drawn(None));
+    assert_eq!(shaded(Some((0.2, 0.8))), 0, "{}", drawn(Some((0.2, 0.8))));
+    assert!(dotted(Some((0.2, 0.8))) > dotted(Some((0.5, 0.5))), "{}", drawn(Some((0.2, 0.8))));
 }
