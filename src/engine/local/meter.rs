@@ -183,7 +183,7 @@ mod tests {
         meter.plan(2.0);
         meter.begun -= std::time::Duration::from_secs(10);
         meter.stage("corrupting", "steps", 1.5);
-        let mut left = |meter: &mut Meter, done: u64| meter.report(done, 100).and_then(|p| p.left).unwrap_or(0.0);
+        let left = |meter: &mut Meter, done: u64| meter.report(done, 100).and_then(|p| p.left).unwrap_or(0.0);
         assert!(left(&mut meter, 0) < 2.5);
         // Neither is the preparation of its first step.
         meter.begun -= std::time::Duration::from_secs(10);

@@ -159,7 +159,7 @@ mod tests {
                 return if u > 0.2 { (y + i % 2) % 3 } else { y };
             }
             let y = usize::from(((i * 29) % 7) as f64 / 7.0 + u * 1.5 - v > 0.45);
-            if i % 9 == 0 { 1 - y } else { y }
+            if i.is_multiple_of(9) { 1 - y } else { y }
         };
         let y = (0..n).map(label).collect();
         Labelled::new(x, y, if three { 3 } else { 2 }).unwrap()
