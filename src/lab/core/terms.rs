@@ -81,7 +81,7 @@ pub const TERMS: &[Term] = &[
         "band",
         "±R",
         &[Interventions],
-        "Interval of a score: the inner one covers the choice of examples, the outer one also the luck of training; ±R is half its width.",
+        "Interval of a score: the inner covers the choice of examples, the outer also that of training; ±R is half its width.",
     ),
     term(
         "not robust",
