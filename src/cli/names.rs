@@ -83,7 +83,7 @@ mod tests {
             (message(|s| s.models = vec!["./nowhere".into()]), "models", "no such folder"),
             (message(|s| s.task.data = Some("no/such.tsv".into())), "task.data", "no/such.tsv: cannot open"),
             (message(|s| s.task.data = Some(".".into())), "task.data", "folder"),
-            (message(|s| s.models = vec!["builtin:nothing".into()]), "models", "no built-in model"),
+            (message(|s| s.models = vec!["builtin:nothing".into()]), "models", "not a known built-in model"),
             (message(|s| s.methods[1].values = vec![-1.0]), "method.values", "epsilon"),
             (message(|s| s.methods[1].values = vec![f64::NAN]), "method.values", "NaN"),
             (

@@ -330,7 +330,7 @@ pub fn examples(
 /// The error on a file without a row for a built-in task: the labels that it has, where the task's is not among them.
 fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn Pulse) -> Result<OwnError, OwnError> {
     let (known, id) = (labels(file, pulse)?, task.properties[0].id);
-    if known.is_empty() || known.contains_key(id) {
+    if known.len() < 2 || known.contains_key(id) {
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
     let named = "name one as task.target and those that should stay as task.keep";

@@ -169,7 +169,7 @@ fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
         }
     });
     assert_eq!(code, Some(0), "{said}");
-    for property in ["subject_number", "attractor_number"] {
+    for property in ["subject number", "attractor number"] {
         let told = format!("the linear oracle of {property} is no better than the majority share");
         assert!(said.contains(&told), "{said}");
     }

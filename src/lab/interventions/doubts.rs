@@ -366,12 +366,12 @@ mod tests {
     #[test]
     fn a_selectivity_below_that_of_a_constant_answer_is_a_doubt() {
         let mut results = sample::results();
-        assert_eq!(place(&of(&results), "an oracle that always says the same"), None);
+        assert_eq!(place(&of(&results), "an oracle that always gives the same answer"), None);
         let floor = best(&results).value.selectivity.mean + 0.05;
         for point in results.curves.iter_mut().flat_map(|c| &mut c.points) {
             point.value.beside.s_floor = Some(floor);
         }
-        assert!(place(&of(&results), "an oracle that always says the same").is_some(), "{:?}", of(&results));
+        assert!(place(&of(&results), "an oracle that always gives the same answer").is_some(), "{:?}", of(&results));
     }
 
     /// The answer did not mention the model's own behaviour.

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod bound;
 pub mod compare;
+mod difference;
 pub mod experiment;
 pub mod figures;
 pub mod finding;

@@ -4,7 +4,7 @@ use lab::Columns;
 use lab::answer::few;
 use serde::{Deserialize, Serialize};
 
-use super::finding::amount;
+use super::difference::amount;
 use corpus::results::{Detail, Results};
 use stats::Estimate;
 

@@ -58,10 +58,18 @@ fn preference(results: &Results) -> Option<Table> {
 
 fn disparity(results: &Results) -> Option<Table> {
     let column = |gamma: Option<f64>| gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
-    let mut mine: Vec<_> = results.disparity.iter().collect();
-    let key = |gamma: Option<f64>| gamma.unwrap_or(f64::INFINITY);
-    mine.sort_by(|a, b| key(a.value.gamma).total_cmp(&key(b.value.gamma)));
-    let mine = mine.iter().map(|d| entry(&d.model, RUN, &column(d.value.gamma), Some(d.value.p_at_1), d.n));
+    // The run's rows name all columns, also those that the paper alone has, so that the shares rise from left to right.
+    let mut gammas: Vec<f64> = results.disparity.iter().filter_map(|d| d.value.gamma).chain(GAMMAS).collect();
+    gammas.sort_by(f64::total_cmp);
+    gammas.dedup();
+    let columns: Vec<Option<f64>> = gammas.into_iter().map(Some).chain([None]).collect();
+    let models = results.models().into_iter().filter(|m| results.disparity.iter().any(|d| d.model == *m));
+    let mine = models.flat_map(|model| {
+        columns.iter().map(move |gamma| {
+            let found = results.disparity.iter().find(|d| d.model == model && d.value.gamma == *gamma);
+            entry(model, RUN, &column(*gamma), found.map(|d| d.value.p_at_1), found.map_or(0, |d| d.n))
+        })
+    });
     let published = DISPARITY.iter().flat_map(|(model, scores, untouched)| {
         let gammas = GAMMAS.iter().map(|g| Some(*g)).chain([None]);
         gammas.zip(scores.iter().chain([untouched])).map(move |(g, y)| printed(model, &column(g), *y, RELATIONS))

@@ -1,0 +1,62 @@
+//! What follows from the numbers of a comparison: the p-value that decides, equivalence, and how its difference is printed.
+
+use super::finding::{ComparisonFinding, SequentialFinding};
+use stats::mcnemar::Test;
+
+impl ComparisonFinding {
+    /// The p-value that verbs follow: of the planned comparison its own, of the others that adjusted within the run.
+    pub fn deciding_p(&self) -> f64 {
+        if self.planned { self.p } else { self.holm_p }
+    }
+
+    /// True if the sides are as good as equal within the margin, by two one-sided tests at `alpha`: the interval at level 1 - 2 alpha lies
+    /// inside.
+    pub fn is_equivalent(&self, alpha: f64) -> bool {
+        self.equivalence_holm_p.unwrap_or(self.equivalence_p) <= alpha
+    }
+
+    /// The smallest p-value that the items on which the sides differ could give; 0 where there is no such limit.
+    pub fn least_p(&self) -> f64 {
+        match (self.mcnemar(), self.only_a.zip(self.only_b), self.differing) {
+            (Some(test), Some((a, b)), _) => test.p(a + b, 0),
+            (_, _, Some(differing)) => 2f64.powf(1.0 - differing as f64).min(1.0),
+            _ => 0.0,
+        }
+    }
+
+    /// McNemar's test if the p-value that counts is one of his.
+    pub fn mcnemar(&self) -> Option<Test> {
+        Test::ALL.into_iter().find(|test| self.test.starts_with(test.title()))
+    }
+
+    /// True if the difference is one of shares, which is shown in points.
+    pub fn is_share(&self) -> bool {
+        self.both.is_some() || self.unpaired
+    }
+
+    /// Signed difference: in points for shares, otherwise in the metric's own unit.
+    pub fn amount(&self, x: f64) -> String {
+        amount(self.is_share(), x)
+    }
+
+    /// The unit of [`Self::amount`], after a blank; empty for other metrics.
+    pub fn unit(&self) -> &'static str {
+        if self.is_share() { " points" } else { "" }
+    }
+}
+
+/// A difference with its sign: points of a share, otherwise the metric's own unit.
+pub(crate) fn amount(share: bool, x: f64) -> String {
+    if share {
+        return super::summary::points(x);
+    }
+    let text = base::numbers::short(x);
+    if x > 0.0 { format!("+{text}") } else { text }
+}
+
+impl SequentialFinding {
+    /// The p-value that holds at any time: one over the largest e-value so far, at most 1 (Ville's inequality).
+    pub fn anytime_p(&self) -> f64 {
+        (-self.largest.unwrap_or(self.log_e)).exp().min(1.0)
+    }
+}
