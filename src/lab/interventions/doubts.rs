@@ -51,7 +51,7 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
         ranked_doubts.extend(each.into_iter().filter_map(|(rank, text)| Some((rank, text?))));
     }
     let [useless, weak, uncalibrated] = oracles(results, spec, oracle);
-    for (rank, text) in [(0, useless), (1, uncalibrated), (7, weak)] {
+    for (rank, text) in [(0, useless), (2, uncalibrated), (7, weak)] {
         ranked_doubts.extend(text.map(|text| (rank, text)));
     }
     ranked_doubts.sort_by_key(|(rank, _)| *rank);
