@@ -213,7 +213,8 @@ pub struct Spot {
     pub pairs: Option<[(f64, f64); 2]>,
     /// Colour of this point, drawn with a dark edge. None: the colour of the layer.
     pub hue: Option<usize>,
-    /// Text beside the point; empty for none. A label that finds no room is left out of the drawing, not of the CSV.
+    /// Text beside the point; empty for none. A label that finds no room, and those of a layer with many points, are left out of the
+    /// drawing, not of the CSV.
     pub label: String,
     /// Examples behind the point.
     pub n: Count,

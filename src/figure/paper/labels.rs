@@ -20,6 +20,8 @@ const STEPS: (usize, usize) = (10, 7);
 /// Cost of one step of distance, for a point and for a rule. A hidden area costs 3, a line or a marker more than all steps.
 const AWAY: usize = 6;
 const ALONG: usize = 2;
+/// Points of a layer above which none is labelled: labels would cover the data. The CSV has them.
+const MOST_LABELLED: usize = 12;
 /// Between a label and the lines and marks of others.
 const AIR: f64 = 2.0;
 
@@ -72,7 +74,8 @@ pub(crate) fn points(
     (points, taken, bars): (&Points, &mut Vec<Rect>, &[Rect]),
     (gap, from): (f64, usize),
 ) -> Drawn {
-    for p in points.points.iter().filter(|p| !p.label.is_empty()) {
+    let few = points.points.len() <= MOST_LABELLED;
+    for p in points.points.iter().filter(|p| few && !p.label.is_empty()) {
         let Some(at) = chart.at(p.x, p.y) else { continue };
         let wrapped = |widest: f64| {
             let lines = canvas.fonts.wrapped(&printable_label(&p.label), SMALL, widest, 2);

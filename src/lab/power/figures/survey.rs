@@ -60,7 +60,7 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
                 origin.entries.push(("test items needed".into(), span(&v.n_test)));
             }
             if let Some((n, bound)) = results.recommended() {
-                let label = format!("train on {}, by the {bound}", grouped(n as usize));
+                let label = format!("train on {} ({bound})", grouped(n as usize));
                 layers.push(Layer::Rule(Rule::level(n as f64, label)));
             }
         }
@@ -68,7 +68,10 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
     let rules = layers.iter().filter_map(|l| if let Layer::Rule(rule) = l { Some(rule.at) } else { None });
     let sizes = DATASETS.iter().flat_map(|set| set.3.iter().map(|n| *n as f64)).chain([needed.n as f64]);
     let (least, most) = rules.chain(sizes).fold((f64::INFINITY, 0.0f64), |(lo, hi), n| (lo.min(n), hi.max(n)));
-    origin.entries.push(("sizes of the sets".into(), "Zhu et al. 2022, Tables 8 and 9; UD in words".into()));
+    origin.entries.push((
+        "sizes of the sets".into(),
+        "Zhu et al. 2022, Tables 8 and 9, which have their names, as the CSV has; UD in words".into(),
+    ));
     Some(Figure {
         name: "survey".into(),
         title: printable_label(&format!(
@@ -100,7 +103,7 @@ mod tests {
         let figure = survey(&results, None).unwrap();
         assert_eq!(
             rules(&figure),
-            [(1_000.0, "test on 1,000 for power 0.8"), (50_000.0, "train on 50,000, by the bound of Zhu et al. 2022")]
+            [(1_000.0, "test on 1,000 for power 0.8"), (50_000.0, "train on 50,000 (bound of Zhu et al. 2022)")]
         );
         let points: Vec<&Points> =
             figure.layers.iter().filter_map(|l| if let Layer::Points(p) = l { Some(p) } else { None }).collect();
