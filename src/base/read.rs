@@ -49,7 +49,7 @@ pub fn open(path: &Path) -> Result<File> {
 /// Largest pointer of Git LFS: its specification allows less than 1,024 bytes.
 const POINTER: u64 = 1_024;
 
-/// What to say of a Git LFS pointer in place of a file.
+/// The message for a Git LFS pointer in place of a file.
 pub fn git_lfs_pointer(bytes: &[u8]) -> Option<String> {
     let text = bytes.strip_prefix(b"version https://git-lfs")?;
     let text = String::from_utf8_lossy(&text[..text.len().min(POINTER as usize)]);

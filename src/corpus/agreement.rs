@@ -76,7 +76,7 @@ pub enum ConversionError {
 pub struct Collector {
     task: &'static Task,
     examples: Vec<Example>,
-    /// What was taken: a text and the tokens at which it is changed and read.
+    /// Examples so far: each text with the tokens at which it is changed and read.
     seen: HashSet<(String, [Option<Place>; 2])>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,

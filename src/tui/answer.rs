@@ -121,7 +121,7 @@ fn whose(state: &State) -> Whose {
 /// Cells of what tells the answered run from the settings or from other runs.
 const APART: usize = 60;
 
-/// What tells the run of the answer from the settings, where these were changed since; in a replay, from the other runs.
+/// The settings by which the answer's run differs from the current ones; in a replay, from the other runs.
 fn other_run(state: &State) -> Option<String> {
     let setup = state.screen().setup()?;
     let run = state.board.run_of(setup.lab()).filter(|_| state.example_shown().is_none())?;

@@ -248,7 +248,7 @@ pub(crate) fn open_example(state: &mut State) -> Vec<Effect> {
     state.screen().setup().map_or(Vec::new(), |setup| vec![Effect::OpenExample(setup.lab())])
 }
 
-/// What a run would take, in a few words: the rows of the pane that have one value.
+/// The settings of a run in a few words: the rows of the pane that have one value.
 pub(crate) fn in_words(state: &State) -> String {
     let Some(setup) = state.screen().setup() else { return String::new() };
     let rows = setup.rows(state);

@@ -143,6 +143,8 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
     let other = probity.file("other.jsonl", &json!({"sent_id": 0, "sent_token": ["a"]}).to_string());
     refused(&typed(&probity, &[&masks, "--to", &other], ""), 2, &["other.jsonl", "sentence 0 has other words"]);
     refused(&typed(&probity, &["/no/such/file", "--to", &own], ""), 2, &["/no/such/file", "no such file"]);
+    let empty = probity.file("empty.jsonl", "");
+    refused(&typed(&probity, &[&empty, "--to", &own], ""), 2, &["empty.jsonl", "it has no sentence"]);
     let hidden = text(&typed(&probity, &[&own, "--to", &beside(&set, "c.jsonl"), "--blank"], "").stdout);
     assert!(hidden.contains("0 two") && !hidden.contains('*'), "{hidden}");
 }

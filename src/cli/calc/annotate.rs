@@ -36,7 +36,7 @@ pub struct AnnotateArgs {
     /// The sentences, in the benchmark's schema: a set, another annotator's file, or what `merge --back` wrote.
     #[arg(value_name = "SENTENCES.jsonl")]
     sentences: PathBuf,
-    /// The annotator's own file. It is created, or gone on with.
+    /// The annotator's own file. It is created, or continued.
     #[arg(long, value_name = "PERSON.jsonl")]
     to: PathBuf,
     /// The question that is asked of every sentence.
@@ -70,7 +70,7 @@ impl Task {
         }
     }
 
-    /// What the annotator's file has of a sentence that does not belong to it as it is now.
+    /// The part of a saved answer that no longer fits its sentence.
     fn conflict(self, own: &Annotation, sentence: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => None,
@@ -89,7 +89,7 @@ impl Task {
         }
     }
 
-    /// What the annotator reads before answering.
+    /// The lines shown before an answer is read.
     fn question(self, a: &Annotation) -> Vec<String> {
         let answer = a.answer().map_or("no answer is given".to_owned(), |answer| format!("answer: {answer}"));
         let word = |(k, w): (usize, &String)| match (self, a.rationale.contains(&k)) {
@@ -241,7 +241,7 @@ impl Own {
     }
 }
 
-/// Text of the annotator's file; none where it does not exist.
+/// Text of the annotator's file; `None` if there is no such file.
 fn load(path: &Path) -> Result<Option<String>, CliError> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
@@ -253,7 +253,7 @@ fn load(path: &Path) -> Result<Option<String>, CliError> {
 /// The sentences with the answers so far.
 struct Work {
     sentences: Vec<Annotation>,
-    /// By sentence: what the annotator's file has of it.
+    /// The saved answer to each sentence.
     made: Vec<Option<Annotation>>,
     own: Own,
     /// Numbers of the sentences that are asked about.
@@ -274,6 +274,9 @@ impl Work {
         }
         let text = load(&args.sentences)?.ok_or_else(|| usage(&args.sentences, "no such file"))?;
         let sentences = of(&args.sentences, &text)?;
+        if sentences.is_empty() {
+            return Err(usage(&args.sentences, "it has no sentence"));
+        }
         let places: HashMap<String, usize> = sentences.iter().enumerate().map(|(k, a)| (a.sentence(), k)).collect();
         if places.len() < sentences.len() {
             return Err(usage(&args.sentences, "two sentences have one sent_id: give every sentence its own"));
@@ -390,7 +393,7 @@ impl Work {
         Ok((read > 0).then(|| text.trim().to_owned()))
     }
 
-    /// What is done, and how to go on.
+    /// How many sentences are answered, and how to continue.
     fn report(&self, task: &Task) -> Vec<String> {
         let done = self.asked.iter().filter(|k| self.is_answered(*task, **k)).count();
         let all = self.asked.len();

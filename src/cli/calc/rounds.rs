@@ -147,7 +147,7 @@ fn agreement(found: &Alphas) -> Vec<String> {
     lines
 }
 
-/// What does not take part since its words differ.
+/// Sentences that are left out because their words differ.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
     (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words in an earlier file"))

@@ -188,7 +188,7 @@ mod tests {
         // Neither is the preparation of its first step.
         meter.begun -= std::time::Duration::from_secs(10);
         assert!(left(&mut meter, 1) < 2.5);
-        // What follows is.
+        // Time after that step counts.
         meter.begun -= std::time::Duration::from_secs(20);
         assert!(left(&mut meter, 2) > 10.0);
     }

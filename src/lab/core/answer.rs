@@ -44,7 +44,9 @@ impl Answer {
 /// The doubt about intervals over fewer than `enough` units, whose coverage is below their level. `covered` is from a
 /// simulation and includes its number of units (guide, page on intervals).
 pub fn few(n: usize, enough: usize, units: &str, covered: &str) -> Option<String> {
-    (n < enough).then(|| format!("{n} {units} are few: 95 % intervals cover less than 95 % ({covered})"))
+    let one = units.strip_suffix('s').filter(|one| n == 1 && !one.contains(' '));
+    let few = one.map_or_else(|| format!("{n} {units} are"), |one| format!("1 {one} is"));
+    (n < enough).then(|| format!("{few} few: 95 % intervals cover less than 95 % ({covered})"))
 }
 
 /// Names in prose: `a`, `a and b`, `a, b and c`, or `8 models` beyond three. Paths are shortened to their last part.
@@ -75,6 +77,14 @@ mod tests {
         assert_eq!(answer.doubt().map(|text| text.matches(';').count()), Some(1), "two of three doubts");
         assert!(answer.lines().iter().all(|line| !line.contains('\u{1b}')));
         assert_eq!(Answer::default().doubt(), None);
+    }
+
+    /// It said "1 relations are few".
+    #[test]
+    fn one_unit_is_few_and_two_are() {
+        let told = |n: usize| few(n, 3, "relations", "x").unwrap();
+        assert!(told(1).starts_with("1 relation is few") && told(2).starts_with("2 relations are few"));
+        assert_eq!(few(3, 3, "relations", "x"), None);
     }
 
     #[test]

@@ -380,7 +380,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     }))
 }
 
-/// What the names of base lines begin with.
+/// The beginning of the names of base lines.
 const BASE_LINE: &str = "base line";
 
 /// The base line that is best at the largest size, at every size.

@@ -361,7 +361,7 @@ pub struct ControlFinding {
     pub memorised: f64,
 }
 
-/// What a side's probes lack at one size of training data, in accuracy, in two parts (Zhu et al. 2022, section D.1 and Figure 12): from the
+/// The accuracy that a side's probes lack at one size of training data, in two parts (Zhu et al. 2022, section D.1 and Figure 12): from the
 /// trained probe to the best one on its training examples, and from that to the best one of all. The best of all is not known; the best one on
 /// the training examples of the largest size takes its place. `n` of the finding is the number of test items, those of the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]

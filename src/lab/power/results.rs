@@ -44,7 +44,7 @@ pub struct Results {
     /// Control tasks of both sides.
     #[serde(default)]
     pub controls: Vec<Tagged<ControlFinding>>,
-    /// What the probes of both sides lack by optimisation and by data.
+    /// The accuracy that the probes of both sides lack by optimisation and by data.
     #[serde(default)]
     pub shortfalls: Vec<Tagged<ShortfallFinding>>,
     /// Comparisons under noise, by rising noise and number of items.

@@ -39,6 +39,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let says = [decides(results), averaged(results, asked, done), unstable(results), stability(results)];
     let mut doubts: Vec<String> = few(done, ENOUGH, "relations", ".929 with 5").into_iter().collect();
     doubts.extend(luck(results, spec));
+    doubts.extend(found(results));
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     if facts > 0 && (facts - asked) as f64 > LEFT_OUT * facts as f64 {
         let lost = grouped(facts - asked);
@@ -75,10 +76,11 @@ fn averaged(results: &Results, asked: usize, relations: usize) -> Option<String>
     let more = if more > 0 { format!(" and {more} more below") } else { String::new() };
     (!named.is_empty()).then(|| {
         format!(
-            "Averaged over prompts and names: {}{more} (±{:.0} at most; {} facts of {relations} relations).",
+            "Averaged over prompts and names: {}{more} (±{:.0} at most; {} facts of {}).",
             named.join(", "),
             100.0 * widest,
-            grouped(asked)
+            grouped(asked),
+            if relations == 1 { "1 relation".to_owned() } else { format!("{relations} relations") }
         )
     })
 }
@@ -102,10 +104,18 @@ fn decides(results: &Results) -> Option<String> {
     ))
 }
 
+/// Prompts found by search count like written ones, and favour the model that they were found for.
+fn found(results: &Results) -> Option<String> {
+    let v = &results.tuned.first()?.value;
+    let model = last_part(&v.found_for);
+    Some(format!("prompts found by a search on {model} count like written ones, and favour {model}"))
+}
+
 /// On how many relations the order of the models changes.
 fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
-    let changed = v.unstable_relations?;
+    // A single model has no order.
+    let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
     Some(format!("The order of the models changes with the prompt in {changed} of {} relations.", v.relations))
 }
 
@@ -173,6 +183,25 @@ mod tests {
         assert!(question(&spec).starts_with("How much of what 5 models seem to know"), "{}", question(&spec));
         spec.models.truncate(1);
         assert!(question(&spec).contains("what a seems to know"));
+    }
+
+    /// One model has no order among models; found prompts entered the scores without a word in the answer.
+    #[test]
+    fn one_model_has_no_order_and_found_prompts_are_a_doubt() {
+        let mut results = crate::testing::results();
+        let summary = &mut results.summaries.last_mut().unwrap().value;
+        (summary.unstable, summary.unstable_relations) = (Some(Estimate { mean: 1.0, lo: 0.0, hi: 1.0 }), Some(1));
+        let said = |results: &Results| {
+            let answer = answer(results, &Spec::shipped());
+            [answer.says, answer.doubts].concat().join(" ")
+        };
+        let before = said(&results);
+        assert!(before.contains("count like written ones"), "{before}");
+        assert!(before.contains("The order of the models changes with the prompt in 1 of"), "{before}");
+        results.data.as_mut().unwrap().value.models.truncate(1);
+        results.tuned.clear();
+        let after = said(&results);
+        assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn changes(a: &Spec, b: &Spec) -> Vec<String> {
     now.chain(gone).collect()
 }
 
-/// What tells a spec from others of its lab: the values of the fields in which any of them differs, by the labels of their settings.
+/// The settings by which a spec differs from others of its lab, with their labels and values.
 pub fn apart<'a>(spec: &Spec, others: impl IntoIterator<Item = &'a Spec>) -> Vec<String> {
     let (name, mine) = (names(spec.lab()), fields(spec));
     let others: Vec<_> = others.into_iter().map(fields).collect();

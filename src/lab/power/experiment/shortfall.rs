@@ -1,4 +1,4 @@
-//! What probes lack by optimisation and by data (Zhu et al. 2022, section D.1 and Figure 12).
+//! The accuracy that probes lack by optimisation and by data (Zhu et al. 2022, section D.1 and Figure 12).
 //!
 //! With f the trained probe, f̂ the best one on the training examples and f* the best one of all, the risk that f has too much is
 //! `(R(f) - R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size, and f* is the f̂ of the

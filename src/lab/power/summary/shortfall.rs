@@ -1,4 +1,4 @@
-//! What probes lack by optimisation and by data, in words and as a table.
+//! The accuracy that probes lack by optimisation and by data, in words and as a table.
 
 use super::interval;
 use crate::results::Results;

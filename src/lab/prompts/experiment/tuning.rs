@@ -23,7 +23,7 @@ use stats::intervals::share;
 pub(crate) struct Searched {
     /// The facts that it uses; none of them is asked.
     held: Vec<Fact>,
-    /// What was found.
+    /// The prompts found, with their scores.
     pub found: Vec<Found>,
 }
 

@@ -20,7 +20,7 @@ const DRAWS: &str = "draws of relations";
 const OF_DRAWS: &str =
     "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
 
-/// What is counted, and what is sampled: `original, adjusted: all 6 possible draws, hence no interval; random: a sample of 200 draws`.
+/// The draws that are counted and those that are sampled: `original, adjusted: all 6 possible draws, hence no interval; random: a sample of 200 draws`.
 fn sampled(results: &Results, model: Option<&str>) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for regime in Regime::ALL {

@@ -21,7 +21,7 @@ pub(super) struct Tap<'a> {
     captured: Vec<Option<Tensor>>,
     /// The value of each wanted gradient.
     watched: Vec<Option<Value>>,
-    /// What is differentiated: the sum of the first times the second.
+    /// The differentiated scalar: the sum of the first times the second.
     of: Option<(Value, Tensor)>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
-/// What an example is that is not one of what is drawn and set up now. It stays where another run has taken its models out of memory.
+/// A note on an example that differs from what is drawn or set up now. The example stays when another run has replaced its models in memory.
 pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
     let (v, view) = (&example.value, view(state));
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));

@@ -50,7 +50,7 @@ pub(crate) const SEQUENTIAL: Pane = Pane("early stopping");
 pub(crate) const NOISE: Pane = Pane("noise");
 /// Sizes of published data sets against what is needed.
 pub(crate) const KNOWN: Pane = Pane("known sets");
-/// What probes lack by optimisation and by data.
+/// The accuracy that probes lack, by optimisation and by data.
 pub(crate) const SHORTFALL: Pane = Pane("shortfall");
 /// The 2 × 2 table and the verdict in full.
 pub const VERDICT: Pane = Pane("verdict");
