@@ -18,5 +18,6 @@ pub mod packed;
 pub mod product;
 pub mod rotary;
 pub mod simd;
+pub mod stored;
 pub mod team;
 pub mod tile;

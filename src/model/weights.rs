@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use half::{bf16, f16};
+use half::f16;
+use kernels::stored;
 use memmap2::Mmap;
 use safetensors::Dtype;
 use safetensors::tensor::TensorInfo;
@@ -231,9 +232,9 @@ impl Shard {
     fn read(&self, name: &str, info: &TensorInfo) -> Result<Array> {
         let bytes = self.tensor(info);
         let data: Vec<f32> = match info.dtype {
-            Dtype::F32 => bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(),
-            Dtype::F16 => bytes.chunks_exact(2).map(|c| f16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
-            Dtype::BF16 => bytes.chunks_exact(2).map(|c| bf16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
+            Dtype::F32 => stored::from_f32(bytes),
+            Dtype::F16 => stored::from_f16(bytes),
+            Dtype::BF16 => stored::from_bf16(bytes),
             other => {
                 return Err(self.wrong(format!(
                     "tensor '{}' has element type {other:?}; F32, F16 and BF16 are read",
@@ -241,7 +242,7 @@ impl Shard {
                 )));
             }
         };
-        if let Some(i) = data.iter().position(|v| !v.is_finite()) {
+        if let Some(i) = stored::first_not_finite(&data) {
             return Err(self.not_finite(name, f64::from(data[i]), i));
         }
         Ok(Array::new(info.shape.clone(), data))

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use half::bf16;
 
 /// A file with this header and this many data bytes.
 fn file(header: Value, data: usize) -> Vec<u8> {
