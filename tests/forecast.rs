@@ -89,14 +89,14 @@ fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
     }
 }
 
-/// The forecast measured its assessment with all resamples and more strengths than the run: at 100,000 that alone took
-/// more than twice the forecast.
+/// The forecast measured its assessment with all resamples and more strengths than the run: with many resamples that
+/// alone took more than twice the forecast.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_memory_of_100_000_resamples_is_forecast() {
+fn the_memory_of_many_resamples_is_forecast() {
     let dir = tempfile::tempdir().unwrap();
     let path = spec(dir.path(), "bert-tiny", 400);
-    let text = std::fs::read_to_string(&path).unwrap().replace("resamples = 100", "resamples = 100000");
+    let text = std::fs::read_to_string(&path).unwrap().replace("resamples = 100", "resamples = 40000");
     std::fs::write(&path, text).unwrap();
     let foreseen = forecast(dir.path(), &[&path])["bytes"].as_u64().unwrap();
     let taken = peak(dir.path(), &[&path]);
@@ -143,7 +143,10 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
         ("prompts", "[data]\nrelations = [\"capital\"]"),
         ("saliency", "[data]\ninputs = 20"),
     ] {
-        for models in ["\"bert-tiny\"", "\"bert-tiny\", \"roberta-tiny\""] {
+        // One model and several are told apart in one place, so one lab is asked for both.
+        let several = "\"bert-tiny\", \"roberta-tiny\"";
+        let asked = if lab == "power" { &["\"bert-tiny\"", several][..] } else { &[several] };
+        for models in asked {
             let path = dir.path().join("spec.toml");
             std::fs::write(&path, format!("lab = \"{lab}\"\nmodels = [{models}]\n{rest}\n")).unwrap();
             let output = probity(dir.path(), &[&path.display().to_string(), "--memory-limit", "8M"]).output().unwrap();
