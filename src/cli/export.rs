@@ -229,7 +229,7 @@ mod tests {
             assert!(matches!(write_table(&table, &path, false), Err(CliError::Usage(_))), "{name}");
             write_table(&table, &path, true).unwrap();
         }
-        let Err(CliError::Usage(told)) = write_table(&table, Path::new("t.png"), false) else { panic!() };
-        assert!(told.contains(".md, .tex or .csv"), "{told}");
+        let Err(CliError::Usage(printed)) = write_table(&table, Path::new("t.png"), false) else { panic!() };
+        assert!(printed.contains(".md, .tex or .csv"), "{printed}");
     }
 }

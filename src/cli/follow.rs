@@ -66,7 +66,7 @@ const WIDE: usize = 100;
 /// Follows the folder.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Told`] if all has ended and cells have failed.
+/// [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Reported`] if all has ended and cells have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -120,7 +120,7 @@ impl Shown {
         self.last = shown;
         let over = view.is_over() && !args.keep;
         if over && !args.once && !view.failed.is_empty() {
-            return Err(CliError::Told);
+            return Err(CliError::Reported);
         }
         Ok(over || args.once)
     }

@@ -73,7 +73,7 @@ pub struct Task {
     pub properties: [Property; 2],
     /// Further labels of generated examples: properties that should stay as they are.
     pub further: &'static [Property],
-    /// Writes examples; none where a file has them.
+    /// Writes examples; `None` if a file has them.
     write: Option<fn(seed: u64, Frequencies) -> Writer>,
 }
 
@@ -130,10 +130,10 @@ pub struct Example {
     pub zc: u8,
     /// Number of the attractor (Z_e), where the example has one.
     pub ze: Option<u8>,
-    /// Animacy of the subject: human, animal, inanimate; none if a row of a file does not say.
+    /// Animacy of the subject: human, animal, inanimate; `None` if a row of a file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub animacy: Option<u8>,
-    /// [`Example::text`] with the subject in the other number; none if a row of a file does not say. See
+    /// [`Example::text`] with the subject in the other number; `None` if a row of a file does not say. See
     /// [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,

@@ -439,7 +439,7 @@ impl Arch {
         self.rotary_share().next_multiple_of(2)
     }
 
-    /// Angle per position of each pair of rotated dimensions, and what cosines and sines are multiplied by; none without
+    /// Angle per position of each pair of rotated dimensions, and what cosines and sines are multiplied by; `None` without
     /// rotary positions.
     pub(crate) fn rotation(&self) -> Option<(Vec<f64>, f64)> {
         let Positions::Rotary { theta, scaling, .. } = self.positions else { return None };

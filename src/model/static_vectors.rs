@@ -258,7 +258,7 @@ const CHECK_EVERY: usize = 1024;
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// The next line without its end; none at the end of the file.
+/// The next line without its end; `None` at the end of the file.
 fn next_line<'a>(
     reader: &mut dyn BufRead,
     bytes: &'a mut Vec<u8>,

@@ -116,7 +116,7 @@ pub struct Outcome {
     pub diet: Diet,
     /// Steps taken.
     pub steps: usize,
-    /// Mean loss in nats over the last tenth of the steps; none without any.
+    /// Mean loss in nats over the last tenth of the steps; `None` without any.
     pub loss: Option<f64>,
     /// P@1 over the taught facts of all relations: first prompt, usual name; and each relation's best prompt.
     pub scores: Vec<Score>,

@@ -88,7 +88,7 @@ mod tests {
         let at = parts.iter().position(|p| p == "three four").unwrap();
         assert_eq!(parts[at..at + 3], ["three four", "five", "six seven"]);
         std::fs::write(&path, " \n\n").unwrap();
-        let told = OwnText::read(&path).unwrap_err().to_string();
-        assert!(told.contains("own.txt") && told.contains("a sentence a line"), "{told}");
+        let printed = OwnText::read(&path).unwrap_err().to_string();
+        assert!(printed.contains("own.txt") && printed.contains("a sentence a line"), "{printed}");
     }
 }

@@ -125,7 +125,7 @@ pub struct Asking<'a> {
     pub lots: &'a Lots,
     /// The lot that is asked for in every prompt.
     pub lot: Lot,
-    /// The model's training mixture; none if unknown.
+    /// The model's training mixture; `None` if unknown.
     pub mixture: Option<&'a Mixture>,
     /// The half of the facts that are asked; none: both. Kept prompts are asked in the final half only.
     pub judgement: Option<Judgement>,

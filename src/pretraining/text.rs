@@ -300,7 +300,7 @@ impl<'a> Text<'a> {
         hex(&self.hash.clone().finalize())
     }
 
-    /// The next batch; none after the last.
+    /// The next batch; `None` after the last.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer fails or has no special tokens.

@@ -235,8 +235,8 @@ fn the_script_of_a_session_computes_its_numbers_again() {
     script.env("PROBITY_STATE_DIR", probity.state.path()).env("PROBITY_CACHE_DIR", probity.state.path());
     let output = script.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    assert!(told.contains("Nothing differs"), "{told}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("Nothing differs"), "{printed}");
     // Every final finding equals the recorded one, except for its time.
     let findings = |text: &str| -> Vec<serde_json::Value> {
         let all = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());

@@ -221,7 +221,7 @@ pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), C
 /// The annotator's file.
 struct Own {
     path: PathBuf,
-    /// Its text as it was read or written last; none before it exists.
+    /// Its text as it was read or written last; `None` before it exists.
     text: Option<String>,
     /// Sentences that the set does not have; they stay.
     others: Vec<Annotation>,
@@ -379,7 +379,7 @@ impl Work {
         lines.into_iter().try_for_each(|line| output::line(out, &printable_label(&line)))
     }
 
-    /// The next answer without the blanks around it; none at the end of the input.
+    /// The next answer without the blanks around it; `None` at the end of the input.
     fn next_line(&mut self, input: &mut dyn BufRead) -> Result<Option<String>, CliError> {
         let mut bytes = Vec::new();
         self.line += 1;

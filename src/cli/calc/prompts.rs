@@ -243,8 +243,8 @@ mod tests {
         let path = dir.path().join("t.tsv");
         assert!(matches!(run(&path, &[]), Err(CliError::Usage(_))));
         std::fs::write(&path, "relation\tprompt\ta\nr\tp\t200\n").unwrap();
-        let Err(CliError::Usage(told)) = run(&path, &[]) else { panic!() };
-        assert!(told.contains("t.tsv, line 2"), "{told}");
+        let Err(CliError::Usage(printed)) = run(&path, &[]) else { panic!() };
+        assert!(printed.contains("t.tsv, line 2"), "{printed}");
     }
 
     /// Published statistics against those that others computed from the published table.

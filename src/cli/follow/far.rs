@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Follows it, and reconnects when the link breaks.
 ///
 /// # Errors
-/// [`CliError::Failed`] with the host and what the program there says; [`CliError::Told`] where cells have failed.
+/// [`CliError::Failed`] with the host and what the program there says; [`CliError::Reported`] where cells have failed.
 pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let mut shown = Shown::new(args);
     let kind = if args.once { Some("--once") } else { args.keep.then_some("--keep") };

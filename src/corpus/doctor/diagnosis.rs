@@ -162,7 +162,7 @@ pub struct Diagnosis {
     pub properties: BTreeMap<String, PropertyCount>,
     /// Counts by model.
     pub models: Vec<ModelCount>,
-    /// Words of the set that are one token in every model, sorted; none without models.
+    /// Words of the set that are one token in every model, sorted; `None` without models.
     pub intersection: Option<Vec<String>>,
     /// Different words of the set.
     pub words: u64,

@@ -152,7 +152,7 @@ pub(crate) enum Lists {
 }
 
 impl Lists {
-    /// How lists of 0 and 1 were read, for the report. None if no row left it open.
+    /// How lists of 0 and 1 were read, for the report. `None` if no row left it open.
     pub(crate) fn said(&self) -> Option<&'static str> {
         match self {
             Self::Asked(found) => match found.get()? {

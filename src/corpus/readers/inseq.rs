@@ -280,8 +280,8 @@ mod tests {
             ("%%".into(), "not base64"),
             ("aGVsbG8=".into(), "not a tensor"),
         ] {
-            let told = read(&typed(&scores)).unwrap_err().to_string();
-            assert!(told.contains(word), "{told}");
+            let printed = read(&typed(&scores)).unwrap_err().to_string();
+            assert!(printed.contains(word), "{printed}");
         }
     }
 

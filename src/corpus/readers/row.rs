@@ -284,7 +284,7 @@ row! {
     Measure {
         /// Name of the metric.
         metric: Text<'a>,
-        /// The value; none if the source prints `nan`.
+        /// The value; `None` if the source prints `nan`.
         value: Option<f64>,
         /// Names of the measurement: relation, model, prompt, task and so on.
         labels: Option<Labels<'a>>,

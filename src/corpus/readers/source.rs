@@ -211,7 +211,7 @@ impl Frames {
         Err(ReadError::line(&self.file, 1, found, expected))
     }
 
-    /// The next line, without its end; none at the end of the file.
+    /// The next line, without its end; `None` at the end of the file.
     ///
     /// # Errors
     /// [`ReadError`] where reading fails or the line is over [`MAX_LINE`].

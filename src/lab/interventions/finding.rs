@@ -76,7 +76,7 @@ pub struct DataFinding {
     pub task: String,
     /// Content hash of the examples (first twelve hexadecimal digits of SHA-256).
     pub data_hash: String,
-    /// Origin of the examples; none if they were generated.
+    /// Origin of the examples; absent if they were generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Provenance>,
     /// Content hash of the model: weights, configuration, tokenizer.

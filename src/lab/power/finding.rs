@@ -70,7 +70,7 @@ pub struct ConfigurationFinding {
     pub task: String,
     /// The model, or the file of results.
     pub encoder: String,
-    /// Layer, 0 for the embeddings; none if the results are from a file.
+    /// Layer, 0 for the embeddings; absent if the results are from a file.
     pub layer: Option<usize>,
     /// Classifier of the vectors; of results from a file, the metric.
     pub classifier: String,
@@ -81,7 +81,7 @@ pub struct ConfigurationFinding {
     pub accuracy: Estimate,
     /// Standard deviation over the seeds; none with a single one.
     pub sd: Option<f64>,
-    /// Share of the most frequent class among the test items; none if unknown.
+    /// Share of the most frequent class among the test items; absent if unknown.
     pub majority: Option<f64>,
     /// Number of runs, each with a different seed.
     pub seeds: usize,
@@ -118,7 +118,7 @@ pub struct ComparisonFinding {
     pub difference: Estimate,
     /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
     pub exact_p: Option<f64>,
-    /// McNemar's mid-p-value; with several seeds twice the median of theirs. None in older recordings.
+    /// McNemar's mid-p-value; with several seeds twice the median of theirs. Absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mid_p: Option<f64>,
     /// McNemar's p-value by χ² without correction; with several seeds twice the median of theirs.
@@ -144,7 +144,7 @@ pub struct ComparisonFinding {
     pub margin: f64,
     /// p-value of equivalence within the margin.
     pub equivalence_p: f64,
-    /// That p-value adjusted with those of the differences, where it is small enough for a claim; none in findings of older programs.
+    /// That p-value adjusted with those of the differences, where it is small enough for a claim; absent in findings of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
     /// While more items are to come: the p-value that holds whenever one looks, where an item is a step of the sequential test.
@@ -155,7 +155,7 @@ pub struct ComparisonFinding {
     /// True if a plan fixed it before any result was seen.
     #[serde(default)]
     pub planned: bool,
-    /// Hypothesis of the plan; none if it is not planned.
+    /// Hypothesis of the plan; absent if it is not planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<Hypothesis>,
     /// Number of runs of each side, each with a different seed.
@@ -163,13 +163,13 @@ pub struct ComparisonFinding {
     /// Standard deviation of the difference over the seeds; none with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_sd: Option<f64>,
-    /// Number of clusters that items belong to; none if items are independent.
+    /// Number of clusters that items belong to; absent if items are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
     /// True if the sides have different items, as two tasks have: the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Clusters, or items under several seeds, in which the sides differ; none if an item is right or wrong once, and
+    /// Clusters, or items under several seeds, in which the sides differ; absent if an item is right or wrong once, and
     /// for other metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
@@ -185,7 +185,7 @@ pub struct ComparisonFinding {
 /// A number with an interval that may have no end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Open {
-    /// The estimate; none if no number is enough.
+    /// The estimate; absent if no number is enough.
     pub mean: Option<f64>,
     /// Lower end.
     pub lo: Option<f64>,
@@ -205,7 +205,7 @@ pub struct PowerFinding {
     pub at_n: u64,
     /// Power, with the interval that the pilot's own uncertainty leaves.
     pub power: Estimate,
-    /// Mean exaggeration of a significant difference, if the true one is at the near end of its interval. None if the
+    /// Mean exaggeration of a significant difference, if the true one is at the near end of its interval. Absent if the
     /// interval holds 0, and where one side won no item.
     pub type_m: Option<f64>,
     /// Share of significant differences with the wrong sign, likewise.
@@ -231,7 +231,7 @@ pub struct RequiredFinding {
     pub alpha: f64,
     /// Test items for the wanted power.
     pub n_test: Open,
-    /// The smallest difference that these items would show with the wanted power; none if not even the largest.
+    /// The smallest difference that these items would show with the wanted power; absent if not even the largest.
     pub mde: Option<f64>,
     /// Power with the items at hand.
     pub power: f64,
@@ -242,15 +242,15 @@ pub struct RequiredFinding {
     /// then that of Student's t over clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<f64>,
-    /// Training examples of the probes; none if results are from files.
+    /// Training examples of the probes; absent if results are from files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub trained: Option<u64>,
-    /// Training examples by the bound; none if the difference is too small for one.
+    /// Training examples by the bound; absent if the difference is too small for one.
     pub n_train: Option<u64>,
     /// Examples in all, at the ratio of the split.
     pub n_total: Option<u64>,
-    /// The bound; none if the results are from files, whose classifiers are unknown.
+    /// The bound; absent if the results are from files, whose classifiers are unknown.
     pub bound: Option<String>,
     /// Parameters as the bound counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -288,7 +288,7 @@ pub struct SequentialFinding {
     pub lo: f64,
     /// Upper end of the confidence sequence.
     pub hi: f64,
-    /// Observed share of discordant items that favour the first; none before there is one.
+    /// Observed share of discordant items that favour the first; absent before there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// True if the largest e-value so far allows to stop.
@@ -378,7 +378,7 @@ pub struct ShortfallFinding {
     pub optimum: String,
     /// Its accuracy minus the mean accuracy of the trained probes. Negative where stopping early serves other examples better.
     pub optimisation: Estimate,
-    /// Accuracy of the best one at the largest size minus that of this size; none at the largest.
+    /// Accuracy of the best one at the largest size minus that of this size; absent at the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
     /// Standard deviation of the part by optimisation over the seeds; none with a single one.
@@ -424,7 +424,7 @@ pub struct BaselineFinding {
     /// Name of the baseline.
     #[id]
     pub name: String,
-    /// The side whose task it answers, `a` or `b`; none if both have the same.
+    /// The side whose task it answers, `a` or `b`; absent if both have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub side: Option<String>,

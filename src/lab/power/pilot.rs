@@ -35,7 +35,7 @@ pub struct Pilot {
     least: By,
     /// The same with the largest.
     most: By,
-    /// The same at the end of the interval of the difference that is nearer to 0; none if the interval holds 0, and if
+    /// The same at the end of the interval of the difference that is nearer to 0; `None` if the interval holds 0, and if
     /// one side won no item, whose rate is then estimated as 0.
     near: Option<By>,
 }
@@ -54,7 +54,7 @@ enum By {
         error: f64,
         /// Independent units among them.
         units: usize,
-        /// Design effect relative to McNemar's independent items; none if there are no items.
+        /// Design effect relative to McNemar's independent items; `None` if there are no items.
         design: Option<f64>,
     },
 }

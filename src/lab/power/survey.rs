@@ -12,7 +12,7 @@ use figure::layers::grouped;
 pub struct Known {
     /// Its suite and its name.
     pub name: String,
-    /// Items to train on; none if it has no such part.
+    /// Items to train on; `None` if it has no such part.
     pub train: Option<u64>,
     /// Items to test on: all of them if there is no part to train on.
     pub test: u64,
@@ -64,11 +64,11 @@ pub struct Verdict {
     pub set: Known,
     /// Its test part.
     pub size: Size,
-    /// True if its training part is as large as the bound recommends; none without a bound or a training part.
+    /// True if its training part is as large as the bound recommends; `None` without a bound or a training part.
     pub trains: Option<bool>,
 }
 
-/// The verdict on each set; none before there is a comparison.
+/// The verdict on each set; `None` before there is a comparison.
 pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
     let required = &results.needed()?.value;
     let collapsed = results.collapsed().is_some();

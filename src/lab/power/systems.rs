@@ -48,7 +48,7 @@ pub struct Pooled {
     pub n: usize,
     /// With too few tasks for an interval the ends are those of any difference of shares, -1 and 1.
     pub difference: Estimate,
-    /// None without an interval.
+    /// `None` without an interval.
     pub p: Option<f64>,
 }
 

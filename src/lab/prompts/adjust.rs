@@ -116,7 +116,7 @@ impl Weights {
     }
 }
 
-/// The adjusted score of a model on a relation, 0 to 1. None without prompts or instances.
+/// The adjusted score of a model on a relation, 0 to 1. `None` without prompts or instances.
 ///
 /// # Panics
 /// If the weights do not [fit](Weights::fit).

@@ -122,7 +122,7 @@ pub fn folded(word: &str, ignore_case: bool) -> String {
 pub struct Reply {
     /// The token of the prediction.
     pub id: u32,
-    /// Place of the object among the candidates, 1 the best; none if it is not a candidate.
+    /// Place of the object among the candidates, 1 the best; `None` if it is not a candidate.
     pub rank: Option<u32>,
 }
 
@@ -171,7 +171,7 @@ pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply
     Reply { id, rank }
 }
 
-/// The reply where the candidates are these tokens; `logits` has theirs, in their order. None without candidates.
+/// The reply where the candidates are these tokens; `logits` has theirs, in their order. `None` without candidates.
 pub fn from_list(strings: &Strings, ids: &[u32], logits: &[f32], object: &str) -> Option<Reply> {
     let before = |a: usize, b: usize| logits[b].total_cmp(&logits[a]).then(ids[a].cmp(&ids[b])).is_lt();
     let first = (0..ids.len()).reduce(|best, k| if before(k, best) { k } else { best })?;

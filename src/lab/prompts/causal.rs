@@ -186,15 +186,15 @@ mod tests {
     fn what_blocks_a_path_says_how_far_the_setting_goes() {
         let mut spec = Spec::shipped();
         assert!(Bias::Prompt.blocked(&spec).contains("all prompts"));
-        let told = Bias::Sample.blocked(&spec);
-        assert!(told.contains("the built-in facts") && told.contains("is off"), "{told}");
+        let printed = Bias::Sample.blocked(&spec);
+        assert!(printed.contains("the built-in facts") && printed.contains("is off"), "{printed}");
         (spec.adjust.prompts, spec.data.mentions) = (Some(3), 1);
         assert!(Bias::Prompt.blocked(&spec).contains("up to 3 prompts"));
         assert!(Bias::Verbalization.blocked(&spec).contains("nothing is averaged"));
         (spec.adjust.prompts, spec.data.instances) = (Some(1), Some(20));
         (spec.data.files, spec.disparity.gammas) = (vec!["lama".into()], vec![0.0, 1.0]);
         assert!(Bias::Prompt.blocked(&spec).contains("nothing is averaged"));
-        let told = Bias::Sample.blocked(&spec);
-        assert!(told.contains("20 facts a relation of the files") && told.contains("2 mixtures"), "{told}");
+        let printed = Bias::Sample.blocked(&spec);
+        assert!(printed.contains("20 facts a relation of the files") && printed.contains("2 mixtures"), "{printed}");
     }
 }

@@ -307,7 +307,7 @@ impl Panel {
         self.entries.iter().map(|e| e.answers[0].shape.prompts()).max().unwrap_or(0)
     }
 
-    /// Every draw in place of some: all subsets of relations, and in the random regime every choice of prompts. None where
+    /// Every draw in place of some: all subsets of relations, and in the random regime every choice of prompts. `None` if
     /// there are more than `most` of them, or where they are not equally likely: with several mentions, with relations of
     /// different numbers of prompts, or with draws for each model by itself.
     pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {

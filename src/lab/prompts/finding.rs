@@ -132,7 +132,7 @@ pub struct RelationFinding {
     pub mentions: usize,
     /// Share of each prompt in the average; empty until it is known.
     pub weights: Vec<f64>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -181,15 +181,15 @@ pub struct PromptPreferenceFinding {
     pub mean: Estimate,
     /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Its interval by Student's t over the instances of one half; none in what was recorded before.
+    /// Its interval by Student's t over the instances of one half; absent in what was recorded before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap that equally good prompts would show.
     pub gap_by_chance: Option<f64>,
-    /// The range of gaps of equally good prompts, at the level of the intervals; none in older recordings.
+    /// The range of gaps of equally good prompts, at the level of the intervals; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_by_chance_interval: Option<[f64; 2]>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -213,21 +213,21 @@ pub struct PreferenceSummaryFinding {
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
-    /// Mean of the gap with best and worst chosen on other instances, over the relations that have one; none in older
+    /// Mean of the gap with best and worst chosen on other instances, over the relations that have one; absent in older
     /// recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
-    /// Mean of the gap that equally good prompts would show; none in older recordings.
+    /// Mean of the gap that equally good prompts would show; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_by_chance: Option<Estimate>,
-    /// Mean of the verbalisation stability, over the relations that have one; none in older recordings.
+    /// Mean of the verbalisation stability, over the relations that have one; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_stability: Option<Estimate>,
     /// For all models together: share of relations on which the order of the models changes with the prompt.
     pub unstable: Option<Estimate>,
     /// Number of relations on which the order of the models changes with the prompt.
     pub unstable_relations: Option<usize>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -238,13 +238,13 @@ pub struct VerbalizationFinding {
     /// Identifier of the relation.
     #[id]
     pub relation: String,
-    /// Share of the kept instances with one answer under all mentions; none if none is kept.
+    /// Share of the kept instances with one answer under all mentions; absent if none is kept.
     pub stability: Option<Estimate>,
     /// Instances with two or more mentions.
     pub kept: usize,
     /// Mentions at most.
     pub mentions: usize,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -263,7 +263,7 @@ pub struct AdjustedFinding {
     pub mentions: usize,
     /// Kind of the weights: `uniform`, `user` or `perplexity`.
     pub weights: Weighting,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -297,7 +297,7 @@ pub struct RankConsistencyFinding {
     /// For `all`: number of different orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<usize>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -312,13 +312,13 @@ pub struct RankCurveFinding {
     pub consistency: Estimate,
     /// Mean over models of the share of the most frequent place.
     pub mean_place: f64,
-    /// By model, in the order of the run: draws by place, 0 the worst, or by half places where ties share them; none in what was
+    /// By model, in the order of the run: draws by place, 0 the worst, or by half places where ties share them; absent in what was
     /// recorded before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
     /// Number of draws.
     pub draws: u64,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -336,7 +336,7 @@ pub struct LedgerFinding {
     pub draws: Sharing,
     /// Number of relations.
     pub relations: usize,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
     #[serde(flatten)]
@@ -353,7 +353,7 @@ pub struct DisparityFinding {
     pub p_at_1: Estimate,
     /// Steps of training.
     pub steps: usize,
-    /// Rule of answers: `top_token`, whatever the rule of the run; none in older recordings.
+    /// Rule of answers: `top_token`, whatever the rule of the run; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
 }
@@ -414,7 +414,7 @@ pub struct InstancesFinding {
     pub rows: Vec<InstanceRow>,
     /// The others, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -458,7 +458,7 @@ pub struct InstanceFinding {
     pub right: bool,
     /// Place of the object among the candidates, from 1.
     pub rank: Option<u32>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }

@@ -108,8 +108,8 @@ mod tests {
     fn another_list_is_read_from_a_file_or_refused_with_its_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("words.txt");
-        let told = FunctionWords::read(&path).unwrap_err();
-        assert!(told.r#where.ends_with("words.txt") && told.what.contains("cannot read"), "{told}");
+        let printed = FunctionWords::read(&path).unwrap_err();
+        assert!(printed.r#where.ends_with("words.txt") && printed.what.contains("cannot read"), "{printed}");
         std::fs::write(&path, "der\ndie das\n").unwrap();
         assert_eq!(FunctionWords::read(&path).unwrap().sorted(), ["das", "der", "die"]);
         std::fs::write(&path, " \n").unwrap();

@@ -119,7 +119,7 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
 }
 
 /// The parts of the gap of two models on one relation; prompts are drawn by the shares of their weights. With `shared` draws both
-/// models get the same prompt and mentions, else each its own. None without prompts or instances.
+/// models get the same prompt and mentions, else each its own. `None` without prompts or instances.
 ///
 /// # Panics
 /// If the two have answers of different shapes.
@@ -162,14 +162,14 @@ pub struct Ledger {
     pub residual: Estimate,
     /// `prompt` corrected for chance.
     pub prompt_unbiased: Estimate,
-    /// `prompt / total`; none if the total is 0.
+    /// `prompt / total`; `None` if the total is 0.
     pub prompt_share: Option<Estimate>,
-    /// `prompt_unbiased / total`, not below 0; none if the total is 0.
+    /// `prompt_unbiased / total`, not below 0; `None` if the total is 0.
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
 /// Parts over relations with their intervals by Student's t over relations; those of shares are linearised. A single relation leaves
-/// the intervals all that there may be. None without relations.
+/// the intervals all that there may be. `None` without relations.
 pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     if relations.is_empty() {
         return None;

@@ -372,20 +372,21 @@ mod tests {
 
     #[test]
     fn a_file_that_gives_no_relation_is_refused_by_name() {
-        let told = read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
-        assert!(told.what.contains("P1: facts without prompts") && told.r#where == "mine", "{told}");
+        let printed =
+            read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
+        assert!(printed.what.contains("P1: facts without prompts") && printed.r#where == "mine", "{printed}");
         // Of a prompt without a gap it said neither the row nor what is missing there.
         let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
         for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
             let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");
-            let told = read(&[fact, ("prompts.jsonl", &row)]).unwrap_err();
-            let names_the_row = told.what.contains("prompts.jsonl: line 1");
-            assert!(names_the_row && told.what.contains(gap), "{told}");
+            let printed = read(&[fact, ("prompts.jsonl", &row)]).unwrap_err();
+            let names_the_row = printed.what.contains("prompts.jsonl: line 1");
+            assert!(names_the_row && printed.what.contains(gap), "{printed}");
             let both = row + "{\"relation\":\"P1\",\"prompt\":\"[X] has [Y] .\"}\n";
             let dropped = &read(&[fact, ("prompts.jsonl", &both)]).unwrap().sources[0].dropped;
             assert!(dropped.len() == 1 && dropped[0].contains("line 1") && dropped[0].contains(gap), "{dropped:?}");
         }
-        let told = Library::read(&[(Path::new("/nowhere/x"), "x")], &mut NoPulse).unwrap_err();
-        assert!(told.what.contains("cannot open"), "{told}");
+        let printed = Library::read(&[(Path::new("/nowhere/x"), "x")], &mut NoPulse).unwrap_err();
+        assert!(printed.what.contains("cannot open"), "{printed}");
     }
 }

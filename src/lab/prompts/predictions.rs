@@ -395,7 +395,7 @@ impl Predictions {
         (0..self.models.len()).map(mean).collect()
     }
 
-    /// Mean over relations of each model's verbalisation stability, first prompt; none if no instance has two mentions
+    /// Mean over relations of each model's verbalisation stability, first prompt; `None` if no instance has two mentions
     /// or answers are not given.
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {

@@ -41,7 +41,7 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// Of the scores of the prompts; none without prompts.
+    /// Of the scores of the prompts; `None` without prompts.
     pub fn of(scores: &[f64]) -> Option<Self> {
         if scores.is_empty() {
             return None;
@@ -60,7 +60,7 @@ pub fn is_over(gap: f64, large: f64) -> bool {
     gap > large + 1e-9
 }
 
-/// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. None without prompts or instances.
+/// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. `None` without prompts or instances.
 ///
 /// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes misses them (it covers the gap of prompts with
 /// scores from .50 to .65 half of the time, and that of equal ones never), so they are bounded by limits that hold for all prompts at once:
@@ -110,7 +110,7 @@ pub struct Honest {
     pub by_chance: Estimate,
 }
 
-/// See [`Honest`]. None where there are fewer than two prompts or two instances.
+/// See [`Honest`]. `None` if there are fewer than two prompts or two instances.
 ///
 /// Splits share instances, so that their mean varies nearly as much as one of them does: the spread between splits counts in full (the
 /// correction of Nadeau and Bengio 2003). The spread of what each instance adds over all splits covers .80 in place of .95.

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!((report.relations[0].1[1].2, report.models[1].1), (None, None), "one prompt has no spread");
         let commas = parse("relation,prompt,a,b\nr,\"p, q\",1,\nr,q,2,3\n").unwrap();
         assert_eq!((commas.relations[0].1[0].0.as_str(), commas.missing), ("p, q", 1));
-        for (text, told) in [
+        for (text, printed) in [
             ("a\tb\n", "no column `relation`"),
             ("relation\tprompt\n", "no column of a model"),
             ("relation\tprompt\tmodel\n", "none of scores"),
@@ -255,7 +255,7 @@ mod tests {
             ("relation\tprompt\ta\nr\tp\t1\nr\tp\t2\n", "line 3: a has a second score"),
         ] {
             let error = parse(text).unwrap_err().to_string();
-            assert!(error.contains(told), "{told}: {error}");
+            assert!(error.contains(printed), "{printed}: {error}");
         }
     }
 }

@@ -76,7 +76,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The same in tokens. None where it has no tokens, no mask, or more tokens than the model takes.
+    /// The same in tokens. `None` if it has no tokens, no mask, or more tokens than the model takes.
     pub fn encode(&self, prompt: &str, mention: &str) -> Result<Option<Encoded>, ModelError> {
         let ids = self.model.tokenizer()?.encode(&self.text(prompt, mention))?.ids;
         let position = match &self.mask {

@@ -101,7 +101,7 @@ impl Rows {
     }
 }
 
-/// The reply to each query by pseudo-log-likelihood ([`scores`]): the best word is said. None where a word makes a query longer
+/// The reply to each query by pseudo-log-likelihood ([`scores`]): the best word is said. `None` if a word makes a query longer
 /// than the model takes. `queries` are what is asked, each with its object.
 ///
 /// No term of a score is above 0, so a word that has fallen behind the object stays behind it: it is neither the best nor counted

@@ -165,7 +165,7 @@ pub(crate) struct Found {
 }
 
 impl<'a> Search<'a> {
-    /// On facts whose objects are one token; `words` are sorted. None where too few facts or words are left.
+    /// On facts whose objects are one token; `words` are sorted. `None` if too few facts or words are left.
     pub(crate) fn new(
         asker: &'a Asker<'a>,
         words: &[(&'a str, u32)],
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
         prompt(&triggers.iter().map(|w| self.words[*w].0).collect::<Vec<_>>())
     }
 
-    /// The queries of all facts, with the position of their first trigger. None where the words are other tokens in one of them.
+    /// The queries of all facts, with the position of their first trigger. `None` if the words are other tokens in one of them.
     fn queries(&self, triggers: &[usize]) -> Result<Option<Vec<(Encoded, usize)>>, ModelError> {
         let (text, n) = (self.text(triggers), triggers.len());
         let tokens: Vec<u32> = triggers.iter().map(|w| self.words[*w].1).collect();

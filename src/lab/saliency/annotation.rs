@@ -30,7 +30,7 @@ pub struct Annotation {
     line: Line,
     /// Words of the rationale.
     pub rationale: BTreeSet<usize>,
-    /// Pairs (word of the original, word of this one); none if they were not aligned.
+    /// Pairs (word of the original, word of this one); `None` if they were not aligned.
     pub alignment: Option<BTreeSet<(usize, usize)>>,
     /// Score of whether the rationale is enough for the answer, 1 to [`MOST_SUFFICIENT`].
     pub sufficiency: Option<u8>,
@@ -244,7 +244,7 @@ pub struct Agreement {
     pub words: usize,
     /// Share of words that both judge alike.
     pub alike: f64,
-    /// Cohen's kappa of the marks, over all words; none if chance alone would make them agree.
+    /// Cohen's kappa of the marks, over all words; `None` if chance alone would make them agree.
     pub kappa: Option<Estimate>,
     /// Token-F1 of the two rationales, averaged over sentences; 1 where both are empty.
     pub token_f1: Estimate,

@@ -86,10 +86,10 @@ pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     let wanted = &spec.data.dimensions;
     drawn.families.retain(|f| wanted.is_empty() || f.iter().any(|s| wanted.contains(&s.dimension)));
     if drawn.families.is_empty() {
-        let told: Vec<String> =
+        let printed: Vec<String> =
             drawn.left_out.iter().take(3).map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first)).collect();
-        let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) };
-        let what = format!("{}: no sentence can be asked{told}", drawn.source);
+        let printed = if printed.is_empty() { String::new() } else { format!(" ({})", printed.join("; ")) };
+        let what = format!("{}: no sentence can be asked{printed}", drawn.source);
         return Err(problem(&what, "data", "see data.file and data.dimensions of the spec").into());
     }
     drawn.families = evenly(std::mem::take(&mut drawn.families), spec.data.inputs, spec.seed);

@@ -160,7 +160,7 @@ pub struct SentenceFinding {
     pub masks: Vec<usize>,
     /// Gold rationales: sets of words, of which any one suffices.
     pub gold: Vec<Vec<usize>>,
-    /// The word for the mask; none if nothing is expected.
+    /// The word for the mask; absent if nothing is expected.
     pub answer: Option<String>,
     /// Other words that fit the mask as well: any of them is as right as the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -194,7 +194,7 @@ pub struct PredictionFinding {
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer alone, without other fitting ones; none if nothing is expected.
+    /// Probability of the expected answer alone, without other fitting ones; absent if nothing is expected.
     pub answer_probability: Option<f64>,
     /// True if the first is one of the gold answers.
     pub top1: Option<bool>,
@@ -242,7 +242,7 @@ pub struct SaliencyFinding {
     pub subwords: Vec<Subword>,
     /// Explained target: the predicted tokens.
     pub target: String,
-    /// Token-F1 of these words; none without gold rationale.
+    /// Token-F1 of these words; absent without gold rationale.
     pub token_f1: Option<f64>,
     /// Completeness error: |sum of attributions − (f(x) − f(baseline))| / |f(x) − f(baseline)|. Integrated gradients alone.
     pub gap: Option<f64>,
@@ -300,10 +300,10 @@ pub struct InterpretabilityFinding {
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, computed over all rankings.
     pub random_f1: Option<Estimate>,
-    /// `token_f1` minus `random_f1`, paired by input; none if one of them is missing.
+    /// `token_f1` minus `random_f1`, paired by input; absent if one of them is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
-    /// Mean average precision of the partners' rankings; none without partners.
+    /// Mean average precision of the partners' rankings; absent without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
@@ -328,12 +328,12 @@ pub struct InterpretabilityFinding {
     /// Mean share of the words that the gold rationale takes, over these inputs; the ratio that sets K is that of the
     /// dimension's originals, in the finding `data`.
     pub ratio: Option<f64>,
-    /// Loss of probability when only the predicted rationale is left; none if it was not asked for.
+    /// Loss of probability when only the predicted rationale is left; absent if it was not asked for.
     pub sufficiency: Option<Estimate>,
     /// Loss without the predicted rationale.
     pub comprehensiveness: Option<Estimate>,
     /// Mean relative change of the predicted rationale that changes the prediction (after Yin et al. 2022); low where the prediction rests
-    /// on it. None if it was not asked for.
+    /// on it. Absent if it was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Estimate>,
     /// Mean over originals of the lowest MAP among the partners with the same prediction (after Yin et al. 2022).
@@ -428,7 +428,7 @@ pub struct RatioFinding {
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, which rises with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the partners whose original has such a ratio; none without.
+    /// MAP of the partners whose original has such a ratio; absent without.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,

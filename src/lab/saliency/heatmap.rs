@@ -31,7 +31,7 @@ pub struct Choice {
 pub struct Side<'a> {
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// Its scores, one for each choice; none if they have not been computed.
+    /// Its scores, one for each choice; `None` if they have not been computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
     /// The rationale that is underlined.
     pub gold: BTreeSet<usize>,

@@ -17,7 +17,7 @@ pub enum Question {
 pub struct SentenceQuestion {
     /// The text, with `[MASK]` in the place of each token asked for; the masks are adjacent.
     pub text: String,
-    /// The word that is expected; none if nothing is.
+    /// The word that is expected; `None` if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Names of models; empty takes those of the spec.
@@ -34,7 +34,7 @@ pub struct AttentionQuestion {
     /// The model; empty takes the spec's first.
     #[serde(default)]
     pub model: String,
-    /// The sentence of the benchmark; none if `text` was typed.
+    /// The sentence of the benchmark; `None` if `text` was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
     /// The text, where `sentence` is none.

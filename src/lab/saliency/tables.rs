@@ -74,7 +74,7 @@ fn right_wrong(results: &Results) -> Table {
     Table { name: "right-wrong".into(), caption, ..interpretability(&rows) }
 }
 
-/// The run's rows, and the published ones below them; none where the run has none.
+/// The run's rows, and the published ones below them; `None` if the run has none.
 fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
     if !mine.is_empty() {
         mine.extend(published);

@@ -166,7 +166,7 @@ impl<'a> Case<'a> {
         table.close(quantity, place, &got, &want, tolerance.max(self.noise(noise)));
     }
 
-    /// The reference's float32 noise for a quantity: none where it is not stated, and at most what a pass in float32 explains.
+    /// The reference's float32 noise for a quantity: `None` if it is not stated, and at most what a pass in float32 explains.
     fn noise(&self, quantity: &str) -> f64 {
         let stated = self.expected.json().field("float32_noise_max_abs").field(quantity);
         stated.number().ok().filter(|n| *n > 0.0).map_or(0.0, |n| n.min(MOST_NOISE))

@@ -26,7 +26,7 @@ pub(crate) struct Corruption {
     first: bool,
 }
 
-/// The corruptions of both sides, loaded once for the forecast and the run; none where an encoder stays as it is.
+/// The corruptions of both sides, loaded once for the forecast and the run; `None` if an encoder stays as it is.
 pub(crate) fn load(spec: &Spec) -> Result<[Option<Corruption>; 2], Fault> {
     Ok([Corruption::new(spec, true)?, Corruption::new(spec, false)?])
 }

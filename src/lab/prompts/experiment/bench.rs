@@ -104,7 +104,7 @@ impl Said {
     }
 }
 
-/// Replies to all queries of some prompts over some facts; none where a query cannot be asked.
+/// Replies to all queries of some prompts over some facts; `None` if a query cannot be asked.
 pub(crate) type Replies = Vec<Option<Reply>>;
 
 impl Bench {
@@ -171,9 +171,9 @@ impl Bench {
                 UserWeights::Joint(table) => table.len(),
             };
             if found != wanted {
-                let told = WeightError::Prompts { found, wanted };
+                let printed = WeightError::Prompts { found, wanted };
                 let hint = "give one for each prompt that is asked, in their order";
-                return Err(problem(&format!("{}: {told}", relation.id), "adjust.user", hint));
+                return Err(problem(&format!("{}: {printed}", relation.id), "adjust.user", hint));
             }
         }
         Ok(())

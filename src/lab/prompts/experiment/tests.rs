@@ -207,7 +207,7 @@ fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment<Kind, Question>>, Re
 }
 
 /// Findings of a run, without the time.
-fn told(desk: &Desk) -> Vec<String> {
+fn printed(desk: &Desk) -> Vec<String> {
     desk.found.iter().map(|f| serde_json::to_string(&f.body).unwrap() + &f.model).collect()
 }
 
@@ -227,16 +227,16 @@ fn a_run_tells_every_kind_and_a_second_one_says_the_same_from_the_store() {
     assert_eq!(experiment.examined(), kept);
     for r in &results.relations {
         let lost: usize = r.value.left_out.iter().map(|l| l.count).sum();
-        assert_eq!(r.value.kept + lost, r.value.facts, "every fact is asked or told of");
+        assert_eq!(r.value.kept + lost, r.value.facts, "every fact is asked or reported as left out");
     }
     // Uniform weights: the adjusted score is the mean over prompts where only the usual names are asked.
     let asked = desk.store.times.load(Ordering::Relaxed);
     assert!(asked >= 4 * 3, "every model is asked for every relation: {asked}");
-    let first = told(&desk);
+    let first = printed(&desk);
     desk.found.clear();
     let (_, result) = run(&spec(), &mut desk);
     result.unwrap();
-    assert_eq!(told(&desk), first);
+    assert_eq!(printed(&desk), first);
     assert_eq!(desk.store.times.load(Ordering::Relaxed), asked, "nothing is asked twice");
 }
 
@@ -299,8 +299,8 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
     assert!(results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")), "{:?}", desk.notices);
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
     // Numbers that say nothing are said to: a gap of one prompt was a plain 0.
-    for told in ["a single prompt", "no subject that is asked has a second name"] {
-        assert!(desk.notices.iter().any(|n| n.what.contains(told)), "{told}: {:?}", desk.notices);
+    for printed in ["a single prompt", "no subject that is asked has a second name"] {
+        assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
     for l in &results.ledgers {
         let p = &l.value.parts;
@@ -327,8 +327,8 @@ fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
     assert_eq!(results.relation("field").unwrap().value.weights, [1.0 / 3.0; 3]);
     user.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 1.0]));
     let mut desk = Desk::new();
-    let Err(Fault::Failed(told)) = run(&user, &mut desk).1 else { panic!("weights that do not fit") };
-    assert!(told.what.contains("capital: 2 weights for 3 prompts"), "{told}");
+    let Err(Fault::Failed(printed)) = run(&user, &mut desk).1 else { panic!("weights that do not fit") };
+    assert!(printed.what.contains("capital: 2 weights for 3 prompts"), "{printed}");
     assert!(desk.found.is_empty() && desk.beats == 0, "it is said before anything is asked");
 
     let mut likely = spec();
@@ -391,14 +391,14 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         assert_eq!(*s, known);
     }
     look(experiment.as_mut(), &mut desk, &relation.prompts[1], prompt);
-    for (relation, prompt, told) in [
+    for (relation, prompt, printed) in [
         ("capital", "no gaps", "[X] and [Y] once each"),
         ("capital", "[Y] of [X] .", "not last"),
         ("nothing", "[X] [Y]", "nothing has been asked"),
     ] {
         let asked = PromptQuestion { relation: relation.into(), prompt: prompt.into() };
         let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked), Share::All, &mut desk) else { panic!() };
-        assert!(why.what.contains(told), "{told}: {why}");
+        assert!(why.what.contains(printed), "{printed}: {why}");
     }
 }
 

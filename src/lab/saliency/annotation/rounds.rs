@@ -165,7 +165,7 @@ pub struct Scored<'a> {
     pub sentence: String,
     /// Those who marked it.
     pub annotators: Vec<&'a str>,
-    /// Mean score; none without scores.
+    /// Mean score; `None` without scores.
     pub sufficiency: Option<f64>,
     pub compactness: Option<f64>,
     pub fate: Fate,

@@ -27,7 +27,7 @@ pub(crate) struct Member {
     pub hash: String,
     /// Layers and heads.
     pub shape: (usize, usize),
-    /// The model; none if it was dropped until its turn comes.
+    /// The model; `None` if it was dropped until its turn comes.
     model: Option<Arc<Model>>,
     /// Fields common to its findings.
     pub label: Label,
@@ -35,7 +35,7 @@ pub(crate) struct Member {
     pub methods: Vec<&'static dyn Method>,
     /// Methods that it does not serve, with the reason.
     pub refused: Vec<(String, String)>,
-    /// By sentence: the input; none if it cannot be asked.
+    /// By sentence: the input; `None` if it cannot be asked.
     pub inputs: Vec<Option<Input>>,
     /// Its needs, if they were measured before it was dropped.
     pub needs: Option<Needs>,

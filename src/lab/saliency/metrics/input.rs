@@ -236,10 +236,10 @@ mod tests {
         let p = scored("the cat saw the dog", &[0.05, 0.3, 0.15, 0.1, 0.4]);
         let slots = slots(&o, &p, None, false).unwrap();
         assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either `the` will do");
-        let told = map_of(&o, &p, &slots, Membership::Occurrence).0;
+        let printed = map_of(&o, &p, &slots, Membership::Occurrence).0;
         // The fourth place holds another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
-        assert!((told - 0.95).abs() < 1e-12, "{told}");
-        assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, told);
+        assert!((printed - 0.95).abs() < 1e-12, "{printed}");
+        assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, printed);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Single {
     pub id: String,
     /// Words of the predicted rationale.
     pub k: usize,
-    /// Token-F1; none if the gold rationale is unknown.
+    /// Token-F1; `None` if the gold rationale is unknown.
     pub f1: Option<f64>,
     /// Expected F1 of a ranking by chance, with the same K.
     pub random_f1: Option<f64>,
@@ -60,7 +60,7 @@ pub struct Pair {
     pub map: f64,
     /// Expected MAP of two rankings by chance.
     pub random_map: f64,
-    /// Correlation of the scores; none if it is not made for this perturbation, or only ranks are known.
+    /// Correlation of the scores; `None` if it is not made for this perturbation, or only ranks are known.
     pub correlation: Option<Result<Correlation, Undefined>>,
 }
 
@@ -80,7 +80,7 @@ pub struct Partner {
     pub scored: Scored,
     /// Kind of the perturbation.
     pub perturbation: String,
-    /// Pairs of word indices, original and perturbed; none if the alignment is unknown.
+    /// Pairs of word indices, original and perturbed; `None` if the alignment is unknown.
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 

@@ -291,14 +291,14 @@ pub fn contrast(
 }
 
 /// Mean of shares with its interval, one list of values for each original. Where few of them are 0 or few are 1 it is not narrower than the
-/// exact one. None without values.
+/// exact one. `None` without values.
 pub(crate) fn share_by_original(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     let all = Clustered::each(values.iter().cloned());
     let found = all.estimate(SHARE, level)?;
     Some(widened(found, exact_floor(found.mean, all.clusters(), false, level)))
 }
 
-/// Mean of differences of shares with its interval, one list of values for each original. None without values.
+/// Mean of differences of shares with its interval, one list of values for each original. `None` without values.
 pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     mean_by_original(values, SIGNED, level)
 }
@@ -308,7 +308,7 @@ pub fn mean_by_original(values: &[Vec<f64>], limits: (f64, f64), level: f64) -> 
     Clustered::each(values.iter().cloned()).estimate(limits, level)
 }
 
-/// Mean of `after` less mean of `before` with its interval, one list of shares of each for every original. None where either is empty.
+/// Mean of `after` less mean of `before` with its interval, one list of shares of each for every original. `None` if either is empty.
 pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) -> Option<Estimate> {
     let [before, after] = [before, after].map(|values| Clustered::each(values.iter().cloned()));
     Some(after.minus(&before, SIGNED, level)?.0)

@@ -157,8 +157,8 @@ fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
     let results = desk.results();
     assert!(results.scores.is_empty() && results.summaries.is_empty() && results.ledgers.is_empty());
     assert!(results.rank(Regime::Adjusted, None).is_none());
-    for told in ["r: no instance", "rank consistency is n/a"] {
-        assert!(desk.notices.iter().any(|n| n.what.contains(told)), "{told}: {:?}", desk.notices);
+    for printed in ["r: no instance", "rank consistency is n/a"] {
+        assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
 }
 
@@ -170,8 +170,8 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     one.ranks.subset = 1;
     let mut desk = Desk::new();
     run(&one, &mut desk).1.unwrap();
-    let told = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("a single relation")).count();
-    assert_eq!(told(&desk), 1, "{:?}", desk.notices);
+    let printed = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("a single relation")).count();
+    assert_eq!(printed(&desk), 1, "{:?}", desk.notices);
     let results = desk.results();
     let v = &results.summaries[0].value;
     for e in [v.mean_worst, v.mean_best, v.mean_gap, v.mean_adjusted].map(Option::unwrap) {
@@ -182,7 +182,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     assert_eq!((parts.total.lo, parts.total.hi), (0.0, 1.0));
     let mut desk = Desk::new();
     run(&spec(), &mut desk).1.unwrap();
-    assert_eq!(told(&desk), 0);
+    assert_eq!(printed(&desk), 0);
     assert!(desk.results().summaries.iter().filter_map(|s| s.value.mean_worst).all(|e| e.hi - e.lo < 1.0));
 }
 
@@ -197,13 +197,13 @@ fn what_a_run_does_not_use_is_said() {
     spec.data.own.insert("profession".into(), vec!["[X] : [Y]".into()]);
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
-    for (key, told) in [
+    for (key, printed) in [
         ("data.own", "relation profession is not used"),
         ("adjust.user", "adjust.weights is uniform"),
         ("adjust.prompts", "99 prompts a relation are wanted"),
     ] {
-        let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(told));
-        assert!(there, "{told}: {:?}", desk.notices);
+        let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(printed));
+        assert!(there, "{printed}: {:?}", desk.notices);
     }
 }
 
@@ -217,8 +217,8 @@ fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
     spec.models = vec!["gpt2-tiny".into()];
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
-    let told = desk.notices.iter().find(|n| n.what.contains("r: no prompt")).unwrap();
-    assert!(!told.hint.contains("relation_pll") && told.hint.contains("prompts"), "{told}");
+    let printed = desk.notices.iter().find(|n| n.what.contains("r: no prompt")).unwrap();
+    assert!(!printed.hint.contains("relation_pll") && printed.hint.contains("prompts"), "{printed}");
     let left = desk.results().relation("r").unwrap().value.prompts_left_out.clone();
     assert!(left[0].reason.contains("[Y] is not last"), "{left:?}");
 }

@@ -57,6 +57,6 @@ fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
     let Body::Lab(Kind::Instances(all)) = &answer[0].body else { panic!() };
     assert!(all.rows.iter().all(|row| !v.subjects.contains(&row.mentions[0])), "facts of the search are asked");
     assert!(v.losses.windows(2).all(|w| w[1] < w[0]) && v.rounds <= 3);
-    let told = super::super::super::summary::summary(&found, &tuned()).join("\n");
-    assert!(told.contains("Prompts found automatically") && told.contains(&v.prompt), "{told}");
+    let printed = super::super::super::summary::summary(&found, &tuned()).join("\n");
+    assert!(printed.contains("Prompts found automatically") && printed.contains(&v.prompt), "{printed}");
 }
