@@ -77,7 +77,7 @@ pub struct ExportArgs {
     /// Relation to draw (`prompts`, `ranks`, `stability`) [default: the first; for `stability`, the mean over all].
     #[arg(long, value_name = "ID")]
     pub relation: Option<String>,
-    /// Methods to draw; those that sweep the same hyperparameter can share a figure [default: the first].
+    /// Methods to draw; methods that sweep the same hyperparameter can share a figure [default: the first].
     #[arg(long, value_delimiter = ',')]
     pub method: Vec<String>,
     /// Judging oracle: `mlp` or `linear` [default: the first].

@@ -59,7 +59,8 @@ pub struct Relation {
     pub kind: Kind,
     pub subject_type: String,
     pub object_type: String,
-    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then those that no training text has.
+    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then the ones that no training text
+    /// contains.
     pub prompts: Vec<String>,
     /// Number of last prompts kept out of every training text.
     pub kept: usize,
@@ -379,7 +380,7 @@ mod tests {
             let elsewhere =
                 |f: &&Fact| relations.iter().any(|o| o.id != r.id && o.facts.iter().any(|g| g.subject == f.subject));
             let shared = r.facts.iter().filter(elsewhere).count();
-            assert!(shared * 5 > r.facts.len(), "{}: {shared} of {} subjects stand elsewhere", r.id, r.facts.len());
+            assert!(shared * 5 > r.facts.len(), "{}: {shared} of {} subjects occur in other relations", r.id, r.facts.len());
         }
         let shared = objects.values().filter(|o| o.len() > 1).count();
         println!("{shared} of {} subjects have several objects", objects.len());

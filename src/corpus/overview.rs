@@ -330,7 +330,7 @@ impl Overview {
         out.extend(self.rationales.lines());
         if let Some(n) = self.shortcuts.first().map(|s| s.n) {
             out.push(format!(
-                "  surface    labels of {n} test sentences told without a model, trained on the training part"
+                "  surface    labels of {n} test sentences predicted without a model, trained on the training part"
             ));
         }
         for s in &self.shortcuts {

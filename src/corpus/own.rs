@@ -333,7 +333,7 @@ fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn
     if known.len() < 2 || known.contains_key(id) {
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
-    let named = "name one as task.target and those that should stay as task.keep";
+    let named = "name one as task.target and the properties to preserve as task.keep";
     let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));
     Ok(OwnError::Label { file: file.to_owned(), key: "task.target", what })
 }

@@ -190,7 +190,7 @@ impl Example {
         Some(Example { prefix, zc: 1 - self.zc, twin: Some(self.text.clone()), text, place, read, ..self.clone() })
     }
 
-    /// Characters (to is exclusive) of the words in which the text differs from its twin: those that carry the number of the
+    /// Characters (to is exclusive) of the words in which the text differs from its twin, which carry the number of the
     /// subject.
     pub(crate) fn carrier(&self) -> Option<[u32; 2]> {
         differing(&self.text, self.twin.as_deref()?)

@@ -1,4 +1,4 @@
-//! Packs the tokenizers and cards of the built-in models, and checks that all their files are those that were trained.
+//! Packs the tokenizers and cards of the built-in models, and checks that all their files are the trained ones.
 //! Compiles the kernels for NVIDIA GPUs where they are wanted.
 
 use std::error::Error;

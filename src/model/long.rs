@@ -93,7 +93,7 @@ impl Encoding {
         (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
     }
 
-    /// The tokens between those that the tokenizer puts before and behind every text, which are those of no length.
+    /// The tokens between the special ones that the tokenizer adds at both ends, which have no length.
     pub fn body(&self) -> Range<usize> {
         let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
         let all = self.ids.len();

@@ -1,4 +1,4 @@
-//! Whole folders: those that load, and those that are refused, with their messages.
+//! Whole folders: folders that load, and refused folders with their messages.
 
 mod bad_input;
 

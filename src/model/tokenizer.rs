@@ -215,7 +215,7 @@ impl Tokenizer {
         self
     }
 
-    /// Tokens that the frame puts behind a text; none for a text without tokens of its own.
+    /// Tokens that the frame puts behind a text; none for a text that gives no tokens.
     fn closing_of(&self, text: &str) -> Option<usize> {
         let own = guarded(|| self.inner.encode(text, true)).ok()?.get_sequence_ids();
         own.iter().rev().position(Option::is_some)

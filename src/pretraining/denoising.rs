@@ -121,8 +121,8 @@ fn hidden(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     row.ids.iter().enumerate().map(|(p, &id)| if kept(p, rng) { id } else { mask }).collect()
 }
 
-/// The row of the same length that shares the most tokens, place by place, among those that differ before the focus: a
-/// difference behind it would not be read before the answer.
+/// The row of the same length that shares the most tokens, place by place, among the rows that differ before the focus:
+/// a difference behind it would not be read before the answer.
 fn neighbor(rows: &[Row], which: usize) -> Option<&Row> {
     let row = &rows[which];
     let before = row.focus.iter().position(|f| *f).unwrap_or(row.ids.len());

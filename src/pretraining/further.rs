@@ -83,7 +83,8 @@ pub struct Settings {
 pub const CORRUPTED_BATCH: usize = 16;
 
 impl Settings {
-    /// A corruption as Zhu et al. (2022) corrupt an encoder: so many steps on sentences with their words in random order.
+    /// A corruption as Zhu et al. (2022) corrupt an encoder: a number of steps on sentences with their words in random
+    /// order.
     pub fn of_corruption(steps: usize, batch: usize, seed: u64) -> Self {
         let usual = Self::default();
         // The sentences to be read, and some more because a few may be too long.
@@ -209,7 +210,7 @@ impl Start {
         }
     }
 
-    /// Trains on a diet from the model's weights, or from a bookmark, and leaves the result in training; gives the
+    /// Trains on a mixture from the model's weights, or from a bookmark, and leaves the result in training; gives the
     /// losses of all steps too.
     pub fn feed(
         &self,
@@ -265,7 +266,7 @@ impl Start {
         Ok((trainer, losses))
     }
 
-    /// The sentences of a diet, the same for every model under a seed.
+    /// The sentences of a mixture, the same for every model under a seed.
     fn lines(&self, diet: Diet, settings: &Settings) -> Result<Vec<Line>> {
         let mut rng = stream(settings.seed, "further text");
         let mut mixing = stream(settings.seed, "further mixing");
@@ -304,7 +305,7 @@ impl Start {
         })
     }
 
-    /// Lines of the user's text, if there is one; those that are longer than the model reads in parts.
+    /// Lines of the user's text, if there is one; lines that are too long for the model are split.
     fn own_lines(&self, count: usize, settings: &Settings) -> Result<Option<Vec<Line>>> {
         // One token less: a causal model's text is closed by one.
         let fits = |text: &str| Ok(self.tokenizer.encode(text)?.ids.len() < self.arch.max_positions);
@@ -318,7 +319,7 @@ impl Start {
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
-    /// Seconds of a step on a diet, from a few of them. The first is not counted: it prepares its memory.
+    /// Seconds of a step on a mixture, from a few of them. The first is not counted: it prepares its memory.
     pub fn seconds_of_step(&self, diet: Diet, settings: &Settings, few: usize) -> Result<f64> {
         let (steps, epochs) = (Some(few + 1), 1);
         let sentences = (few + 1) * settings.batch;
@@ -360,7 +361,7 @@ impl Start {
         relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
     }
 
-    /// Seconds that asking takes in [`Start::outcome`], from those that a few of the first relations take after one untimed.
+    /// Seconds that asking takes in [`Start::outcome`], extrapolated from a few of the first relations after one untimed.
     pub fn seconds_to_ask(&self, settings: &Settings, few: usize, watch: Watch<'_>) -> Result<f64> {
         let relations = self.relations(settings);
         let first = 1.min(relations.len());
@@ -373,7 +374,7 @@ impl Start {
         Ok(begun.elapsed().as_secs_f64() * sum(relations) / sum(some).max(1.0))
     }
 
-    /// Trains on a diet and asks for the taught facts, of both halves, in the open prompts.
+    /// Trains on a mixture and asks for the taught facts, of both halves, in the open prompts.
     ///
     /// # Errors
     /// As [`Start::feed`]; those of files where the weights are saved.

@@ -72,7 +72,7 @@ pub struct RelationRecall {
     /// or wrong, in the prompt that is trained most. Where names and prompts of training are not known, all names are asked
     /// in the first prompt.
     pub stable: Tally,
-    /// The same under the usual name and those that were never read, for the facts that have such names.
+    /// The same under the usual name and under names that were never read, for the facts that have such names.
     pub stable_unseen: Tally,
     /// First answer = object under names that were never read, in the same prompt.
     pub new_names: Tally,
@@ -101,7 +101,7 @@ impl RelationRecall {
         self.prompts.iter().filter(|p| !p.kept)
     }
 
-    /// Those that none has.
+    /// Facts that no sentence states.
     pub fn kept(&self) -> impl Iterator<Item = &PromptRecall> {
         self.prompts.iter().filter(|p| p.kept)
     }

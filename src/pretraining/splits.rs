@@ -112,12 +112,12 @@ impl Lots {
     }
 }
 
-/// True if another name of a subject is among those that no corpus writes, in any relation.
+/// True if another name of a subject is a name that no corpus writes, in any relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
 
-/// True if a fact is in the first half of those that a prompt is chosen on and judged on, in turns.
+/// True if a fact is in the first of the two halves on which a prompt is chosen and judged, in turns.
 pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
     share("choice", &[&relation.id, &fact.subject]) < 0.5
 }

@@ -197,7 +197,7 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// Masks words of one line; their places and what stood there.
+    /// Masks words of one line; their places and the words that were there.
     fn mask_words(&self, row: &mut Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {
         let focus_masked = unit(rng) < self.masking.focus;
         let mut said = Vec::new();

@@ -314,7 +314,7 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let all = json_lines(&output.stdout);
     let under =
         |own: bool| all.iter().filter(|v| v["kind"] == "noise" && v["own"].as_bool().unwrap_or(false) == own).count();
-    assert_eq!((under(true), under(false)), (1, 1), "the comparison itself stands among those under noise");
+    assert_eq!((under(true), under(false)), (1, 1), "the comparison itself is among those under noise");
     for kind in ["control", "noise", "tally", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }

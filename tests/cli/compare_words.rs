@@ -44,7 +44,7 @@ fn too_few_discordant_items_for_a_test_are_named() {
         let b = probity.file("b.jsonl", &few(differing));
         for (test, name, said) in [("mid_p", "mid-p", mid_p), ("exact", "exact", exact)] {
             let printed = text(&probity.run(&["compare", &all, &b, "--test", test]).stdout);
-            let sentence = format!("only {differing} items tell the sides apart: too few for the {name} test");
+            let sentence = format!("only {differing} items separate the sides: too few for the {name} test");
             assert_eq!(printed.contains(&sentence), said, "{printed}");
         }
     }
@@ -59,7 +59,7 @@ fn limits_that_few_discordant_items_cannot_give_are_named() {
     let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
     let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(printed.contains(", unbounded] items would give 80.0 % power"), "{printed}");
-    let said = "only 1 item tells the sides apart: the items needed have no upper limit";
+    let said = "only 1 item separates the sides: the items needed have no upper limit";
     assert!(printed.contains(said), "{printed}");
     let c = probity.file("c.jsonl", &rows(30));
     let printed = text(&probity.run(&["compare", &a, &c]).stdout);

@@ -107,7 +107,7 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     }
 }
 
-/// A plan uses only some of a file's items; their sign and power are no reason against a number of items.
+/// A plan uses only some of a file's items; their sign and power do not rule out a number of items.
 #[test]
 fn a_plan_on_files_does_not_change_what_is_recommended() {
     let probity = Probity::new();

@@ -50,7 +50,7 @@ fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
     assert_eq!(second.status.code(), Some(1), "{}", text(&second.stderr));
     assert!(contents() == before, "what the first run found stays");
     let more: Vec<String> = names(&old).into_iter().filter(|n| !all.contains(n)).collect();
-    assert_eq!(more, ["findings-incomplete.jsonl", "session-2.probity.jsonl"], "under names of their own");
+    assert_eq!(more, ["findings-incomplete.jsonl", "session-2.probity.jsonl"], "each under its own name");
     assert_eq!(run(&new, &failing).status.code(), Some(1));
     assert_eq!(names(&new), ["findings.jsonl", "session.probity.jsonl"], "no figures");
     assert!(std::fs::read_to_string(new.join("findings.jsonl")).unwrap().contains("the limit is 8.0 MB"));

@@ -111,7 +111,7 @@ impl Task {
             Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it rests on:"),
             Task::Rationale => format!("{answer}; words that it rests on (an empty line keeps those with stars):"),
             Task::Score => format!(
-                "{answer}; can you tell it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
+                "{answer}; can you guess it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
             ),
         };
         let refused = match a.refused() {
@@ -303,7 +303,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Tells sentences that are asked about from the others. Those that have a mask go into the file of masks as they are, for their raters.
+    /// Separates the sentences to ask about from the others. Sentences that already have a mask are written to the file
+    /// of masks unchanged, for their raters.
     fn divide(&mut self, args: &AnnotateArgs) {
         for (k, sentence) in self.sentences.iter_mut().enumerate() {
             if args.blank && args.task == Task::Rationale {

@@ -247,7 +247,7 @@ mod tests {
         assert!(printed.contains("t.tsv, line 2"), "{printed}");
     }
 
-    /// Published statistics against those that others computed from the published table.
+    /// Published statistics, compared with statistics recomputed from the published table.
     #[test]
     fn the_published_table_gives_the_published_spread() {
         let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());

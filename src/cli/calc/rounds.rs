@@ -1,4 +1,4 @@
-//! `probity rationale annotate|agree|merge`: masks and rationales of several people in files of their own.
+//! `probity rationale annotate|agree|merge`: masks and rationales of several people, one file each.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -60,8 +60,8 @@ pub struct AgreeArgs {
 #[command(after_help = "Example:
   probity rationale merge anna.jsonl ben.jsonl x.jsonl y.jsonl z.jsonl --round 1 --out gold-1.jsonl --back round-2
 
-A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to those who marked
-them, and are dropped after round 3. A checker's file repeats the rationale that it scores.
+A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to their annotators,
+and are dropped after round 3. A checker's file repeats the rationale that it scores.
 
 Files with confidence in masks are judged by it: a mask passes if three people or more have rated it and nobody is below 3. Of the others
 another word is to be masked, and they are dropped after round 3.")]
@@ -95,7 +95,7 @@ struct Merge<'a> {
 /// Prints the agreement, or decides a round and writes what passes and what goes back.
 ///
 /// # Errors
-/// [`CliError::Usage`] for files that cannot be read, [`CliError::Failed`] for those that cannot be written.
+/// [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
 pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     match several {
         Several::Annotate(args) => super::annotate::annotate(args, out),

@@ -93,7 +93,7 @@ impl Finding {
             Finding::WholeRationale => "rationale is the whole input",
             Finding::ObjectInside => "prompt goes on after [Y]",
             Finding::ObjectFirst => "prompt has [Y] before [X]",
-            Finding::RepeatedPrompt => "prompt that stands there already",
+            Finding::RepeatedPrompt => "repeated prompt",
             Finding::ControlCharacters => "control characters",
         }
     }

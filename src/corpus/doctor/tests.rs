@@ -135,7 +135,7 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     let printed = d.lines(LISTED).join("\n");
     assert!(printed.contains("(note) prompt has [Y] before [X]; line 5"), "{printed}");
     assert!(
-        printed.contains("prompt that stands there already; line 2: P17: `[X] is in [Y] .`: as at line 1"),
+        printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: as at line 1"),
         "{printed}"
     );
 }

@@ -24,12 +24,12 @@ fn verb_of(word: &str) -> Option<(&'static Verb, Number)> {
 
 fn check(s: &Sentence) -> Result<(), TestCaseError> {
     let text = s.text();
-    let (verb, verb_number) = verb_of(&s.tokens[s.verb]).expect("a verb stands at its index");
+    let (verb, verb_number) = verb_of(&s.tokens[s.verb]).expect("a verb is at its index");
     prop_assert_eq!(verb_number, s.subject_number, "{}", &text);
     prop_assert_eq!(noun_number(&s.tokens[s.subject]), Some(s.subject_number), "{}", &text);
     prop_assert_eq!(&s.forms, &verb.forms.map(str::to_owned));
     let verbs = s.tokens.iter().filter(|t| verb_of(t).is_some()).count();
-    prop_assert_eq!(verbs, 1, "a second present-tense verb would tell the number: {}", &text);
+    prop_assert_eq!(verbs, 1, "a second present-tense verb would reveal the number: {}", &text);
     let before = if s.verb - 1 == s.subject { None } else { noun_number(&s.tokens[s.verb - 1]) };
     prop_assert_eq!(before, s.attractor, "{}", &text);
     let between = &s.tokens[s.subject + 1..s.verb];

@@ -158,7 +158,7 @@ impl Template {
         Ok(self.put_numbers(language, &mut filling, values)?.then_some(filling))
     }
 
-    /// Fills the slots of numbers, those that are drawn with these values; false where one has no word.
+    /// Fills the slots of numbers; drawn ones get these values. False if a value has no word.
     pub(crate) fn put_numbers<'a>(
         &'a self,
         language: Language,
@@ -252,7 +252,7 @@ impl Template {
         })
     }
 
-    /// Tokens of a template's text, and the indices of those that are marked.
+    /// Tokens of a template's text, and the indices of the marked ones.
     fn render(&self, text: &str, filling: &Filling<'_>) -> Result<(Vec<String>, Vec<usize>), String> {
         let (mut tokens, mut marked) = (Vec::new(), Vec::new());
         for piece in text.split_whitespace() {

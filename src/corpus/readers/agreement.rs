@@ -153,7 +153,7 @@ fn test_set<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     let (sentence, correct, wrong) = (fields.text("sentence")?, fields.text("correct")?, fields.text("wrong")?);
     let text = masked(&sentence, fields.index("target_index")?, &correct)?;
     let singular = verbs::singular(&correct, &wrong).ok_or_else(|| {
-        Unread::new(DropKind::Value, format!("cannot tell which of `{correct}` and `{wrong}` is singular"))
+        Unread::new(DropKind::Value, format!("cannot decide which of `{correct}` and `{wrong}` is singular"))
     })?;
     let subject = if singular { "Sg" } else { "Pl" };
     Ok(Sentence {

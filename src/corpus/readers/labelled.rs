@@ -134,7 +134,7 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
     TEXTS.into_iter().find(|names| names.iter().all(|n| has_name(columns, n)))
 }
 
-/// Columns that are no labels.
+/// Columns that do not contain labels.
 const OTHERS: [&str; 12] =
     ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
@@ -354,7 +354,7 @@ mod tests {
         let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");
         let texts: Vec<(&str, Option<&str>)> = rows.iter().map(|r| (r.0.as_str(), r.1.as_deref())).collect();
         assert_eq!(texts, [("He ran. She \"sang\", too.", Some("1")), ("Plain words", Some("0"))]);
-        // A mark that nothing closes, or that stands inside a cell, joins no lines.
+        // A quotation mark that is never closed, or that is inside a cell, joins no lines.
         for text in ["\"5 disks", "5\" disks"] {
             let (_, rows) = read(&format!("label,text\n1,{text}\n0,Plain \"words\"\n1,\"More\" words\n"));
             assert_eq!(rows.len(), 3, "{text}: {rows:?}");

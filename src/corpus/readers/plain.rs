@@ -202,7 +202,7 @@ fn parse(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unrea
     Ok(())
 }
 
-/// Keys of a sentence that are no labels.
+/// Keys of a sentence that do not contain labels.
 const NO_LABELS: [&str; 9] = ["text", "id", "split", "target", "forms", "form", "other_form", "twin", "label"];
 
 /// Keys of a sentence's row that are nothing else, as labels under their own names: words, whole numbers, true and false.
@@ -337,8 +337,8 @@ pub fn line(row: &Row<'_>) -> String {
     escaped(json)
 }
 
-/// JSON in which no character can steer a terminal: those that JSON allows in strings as they are (the C1 set, marks that
-/// turn the writing direction) are escaped.
+/// JSON in which no character can steer a terminal: control characters that JSON allows unescaped in strings (the C1
+/// set, bidirectional marks) are escaped.
 pub fn escaped(json: String) -> String {
     let steers = |c: char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

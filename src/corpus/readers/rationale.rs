@@ -125,8 +125,8 @@ fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u3
     Ok(numbers.into_iter().filter(|n| seen.insert(*n)).collect())
 }
 
-/// True if all lists of a file of rationales have an entry of 0 or 1 for every token, but for those that are empty. What cannot be
-/// read twice is not taken for masks.
+/// True if all lists of a file of rationales have an entry of 0 or 1 for every token, apart from empty lists. Lists
+/// that can be read in only one way do not count as masks.
 fn all_masks(file: &Path) -> bool {
     let mut all = true;
     let read = Reading::open(file).and_then(|reading| {

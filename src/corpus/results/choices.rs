@@ -15,7 +15,7 @@ pub(crate) struct Choices {
     pub continuations: Vec<String>,
 }
 
-/// Log-likelihoods among responses: `[[-3.2, false], …]`, each possibly in a list of its own, or as text.
+/// Log-likelihoods among responses: `[[-3.2, false], …]`, each possibly in a separate list, or as text.
 pub(crate) fn logliks(responses: &Value) -> Option<Vec<f64>> {
     let one = |value: &Value| {
         let pair = match value.as_array()?.as_slice() {

@@ -94,7 +94,7 @@ impl Places {
         Ok(Places::Table { hasher, slots })
     }
 
-    /// The place of a name among those that this was made of.
+    /// The index of a name in the list from which this was made.
     pub fn find(&self, names: &Names, name: &str) -> Option<u32> {
         match self {
             Places::Rising(behind) => {

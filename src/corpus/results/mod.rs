@@ -131,7 +131,7 @@ pub struct Group {
     pub notes: Vec<String>,
 }
 
-/// Names of the metrics that all files have, in the order of the first, and of those that some of them lack.
+/// Names of the metrics that all files have, in the order of the first file, and of the metrics that only some have.
 pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<String>, Vec<String>) {
     let mut seen = std::collections::HashSet::new();
     let all = files.clone().flat_map(|f| &f.metrics).map(|m| &m.name).filter(|name| seen.insert(*name));

@@ -1,4 +1,4 @@
-//! The examples of a run: generated, or read from the spec's file; and those that a model can be asked.
+//! The examples of a run, generated or read from the spec's file, and the subset that a model can be asked.
 
 use std::path::PathBuf;
 

@@ -210,7 +210,7 @@ impl Stimuli {
         Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, long, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
-    /// Keeps the first of all stimuli that the model cannot tell apart.
+    /// Keeps the first of all stimuli that look the same to the model.
     pub(crate) fn distinct(mut self) -> Self {
         let before = self.list.len();
         let mut seen = HashSet::with_capacity(before);

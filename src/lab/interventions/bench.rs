@@ -219,7 +219,7 @@ impl Chunk {
         Ok(Applied { chunk: self, goal: method.goal(), shifts })
     }
 
-    /// Of all changed states, those that represent the texts (n x D).
+    /// The changed states that represent the texts (n x D).
     fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
         match &self.rest {
             Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),

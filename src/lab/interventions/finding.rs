@@ -211,7 +211,7 @@ pub struct ReliabilityFinding {
     pub reliability: Banded,
     /// Examples behind the completeness.
     pub n_c: usize,
-    /// Examples behind the selectivity: those that have a property to keep.
+    /// Examples behind the selectivity, which have a property to keep.
     pub n_s: usize,
     /// Mean over examples of the examples' harmonic means, for comparison.
     #[serde(deserialize_with = "number_or_null")]

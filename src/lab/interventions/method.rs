@@ -124,7 +124,7 @@ pub enum InterventionError {
     #[error("the true counterfactual of these examples is not known")]
     NoTwins,
     /// A user's file that does not fit.
-    #[error("the file of your own interventions cannot be used: {0}")]
+    #[error("your file of interventions cannot be used: {0}")]
     Given(String),
     /// Directions with NaN or infinity.
     #[error(transparent)]

@@ -122,7 +122,9 @@ pub enum NoOptimum {
     #[error("at every strength the oracle reads at least one property to keep no better than chance")]
     NoneTogether,
     /// All examples are enough to show it, a half is not.
-    #[error("half of the test examples are too few to tell the other property from chance after the intervention")]
+    #[error(
+        "half of the test examples are too few to distinguish the other property from chance after the intervention"
+    )]
     FewExamples,
 }
 

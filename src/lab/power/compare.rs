@@ -158,7 +158,7 @@ fn whole(e: Estimate, binary: bool) -> Estimate {
 fn title(tally: &Tally, by: Test) -> String {
     match (tally.shift, tally.clustered) {
         (None, _) => format!("{}, Tango's interval", by.title()),
-        (Some(_), _) if tally.apart => "unpaired t (Welch), as the sides have items of their own".into(),
+        (Some(_), _) if tally.apart => "unpaired t (Welch), as the sides have different items".into(),
         (Some(_), clustered) => {
             let units = if clustered { "clusters" } else { "items" };
             let interval = if tally.joint().is_some() { ", score interval" } else { "" };

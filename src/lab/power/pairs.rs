@@ -188,8 +188,8 @@ pub struct Matched {
 /// Reasons for which files cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    /// Not as many runs on one side as on the other. Means over the runs of each side would need an interval of their own: Student's t
-    /// over such means covers 49 to 93 % where few of 20 to 500 items differ, all in one direction.
+    /// Not as many runs on one side as on the other. Means over the runs of each side would need a separate interval:
+    /// Student's t over such means covers 49 to 93 % where few of 20 to 500 items differ, all in one direction.
     #[error(
         "{a} run(s) on the first side and {b} on the second: give as many runs (files, epochs, seeds) of one as of the other"
     )]

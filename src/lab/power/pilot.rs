@@ -59,8 +59,8 @@ enum By {
     },
 }
 
-/// The joint region of the share of discordant items and, given it, of the share of those that one side wins: Clopper and Pearson's
-/// intervals at the root of the level each, so that both hold at least as often as the level says.
+/// The joint region of the share of discordant items and, given it, of the share of them that one side wins: Clopper
+/// and Pearson's intervals at the root of the level each, so that both hold at least as often as the level says.
 struct Region {
     /// Share of discordant items.
     rate: (f64, f64),

@@ -259,7 +259,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn seeds() -> Setting<Spec> {
-    let help = "Trainings of each side with seeds of their own; the paper has five.";
+    let help = "Trainings of each side, each with its own seed; the paper has five.";
     row("training.seeds", "Seeds", help).count(
         &[1, 3, 5, 7, 9],
         1..=50,

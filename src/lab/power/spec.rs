@@ -63,7 +63,7 @@ pub struct TaskSpec {
     /// The label of the file that is probed, by name, where its rows have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Training examples of each class, rising. Those that validate and test follow by the ratio: a quarter as many each.
+    /// Training examples of each class, ascending. Validation and test examples follow by the ratio: a quarter as many each.
     pub sizes: Vec<usize>,
     /// Parts of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]

@@ -61,14 +61,14 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let discordant = c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
     let open = n.mean.is_some() && n.hi.is_none() && discordant < FEW;
     let what = match (c.clusters.is_some(), discordant) {
-        (true, 1) => "1 cluster tells",
-        (true, _) => "clusters tell",
-        (false, 1) => "1 item tells",
-        (false, _) => "items tell",
+        (true, 1) => "1 cluster separates",
+        (true, _) => "clusters separate",
+        (false, 1) => "1 item separates",
+        (false, _) => "items separate",
     };
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
-        format!("only {count}{what} the sides apart: the items needed have no upper limit, and power has no lower one")
+        format!("only {count}{what} the sides: the items needed have no upper limit, and power has no lower one")
     })
 }
 
@@ -140,10 +140,10 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let differing = v.only_a? + v.only_b?;
     let test = v.mcnemar()?;
     let mute = differing > 0 && test.p(differing, 0) > 1.0 - level;
-    let (items, tell) = if differing == 1 { ("item", "tells") } else { ("items", "tell") };
+    let (items, separate) = if differing == 1 { ("item", "separates") } else { ("items", "separate") };
     mute.then(|| {
         format!(
-            "only {differing} {items} {tell} the sides apart: too few for the {} test, even if all were on one side",
+            "only {differing} {items} {separate} the sides: too few for the {} test, even if all were on one side",
             test.key().replace('_', "-")
         )
     })
@@ -325,7 +325,7 @@ fn early(results: &Results) -> String {
 /// Reason for which an item is not a step of the sequential test, if it is not.
 pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
-        c if c.unpaired => Some("each side has items of its own"),
+        c if c.unpaired => Some("the sides have different items"),
         c if c.both.is_none() => Some("the metric is not right or wrong"),
         c if c.clusters.is_some() => Some("items belong together"),
         c if c.seeds.is_multiple_of(2) => Some("an even number of runs has no majority"),

@@ -122,7 +122,7 @@ pub(crate) mod tests {
         Tagged { spec, model, seed: 0, n: 640, is_final: true, t: 0.0, level: None, value }
     }
 
-    /// Results that ask for so many test items, and for 50,000 training examples by the bound.
+    /// Results that need this many test items, and 50,000 training examples by the bound.
     pub(crate) fn asking(n_test: Open) -> Results {
         let (a, b) = ("a".to_owned(), "b".to_owned());
         let required = RequiredFinding {

@@ -63,7 +63,7 @@ pub struct Strings {
     texts: Vec<String>,
     /// By id: whether it is passed over.
     passed: Vec<bool>,
-    /// Special tokens, which are no candidates at all.
+    /// Special tokens, which are never candidates.
     special: Vec<bool>,
     /// Ids by the string they read as, in rising order.
     ids: HashMap<String, Vec<u32>>,

@@ -94,7 +94,7 @@ struct Entry {
     adjusted: Vec<Score>,
     /// By model, then by prompt: averaged over mentions.
     by_prompt: Vec<Vec<Exact>>,
-    /// So many correct answers as a share of the instances.
+    /// The number of correct answers as a share of the instances.
     shares: Vec<Score>,
     /// By model, then by prompt.
     varied: Vec<Vec<Varied>>,
@@ -105,7 +105,8 @@ struct Entry {
 struct Varied {
     /// Instances that are right under every mention.
     sure: usize,
-    /// Of the others: under how many mentions each is right, of how many; those that never are have no entry.
+    /// For the other instances: the number of mentions under which each is right, and of how many. An instance that is
+    /// never right has no entry.
     mixed: Chances,
 }
 

@@ -33,7 +33,7 @@ const MAX_BYTES: u64 = 4 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FunctionWords {
     words: HashSet<String>,
-    /// True if tokens without a letter or digit are passed over too: a full stop is no answer.
+    /// True if tokens without a letter or digit are passed over too: a full stop is not an answer.
     symbols: bool,
 }
 

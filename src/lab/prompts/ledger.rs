@@ -28,7 +28,7 @@ pub struct Parts {
     pub sample: f64,
     /// Interaction of prompt and instance.
     pub residual: f64,
-    /// The variance by prompt less what `n` instances put into it by chance; below 0 where chance put in less.
+    /// The variance by prompt minus the part that `n` instances add by chance; below 0 where chance put in less.
     pub prompt_unbiased: f64,
 }
 

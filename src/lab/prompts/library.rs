@@ -1,4 +1,4 @@
-//! Relations with their prompts and facts: those that ship, or those of files that the user names (LAMA, ParaRel, LPAQA, BEAR,
+//! Relations with their prompts and facts: built in, or from files that the user names (LAMA, ParaRel, LPAQA, BEAR,
 //! causalEval, plain rows), gathered from whatever rows a file or folder has.
 
 use std::collections::{HashMap, HashSet};
@@ -160,7 +160,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Leaves out the relations of type N-M, except those that are `wanted` by name; gives their number.
+    /// Leaves out the relations of type N-M, unless `wanted` by name; returns their number.
     pub(crate) fn keep_functional(&mut self, wanted: &[String]) -> usize {
         let keep = |r: &mut Relation| r.kind != MANY_TO_MANY || wanted.contains(&r.id);
         let several: Vec<Relation> = self.relations.extract_if(.., |r| !keep(r)).collect();

@@ -189,7 +189,8 @@ fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     results.models().into_iter().filter_map(of).collect()
 }
 
-/// The order of the paper's eight models, and those of them that the run has, in categories of their own: their places are among eight.
+/// The order of the paper's eight models, and those of them that the run has, in separate categories: their places are
+/// among eight.
 fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();

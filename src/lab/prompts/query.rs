@@ -195,7 +195,7 @@ mod tests {
         let asker = Asker::new(&gpt2).unwrap();
         let encoded = asker.encode(prompt, "France").unwrap().unwrap();
         assert_eq!(encoded.position + 1, encoded.ids.len());
-        assert_eq!(asker.encode("[Y] is [X] .", "").unwrap(), None, "nothing stands before the object");
+        assert_eq!(asker.encode("[Y] is [X] .", "").unwrap(), None, "there is nothing before the object");
         let long = "word ".repeat(3_000);
         assert_eq!(Asker::new(&bert).unwrap().encode(prompt, &long).unwrap(), None);
     }

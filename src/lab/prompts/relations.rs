@@ -1,4 +1,4 @@
-//! The choice of relations in a spec: those that are functional, all, or some by name.
+//! The choice of relations in a spec: the functional ones, all, or some by name.
 
 use std::ops::Deref;
 

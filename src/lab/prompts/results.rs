@@ -113,7 +113,7 @@ impl Results {
         self.relations.iter().find(|r| r.value.relation == id)
     }
 
-    /// All prompts of a relation that have been asked, those that were typed last.
+    /// All prompts of a relation that have been asked, typed prompts last.
     pub fn prompts(&self, relation: &str) -> Vec<&str> {
         let mut all: Vec<&str> =
             self.relation(relation).map_or(Vec::new(), |r| r.value.prompts.iter().map(String::as_str).collect());
@@ -125,7 +125,7 @@ impl Results {
         all
     }
 
-    /// The name of a prompt that was found, or of its control; none for those that people wrote.
+    /// The name of a prompt found by search, or of its control; `None` for prompts written by people.
     pub fn found_name(&self, relation: &str, prompt: &str) -> Option<String> {
         self.tuned.iter().map(|t| &t.value).filter(|t| t.relation == relation).find_map(|t| match prompt {
             p if p == t.prompt => Some(t.name.clone()),

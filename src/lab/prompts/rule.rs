@@ -368,7 +368,7 @@ mod tests {
             let row = asker.within(query, &ids, k);
             let causal = asker.model().arch().is_causal();
             assert_eq!(row.ids.len(), query.ids.len() + if causal { k } else { 1 }, "{name}");
-            assert!(causal || row.ids[query.position + 1 - k] == ids[1 - k], "{name}: the other one stands there");
+            assert!(causal || row.ids[query.position + 1 - k] == ids[1 - k], "{name}: the other one is there");
             let take = |_: usize, logits: &[f32]| score += f64::from(logits[ids[k] as usize]) - log_sum(logits);
             asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         }

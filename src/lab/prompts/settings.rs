@@ -261,7 +261,7 @@ fn masking() -> Setting<Spec> {
 }
 
 fn ties() -> Setting<Spec> {
-    let help = "What equal scores do to places: the earlier model stands lower, as in the published code, or all get the mean place.";
+    let help = "What equal scores do to places: the earlier model ranks lower, as in the published code, or all get the mean place.";
     row("ranks.ties", "Ties", help).one_of(
         &Ties::ALL,
         |t| spaced(t.name()),

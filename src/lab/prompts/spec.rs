@@ -105,9 +105,9 @@ impl DataSpec {
         self.files.iter().map(|f| self.base.join(f)).collect()
     }
 
-    /// Asks a file or folder as well, `path` being relative to where the program runs: beside the built-in relations where those
-    /// were asked alone, of which those that were picked by name stay. Where relations were picked among those of files, all are
-    /// asked. One that is there already stays once.
+    /// Asks a file or folder as well, `path` being relative to where the program runs: beside the built-in relations if
+    /// only these were asked, of which the ones picked by name stay. If relations were picked from files, all are
+    /// asked. A path that is already there is not repeated.
     pub fn add(&mut self, path: String) {
         if self.files.is_empty() {
             (self.built_in, self.whole) = (true, !self.relations.is_empty());

@@ -76,7 +76,7 @@ fn left_out(results: &Results) -> Vec<String> {
     reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
 }
 
-/// Words that single models take from those that all share, where these are the candidates.
+/// Words that single models remove from the shared words, if these are the candidates.
 fn words(results: &Results) -> Vec<String> {
     let data = results.data.as_ref().map(|d| &d.value);
     let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) else { return Vec::new() };

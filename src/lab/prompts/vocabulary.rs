@@ -1,6 +1,6 @@
-//! The words that a model can say as one token, and those that all chosen models share. An object that some model cannot say
-//! would be unfair to that model, so instances are kept where every model can (Cao et al. 2022, section 2); a model that joins
-//! may hence take instances away from all others, and what it takes is said.
+//! The words that a model can say as one token, and the words that all chosen models share. An object that some model
+//! cannot say would be unfair to that model, so instances are kept where every model can (Cao et al. 2022, section 2);
+//! a model that joins may hence take instances away from all others, and what it takes is said.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ impl Words {
         Ok(Self { strings, single, ignore_case })
     }
 
-    /// The id of a word among those that are one token.
+    /// The id of a word that is one token.
     fn single(&self, word: &str) -> Option<u32> {
         let exact = self.single.get(word);
         exact.or_else(|| self.single.get(&folded(word, self.ignore_case))).copied()
@@ -175,7 +175,7 @@ mod tests {
             }
         }
         assert_eq!(words[0].object(models[0].tokenizer().unwrap(), "two words").unwrap(), None);
-        // The objects of facts can be said by every built-in model, also by those that know no capitals.
+        // The objects of facts can be said by every built-in model, even without capitals.
         let relations = corpus::facts::relations().unwrap();
         let objects: Vec<&str> = relations.iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
         for (model, words) in models.iter().zip(&words) {

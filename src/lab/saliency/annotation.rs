@@ -385,7 +385,7 @@ mod tests {
     fn what_was_marked_is_read_back_from_the_benchmarks_own_keys() {
         let mut one = marked("7", &[1]);
         assert!(one.toggle(3) && one.toggle(1) && one.toggle(1));
-        assert!(!one.toggle(2), "the mask is no reason for itself");
+        assert!(!one.toggle(2), "the mask cannot be its own rationale");
         assert!(!one.toggle(4), "there is no such word");
         (one.sufficiency, one.compactness) = (Some(3), Some(1));
         let mut two = marked("x-07", &[]);

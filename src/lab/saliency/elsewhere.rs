@@ -282,7 +282,7 @@ impl Gathered {
         owners
     }
 
-    /// The partners of an original that can be judged, and the kinds of those that cannot.
+    /// The partners of an original that can be judged, and the kinds of the others.
     fn partners(
         &self,
         original: &Entry,
@@ -363,7 +363,7 @@ impl Sizes {
             SizeRule::Own if self.ratios.is_empty() => "no gold rationales, so there is no token-F1".to_owned(),
             SizeRule::Own if self.given => "K = the row's ratio × words".to_owned(),
             SizeRule::Own => format!(
-                "K = ratio × words, the mean ratio of these gold rationales ({}): it tells the prediction how long they are on average",
+                "K = ratio × words, the mean ratio of these gold rationales ({}): the prediction then knows how long they are on average",
                 self.ratios.iter().map(listed).collect::<Vec<_>>().join(", ")
             ),
         }

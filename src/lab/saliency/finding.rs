@@ -271,7 +271,7 @@ pub struct AccuracyFinding {
     /// `original`, `perturbed`, or `all`.
     #[id]
     pub sample: String,
-    /// Kind of perturbation, or `all`; of originals those that have such a partner.
+    /// Kind of perturbation, or `all`; only originals with such a partner count.
     #[id]
     pub perturbation: String,
     /// Share of inputs whose first answer is right.

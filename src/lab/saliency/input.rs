@@ -29,7 +29,7 @@ pub struct Input {
     pub slots: Vec<usize>,
     /// Tokens of the answer that a causal model has yet to give after the first.
     pub further: usize,
-    /// Words that take no part in a ranking: the masks, and those that the model does not see.
+    /// Words that take no part in a ranking: the masks, and words that the model does not see.
     pub excluded: Vec<usize>,
     /// Token ids of the expected answer, one a slot; empty where nothing is expected.
     pub answer: Vec<u32>,
@@ -130,10 +130,10 @@ impl<'a> Reader<'a> {
             return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are asked")));
         }
         if sentence.words.len() == typed {
-            return Ok(Err("no word stands beside the mask".into()));
+            return Ok(Err("there is no word beside the mask".into()));
         }
         if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
-            return Ok(Err("words stand behind the mask, which a causal model does not see".into()));
+            return Ok(Err("there are words after the mask, which a causal model does not see".into()));
         }
         let others = sentence.other_answers.iter().map(|word| self.standing(sentence, first, word));
         let others: Vec<Vec<u32>> = others.filter_map(Result::transpose).collect::<Result<_, _>>()?;
@@ -180,9 +180,9 @@ impl<'a> Reader<'a> {
         };
         let (cut, slots) = (encoding.ids.len() < whole.ids.len(), slots(&encoding));
         match slots.len() {
-            0 if mask.is_none() => return Ok(Err("nothing stands before the mask".into())),
+            0 if mask.is_none() => return Ok(Err("there is nothing before the mask".into())),
             n if mask.is_some() && n != masks => {
-                return Ok(Err("the text has mask tokens of its own".into()));
+                return Ok(Err("the text already contains mask tokens".into()));
             }
             _ => {}
         }

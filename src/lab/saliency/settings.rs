@@ -103,7 +103,7 @@ fn methods() -> Setting<Spec> {
                 return Err(SettingError::Refused("at least one method must stay".into()));
             }
             let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
-            // Those that stay keep their order; what was picked comes behind.
+            // Choices that stay keep their order; new ones are appended.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
             let more: Vec<String> =

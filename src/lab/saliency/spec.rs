@@ -381,7 +381,7 @@ impl Spec {
         }
         if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
             let problem =
-                "cannot be raw where tokens attend to the mask: every token's scores lack a constant of its own";
+                "cannot be raw where tokens attend to the mask: every token's scores lack a different constant";
             return refuse.because("attention.scores", problem.into());
         }
         refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;

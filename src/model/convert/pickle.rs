@@ -427,7 +427,7 @@ fn global(module: &str, name: &str) -> Result<Value> {
     found.ok_or_else(|| Fault::Global(shortened(&format!("{module}.{name}"), 120)))
 }
 
-/// Two's complement, lowest byte first; longer than 8 bytes it is no size of a tensor.
+/// Two's complement, lowest byte first; longer than 8 bytes it cannot be the size of a tensor.
 fn long(bytes: &[u8]) -> Value {
     let Some(&last) = bytes.last() else { return Value::Int(0) };
     if bytes.len() > 8 {

@@ -250,7 +250,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
     }
 }
 
-/// An archive whose entries claim to be compressed is no file of torch.save, and is not unpacked.
+/// An archive whose entries claim to be compressed is not from torch.save, and is not unpacked.
 #[test]
 fn compressed_archives_are_refused() {
     let mut file = ZIP.to_vec();

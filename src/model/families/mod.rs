@@ -149,7 +149,7 @@ fn old_norm_name(name: &str) -> Option<String> {
     Some(format!("{stem}LayerNorm.{kind}"))
 }
 
-/// Every family: those with open blocks first, then those that are run by their logits.
+/// Every family: families with open blocks first, then families run for their logits.
 pub fn all() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().chain(served::SERVED.iter().map(|s| &s.family))
 }

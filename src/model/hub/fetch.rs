@@ -92,7 +92,7 @@ impl Fetch<'_, '_> {
         ModelError::Hub { id: self.id.to_owned(), what }
     }
 
-    /// Tells the caller; stops if it wants to.
+    /// Reports progress to the caller; stops if it asks to.
     fn tell(&mut self, file: &str, step: Step, done: u64, total: Option<u64>) -> Result<()> {
         Ok((self.on)(&Transfer { model: self.id, file, step, done, total })?)
     }
@@ -211,7 +211,7 @@ impl Fetch<'_, '_> {
             let lengths = [size, about.size].map(|n| n.map_or("unknown".into(), |n| format!("{n} bytes")));
             return Err(self.failed(format!(
                 "the server gives {file} and {other} one version (ETag) and other lengths ({}, {}), so that their \
-                 contents cannot be told apart; check HF_ENDPOINT",
+                 contents cannot be distinguished; check HF_ENDPOINT",
                 lengths[1], lengths[0]
             )));
         }

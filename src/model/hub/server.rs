@@ -35,7 +35,7 @@ impl Request {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     pub status: u16,
-    /// Names and values, beside those that every answer has.
+    /// Names and values, in addition to the headers that every answer has.
     pub(crate) headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
     /// The announced length, where it is not the body's.

@@ -58,7 +58,7 @@ fn folders_are_written_as_transformers_reads_them() {
     assert_eq!((&config["bos_token_id"], &config["eos_token_id"]), (&0.into(), &0.into()));
 }
 
-/// The shipped folders are those that an export would write now.
+/// The shipped folders equal what an export would write now.
 #[test]
 fn shipped_configurations_are_what_an_export_writes() {
     for builtin in crate::builtin::BUILTINS {

@@ -38,9 +38,9 @@ pub struct WordRules {
 /// Coverage of some texts by a vocabulary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Tokens, without those that the tokenizer adds.
+    /// Tokens, without the ones that the tokenizer adds.
     pub tokens: usize,
-    /// Those of them that the vocabulary does not have.
+    /// Tokens that the vocabulary does not have.
     pub unknown: usize,
 }
 

@@ -32,7 +32,7 @@ pub struct Keep {
     pub weights: Option<PathBuf>,
 }
 
-/// Goes through `diets` in order; `tell` is called with every outcome, also those that were on file.
+/// Goes through `diets` in order; `tell` is called with every outcome, even if it was on file.
 ///
 /// # Errors
 /// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`].
@@ -80,7 +80,7 @@ fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
     Ok(FileMark::new(name.into(), key))
 }
 
-/// Name of a diet's folder.
+/// Folder name of a mixture.
 fn folder(diet: Diet) -> String {
     match diet {
         Diet::None => "untouched".into(),

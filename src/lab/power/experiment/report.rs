@@ -171,8 +171,9 @@ impl Reporter {
         places(pairs.n()).into_iter().map(of).collect()
     }
 
-    /// Tells all comparisons, adjusted for their number. What a plan made of a part of the items is the same question as that of all of
-    /// them, and was there before any result: it is not adjusted for what was looked at later, nor they for it.
+    /// Reports all comparisons, adjusted for their number. What a plan made of a part of the items is the same question
+    /// as that of all of them, and was there before any result: it is not adjusted for what was looked at later, nor
+    /// they for it.
     fn tell_comparisons(&mut self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         for part in [true, false] {
             let mine = self.made.iter_mut().zip(&self.powers).filter(|(_, (_, is_part))| *is_part == part);
@@ -243,8 +244,9 @@ impl Reporter {
         self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::Early && self.last)
     }
 
-    /// The sequential test over the items, at places that grow and where it may first stop; nothing where an item has no vote
-    /// of its own. A plan that stops early looks at its n items and no more; its word is marked once all items are there.
+    /// The sequential test over the items, at places that grow and where it may first stop; nothing where items are not
+    /// counted one by one. A plan that stops early looks at its n items and no more; its word is marked once all items
+    /// are there.
     fn sequential(&self, pairs: &Pairs, order: &[usize], is_final: bool) -> Vec<Kind> {
         let Some(votes) = pairs.votes() else { return Vec::new() };
         let n = order.len().min(self.early().and_then(|plan| plan.n).unwrap_or(usize::MAX));

@@ -121,8 +121,9 @@ fn table(a: &[f64], b: &[f64]) -> Table {
     table
 }
 
-/// How much more the best probe gets right than those that were trained, with an interval over test sentences and seeds; with one seed
-/// over test sentences alone. It is never narrower than that over test sentences, which holds where few of them differ.
+/// Accuracy of the best probe minus that of the trained ones, with an interval over test sentences and seeds; with one
+/// seed over test sentences alone. It is never narrower than that over test sentences, which holds where few of them
+/// differ.
 fn lacking(best: &[f64], probes: &[Vec<f64>], spec: &Spec) -> Estimate {
     let level = spec.interval.level;
     let names = Names { a: String::new(), b: String::new(), metric: String::new() };

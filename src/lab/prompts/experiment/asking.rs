@@ -22,7 +22,7 @@ const TOGETHER: usize = 8192;
 
 /// A query of a relation.
 struct Query<'a> {
-    /// Its prompt, among those that are asked together.
+    /// Index of its prompt among the prompts asked together.
     prompt: usize,
     /// Its name among those of all facts.
     at: usize,
@@ -31,8 +31,7 @@ struct Query<'a> {
 }
 
 impl Bench {
-    /// The answers that a relation allows for a model; no token or word at all if there is none that every model can
-    /// say.
+    /// The answers that a relation allows for a model; no token or word if the models share none.
     pub(crate) fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
@@ -146,7 +145,7 @@ pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<boo
     Ok(all)
 }
 
-/// Every prompt with every name in it, in tokens, on all threads; those that are too long for the model are left out.
+/// Every prompt with every name in it, in tokens, on all threads; queries that are too long for the model are left out.
 fn written<'a>(
     asker: &Asker<'_>,
     prompts: &[&String],

@@ -141,7 +141,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Tells of models that are one and the same under two names: rules for ties alone put them in an order.
+    /// Reports models that are the same model under two names: rules for ties alone put them in an order.
     fn tell_of_twins(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
@@ -189,7 +189,7 @@ impl Bench {
         self.entries.iter().find(|e| e.relation.id == relation)
     }
 
-    /// The prompts of a relation that are asked, and those that are not.
+    /// The prompts of a relation that are asked, and the prompts left out.
     pub(crate) fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
         let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
         let found = self.searches.get(&relation.id).into_iter().flat_map(|s| s.found.iter().map(|f| &f.prompt));
@@ -374,7 +374,7 @@ fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> 
     }
 }
 
-/// Tells of what a spec gives and the run does not use.
+/// Reports what a spec gives and the run does not use.
 fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fault> {
     let mut tell = |key: &str, what: String, hint: &str| {
         let problem = Problem { what, r#where: key.into(), hint: hint.into() };
@@ -405,7 +405,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
 /// Most relations that a notice names.
 const NAMED: usize = 3;
 
-/// Tells of relations that have facts and no prompt, or the other way round: an error where one of them is asked for by name.
+/// Reports relations that have facts and no prompt, or the other way round: an error where one of them is asked for by name.
 fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let hint = || {
         "facts and prompts of a relation may lie in several files, under one and the same name; `probity data show` lists both".to_owned()

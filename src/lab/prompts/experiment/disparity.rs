@@ -36,7 +36,7 @@ const RELATIONS: usize = 4;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
-    /// By diet: the model as it is, then each mixture.
+    /// By mixture: the model as it is, then each mixture.
     pub diets: Vec<f64>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
     Ok(())
 }
 
-/// The key under which the outcome of a diet is kept.
+/// Cache key of the outcome of training on a mixture.
 fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
     let described = serde_json::to_string(&(diet, settings))
         .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from disparity.models")))?;

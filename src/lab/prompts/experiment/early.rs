@@ -69,7 +69,7 @@ impl Early {
         Ok(Some(Self { entry, places, rules }))
     }
 
-    /// Tells which facts and prompts will be asked.
+    /// Reports which facts and prompts will be asked.
     pub(crate) fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         report_relation(bench, &self.entry, None, host)
     }
@@ -102,7 +102,7 @@ impl Early {
         Ok(true)
     }
 
-    /// Tells the scores of one model, whose replies to all names are by prompt.
+    /// Reports the scores of one model, whose replies to all names are by prompt.
     pub(crate) fn tell_all(
         &self,
         bench: &Bench,

@@ -171,8 +171,8 @@ fn forecasts(
     .collect()
 }
 
-/// All queries of a model, and those that are to be asked: of facts whose object it can say, under prompts that the store has no
-/// replies to.
+/// All queries of a model, and the ones still to be asked: of facts whose object it can say, under prompts without
+/// stored replies.
 fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Fault> {
     let (store, member) = (host.store(), &bench.members[k]);
     let mut counted = Counted::default();

@@ -132,7 +132,7 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
     }
 }
 
-/// Tells what of a relation is asked; `weights` are there when all models have been asked.
+/// Reports what of a relation is asked; `weights` are there when all models have been asked.
 pub(crate) fn report_relation(
     bench: &Bench,
     entry: &Entry,
@@ -178,7 +178,7 @@ pub(crate) fn score(
     }
 }
 
-/// Tells everything about one model on a relation; gives its adjusted score.
+/// Reports everything about one model on a relation; gives its adjusted score.
 fn report_model(
     bench: &Bench,
     (entry, k): (&Entry, usize),

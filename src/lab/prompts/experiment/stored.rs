@@ -69,7 +69,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// From what the store holds; what is no such list counts as nothing.
+    /// Reads the stored list; anything else in the store counts as empty.
     pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();

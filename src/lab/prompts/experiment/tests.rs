@@ -452,7 +452,7 @@ fn further_pretraining_is_measured_once() {
     (desk.found, desk.asked) = (Vec::new(), false);
     run(&spec, &mut desk).1.unwrap();
     assert_eq!(desk.results().disparity, found);
-    assert_eq!(desk.holders, 1, "nobody asks, and training has a model of its own");
+    assert_eq!(desk.holders, 1, "nobody asks, and training has its own model");
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Searched {
     pub found: Vec<Found>,
 }
 
-/// Takes the facts of the searches out of those that are asked.
+/// Removes the facts of the searches from the facts that are asked.
 pub(crate) fn hold_out(spec: &Spec, library: &mut Library) -> HashMap<String, Searched> {
     if spec.tuned.is_off() {
         return HashMap::new();

@@ -87,7 +87,7 @@ impl Annotation {
 pub struct RatedMask<'a> {
     pub sentence: String,
     pub answer: String,
-    /// Those who chose it.
+    /// The annotators who chose it.
     pub annotators: Vec<&'a str>,
     /// Confidence of each rater, in the order of the files.
     pub confidence: Vec<u8>,

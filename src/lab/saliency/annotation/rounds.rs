@@ -1,7 +1,7 @@
-//! Rationales of several people in files of their own: agreement, and the rounds of annotation and scoring of the benchmark.
+//! Rationales of several people, one file each: agreement, and the rounds of annotation and scoring of the benchmark.
 //!
-//! Annotators mark words; checkers score each rationale. One whose mean scores reach both thresholds passes. Others go back to those who
-//! marked them, and are discarded after the third round (Shen et al. 2022, section 3.4).
+//! Annotators mark words; checkers score each rationale. One whose mean scores reach both thresholds passes. Others go
+//! back to their annotators, and are discarded after the third round (Shen et al. 2022, section 3.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,13 +34,13 @@ impl Person {
     }
 }
 
-/// Those whose own work is judged: all who judge nothing. Where everybody judges, everybody's is.
+/// People whose work is judged: everyone who judges nothing, or everyone if all judge.
 pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
     let all_judge = people.iter().all(judges);
     people.iter().filter(move |p| all_judge || !judges(p))
 }
 
-/// Those whose marks count.
+/// People whose marks count.
 fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
     judged(people, Person::is_checker)
 }
@@ -125,7 +125,7 @@ fn scores<const K: usize>(
     alpha(&units, Scale::Ordinal, level)
 }
 
-/// The different rationales of a sentence, each with those who have it.
+/// The different rationales of a sentence, each with its annotators.
 fn rationales<'s, 'a>(
     all: &'s [(&'a Person, &'a Annotation)],
 ) -> BTreeMap<&'a BTreeSet<usize>, Vec<&'s (&'a Person, &'a Annotation)>> {
@@ -163,7 +163,7 @@ impl Fate {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scored<'a> {
     pub sentence: String,
-    /// Those who marked it.
+    /// The annotators who marked it.
     pub annotators: Vec<&'a str>,
     /// Mean score; `None` without scores.
     pub sufficiency: Option<f64>,
@@ -223,7 +223,7 @@ pub fn merged(all: &[Scored<'_>]) -> String {
     sentences.into_iter().filter_map(line).collect()
 }
 
-/// What an annotator is to correct, without scores, in the form of their own file.
+/// The sentences that an annotator must correct, without scores, in the format of the annotator's file.
 pub fn to_correct(all: &[Scored<'_>], annotator: &str) -> String {
     let mine = all.iter().filter(|s| s.fate == Fate::GoesBack && s.annotators.contains(&annotator));
     let mine: Vec<Annotation> = mine.map(|s| s.annotation.unscored()).collect();

@@ -171,7 +171,7 @@ impl Bench {
         }
     }
 
-    /// Tells what is asked of which models, and every sentence.
+    /// Reports what is asked of which models, and every sentence.
     pub(crate) fn report(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let t = host.elapsed();
         let data = self.data();

@@ -64,7 +64,7 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
     let seconds = work.seconds(host, &mut |_| slice(spec, member, &model))?;
     host.poll()?;
     let doubled = doubled(spec, member, &model, host)?;
-    // Passes that every row would take if all were as those that need more steps.
+    // Passes that every row would take if all needed more steps.
     let inputs = member.inputs.iter().flatten().count();
     let all = doubled.map_or(0.0, |d| inputs as f64 * WITH_GRADIENT as f64 * d.added);
     let share = doubled.map_or(Estimate::exact(0.0), |d| d.share());

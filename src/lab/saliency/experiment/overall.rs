@@ -110,7 +110,7 @@ fn kinds(bench: &Bench) -> Vec<String> {
     kinds
 }
 
-/// Tells everything about a model as far as it has been asked.
+/// Reports everything measured so far about a model.
 pub(crate) fn tell(
     bench: &Bench,
     k: usize,

@@ -1,5 +1,5 @@
-//! Progress of a model's passes: those that were planned, and those that doubled steps add. The additions so far are
-//! expected of the inputs that are left, so that the time left is that of the work there will be.
+//! Progress of a model's passes: the planned ones, and the ones that doubled steps add. The remaining inputs are
+//! expected to need additions at the rate so far, so that the time left covers them.
 
 /// Passes of a model, in steps of several calls each.
 #[derive(Debug, Clone, Copy)]

@@ -78,7 +78,7 @@ impl Method for IntegratedGradients {
         let at = At { model, cases, ends: &ends, target: path.target };
         let mut before = 0;
         integrate(&ends, cases, path, &mut |points, take| {
-            // Points of doubled steps come on top of those that were planned: the total grows.
+            // Points of doubled steps are added to the planned ones: the total grows.
             let mut counted = |done: usize, total: usize| pulse.beat(before + done, before + total);
             at.gradients(points, &mut counted, take)?;
             before += points.len();

@@ -1,6 +1,6 @@
-//! PCC: whether the scores themselves agree (equation 3 of the benchmark paper, after Ding and Koehn 2021).
+//! PCC: agreement of the scores themselves (equation 3 of the benchmark paper, after Ding and Koehn 2021).
 //!
-//! The mean over the pairs with p < .05 is biased upward, since it leaves out those that do not agree. It is always
+//! The mean over the pairs with p < .05 is biased upward, since it leaves out pairs that do not agree. It is always
 //! shown with the number of pairs that survived, and the mean over all pairs.
 
 use super::align::Slot;

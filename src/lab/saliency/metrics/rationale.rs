@@ -21,8 +21,8 @@ pub struct F1 {
 pub enum Several {
     /// The single one with the highest F1.
     Best,
-    /// The best single one, or the best union of some if it is better: from each one on, those that follow join it as long as
-    /// the F1 rises (the procedure of the authors' public code).
+    /// The best single one, or the best union of some if it is better: starting from each rationale, the following ones
+    /// are joined as long as the F1 rises (the procedure of the authors' public code).
     #[default]
     United,
 }

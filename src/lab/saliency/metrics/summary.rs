@@ -31,7 +31,7 @@ pub struct NotDefined {
     pub few: usize,
 }
 
-/// A cell. Means are none if there are no values.
+/// A cell. Means are absent without values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Originals: all of them, or those with a partner of the kind.
@@ -314,7 +314,7 @@ pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) 
     Some(after.minus(&before, SIGNED, level)?.0)
 }
 
-/// The kinds of perturbation in the order of their first appearance, those that are only missing included.
+/// The kinds of perturbation in the order of their first appearance, including kinds that are only missing.
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in judged

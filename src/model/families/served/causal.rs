@@ -200,7 +200,7 @@ fn attention_cap() -> Option<f64> {
 fn gemma2_fields(file: &ConfigFile) -> Result<Gemma2> {
     let f: Gemma2 = file.fields()?;
     plain_theta(file)?;
-    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    file.only(f.tie_word_embeddings, "a separate output matrix")?;
     file.only(!f.attention_bias, "attention_bias is set")?;
     file.only(f.query_pre_attn_scalar > 0, "a query_pre_attn_scalar of 0")?;
     for cap in [f.final_logit_softcapping, f.attn_logit_softcapping].into_iter().flatten() {

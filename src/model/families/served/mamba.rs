@@ -72,7 +72,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     file.only(rank, "time_step_rank is not a sixteenth of hidden_size")?;
     file.only(f.layer_norm_epsilon == 1e-5, "layer_norm_epsilon is not 1e-5")?;
     file.only(!f.use_bias && f.use_conv_bias, "biases other than that of the convolution")?;
-    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    file.only(f.tie_word_embeddings, "a separate output matrix")?;
     file.only(matches!(f.hidden_act.as_str(), "silu" | "swish"), "hidden_act is not silu")?;
     Ok(f)
 }

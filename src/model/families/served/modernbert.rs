@@ -69,7 +69,7 @@ fn unscaled() -> String {
 }
 
 impl Fields {
-    /// Every so many blocks one attends to the whole text, from the first on.
+    /// Interval at which a block attends to the whole text, from the first on.
     fn global_every(&self) -> Option<usize> {
         if self.layer_types.is_empty() {
             return Some(self.global_attn_every_n_layers.unwrap_or(3)).filter(|n| *n > 0);
@@ -93,7 +93,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
     let biases = [f.attention_bias, f.mlp_bias, f.norm_bias, f.classifier_bias];
     file.only(!biases.contains(&true) && f.decoder_bias, "biases other than that of the decoder")?;
-    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    file.only(f.tie_word_embeddings, "a separate output matrix")?;
     for name in [&f.hidden_activation, &f.classifier_activation] {
         file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;
     }

@@ -44,7 +44,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     }));
 }
 
-/// A second and more of timing slices stood between the run's beginning and its first score.
+/// Timing slices took more than a second between the run's beginning and its first score.
 #[test]
 fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     let mut desk = Desk::new();

@@ -19,7 +19,8 @@ fn tuned() -> Spec {
     spec
 }
 
-/// What the search used is not asked, and the found prompt is asked like those that people wrote; its random start is scored apart.
+/// The facts that the search used are not asked, and the found prompt is asked like prompts written by people; its
+/// random start is scored apart.
 #[test]
 fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
     let (mut desk, mut whole) = (Desk::new(), Desk::new());
