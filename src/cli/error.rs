@@ -21,7 +21,7 @@ pub(crate) const GATE: u8 = 3;
 /// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
 
-/// Reasons for which a command failed.
+/// Reasons why a command failed.
 #[derive(Debug, Error)]
 pub enum CliError {
     /// The command line or an input file is wrong.

@@ -44,7 +44,7 @@ impl Conversion {
     }
 }
 
-/// Reasons for which rows make no set.
+/// Reasons why rows make no set.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConversionError {
     /// No row serves.

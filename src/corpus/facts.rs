@@ -380,7 +380,12 @@ mod tests {
             let elsewhere =
                 |f: &&Fact| relations.iter().any(|o| o.id != r.id && o.facts.iter().any(|g| g.subject == f.subject));
             let shared = r.facts.iter().filter(elsewhere).count();
-            assert!(shared * 5 > r.facts.len(), "{}: {shared} of {} subjects occur in other relations", r.id, r.facts.len());
+            assert!(
+                shared * 5 > r.facts.len(),
+                "{}: {shared} of {} subjects occur in other relations",
+                r.id,
+                r.facts.len()
+            );
         }
         let shared = objects.values().filter(|o| o.len() > 1).count();
         println!("{shared} of {} subjects have several objects", objects.len());

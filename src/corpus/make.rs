@@ -64,7 +64,7 @@ impl Line {
     }
 }
 
-/// Reasons for which a set cannot be written.
+/// Reasons why a set cannot be written.
 #[derive(Debug, Error)]
 pub enum MakeError {
     /// It cannot be drawn.

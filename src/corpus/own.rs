@@ -85,7 +85,7 @@ impl Provenance {
     }
 }
 
-/// Reasons for which a file gives no examples.
+/// Reasons why a file gives no examples.
 #[derive(Debug, Error)]
 pub enum OwnError {
     /// It cannot be read.

@@ -72,7 +72,7 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
     tasks.next().into_iter().chain([facts]).chain(probing).chain(rationales).chain(tasks)
 }
 
-/// Reasons for which a set is not available.
+/// Reasons why a set is not available.
 #[derive(Debug, Error)]
 pub enum SetError {
     /// A file or folder.

@@ -225,7 +225,7 @@ pub struct ExampleSet {
     pub hash: String,
 }
 
-/// Reasons for which examples are not available.
+/// Reasons why examples are not available.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TaskError {
     /// The name is in no registry line.

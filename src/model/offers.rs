@@ -41,7 +41,7 @@ pub struct LogitsOnly {
     pub limit: Limit,
 }
 
-/// Reasons for which a model of this kind takes no longer texts.
+/// Reasons why a model of this kind takes no longer texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// Its positions end there.

@@ -8,7 +8,7 @@ use corpus::rationales::TemplateError;
 use corpus::{FrequencyError, TaskError};
 use model::error::ModelError;
 
-/// Reasons for which a built-in model could not be made or shown.
+/// Reasons why a built-in model could not be made or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum GalleryError {
     /// Neither a built-in model nor a folder with a card.

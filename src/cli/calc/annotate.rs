@@ -60,7 +60,7 @@ enum Task {
 }
 
 impl Task {
-    /// Reason for which a sentence is not asked about.
+    /// Reason why a sentence is not asked about.
     fn passed_over(self, a: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => a.mask().map(|_| "with a mask already"),

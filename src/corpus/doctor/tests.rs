@@ -134,10 +134,7 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     assert_eq!((counts, d.dropped), ([1, 1, 1, 1], 1));
     let printed = d.lines(LISTED).join("\n");
     assert!(printed.contains("(note) prompt has [Y] before [X]; line 5"), "{printed}");
-    assert!(
-        printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: as at line 1"),
-        "{printed}"
-    );
+    assert!(printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: as at line 1"), "{printed}");
 }
 
 /// A file of minimal pairs once had "0 of 0 words" and a paradigm with "one label only".

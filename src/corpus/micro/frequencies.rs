@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Number;
 use stats::rng::unit;
 
-/// Reasons for which there are no such frequencies.
+/// Reasons why there are no such frequencies.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FrequencyError {
     /// No table with these margins has this correlation.

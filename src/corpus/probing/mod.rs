@@ -78,7 +78,7 @@ pub struct LabelledSet {
     pub hash: String,
 }
 
-/// Reasons for which sentences are not available.
+/// Reasons why sentences are not available.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProbingError {
     /// The name is in no registry line.

@@ -15,7 +15,7 @@ use model::{Batch, Encoding, Long, Model, ModelError, Plan, Sites};
 
 use super::store::{Key, key};
 
-/// Reasons for which examples cannot be shown to a model.
+/// Reasons why examples cannot be shown to a model.
 #[derive(Debug, Error)]
 pub enum StimuliError {
     /// A masked model without a mask token.

@@ -17,7 +17,7 @@ use lab::stimuli::{Stimuli, StimuliError, Where};
 use model::Model;
 use thiserror::Error;
 
-/// Reasons for which an evaluation failed.
+/// Reasons why an evaluation failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
     /// In the model's pass.

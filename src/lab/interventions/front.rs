@@ -70,7 +70,7 @@ pub struct Knee {
     pub ties: usize,
 }
 
-/// Reasons for which a front has no knee.
+/// Reasons why a front has no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
     /// Two ends with nothing between them.

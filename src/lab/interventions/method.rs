@@ -70,7 +70,7 @@ pub struct Known<'a> {
 /// Errors of interventions.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InterventionError {
-    /// The pulse stopped it.
+    /// Cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// No perceptron was given.

@@ -73,7 +73,7 @@ pub struct Paper {
     pub end: Option<End>,
 }
 
-/// Reasons for which a sweep has no optimum.
+/// Reasons why a sweep has no optimum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {

@@ -26,7 +26,7 @@ pub enum Kind {
     /// Number of items needed.
     #[interval]
     Required(RequiredFinding),
-    /// Reasons for which the comparison is too weak to recommend a number of items.
+    /// Reasons why the comparison is too weak to recommend a number of items.
     Collapse(CollapseFinding),
     /// The test that may be looked at at any time.
     #[interval]
@@ -257,7 +257,7 @@ pub struct RequiredFinding {
     pub parameters: Option<u64>,
 }
 
-/// Reasons for which the comparison is too weak to recommend a number of items.
+/// Reasons why the comparison is too weak to recommend a number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CollapseFinding {
     /// Name of the first.

@@ -185,7 +185,7 @@ pub struct Matched {
     pub unmatched_b: usize,
 }
 
-/// Reasons for which files cannot be compared.
+/// Reasons why files cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
     /// Not as many runs on one side as on the other. Means over the runs of each side would need a separate interval:

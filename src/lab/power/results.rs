@@ -259,7 +259,7 @@ impl Results {
         self.needed().map_or(0.05, |r| r.value.alpha)
     }
 
-    /// Reasons for which no number of items or examples is recommended, if there is none.
+    /// Reasons why no number of items or examples is recommended, if there is none.
     pub fn collapsed(&self) -> Option<&[String]> {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
     }

@@ -228,7 +228,7 @@ pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str, by: T
     format!("if the true difference were as observed, {what} would show it {share} of the time{by}")
 }
 
-/// Reason for which no number of items is recommended.
+/// Reason why no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
         "there is no difference to see, and no number of items would be enough"
@@ -322,7 +322,7 @@ fn early(results: &Results) -> String {
     }
 }
 
-/// Reason for which an item is not a step of the sequential test, if it is not.
+/// Reason why an item is not a step of the sequential test, if it is not.
 pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
         c if c.unpaired => Some("the sides have different items"),

@@ -139,7 +139,7 @@ impl Versus {
     }
 }
 
-/// Reasons for which two systems cannot be compared.
+/// Reasons why two systems cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemsError {
     /// A folder that cannot be read.

@@ -12,7 +12,7 @@ use figure::layers::{Edge, Graph, Node};
 pub enum Bias {
     /// A model's training text and the wording of prompts come from one language.
     Prompt,
-    /// The same of the names in which facts are stated.
+    /// The same for the names in which facts are stated.
     Verbalization,
     /// A model's training text and the questions come from one distribution of facts.
     Sample,
@@ -92,7 +92,7 @@ impl Bias {
         }
     }
 
-    /// The variable of its path from which arrows lead to both ends.
+    /// The common cause on its path: arrows lead from it to both ends.
     pub fn common_cause(self) -> &'static str {
         match self {
             Self::Prompt | Self::Verbalization => "L",
@@ -109,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// The block of the path, and how far a setting goes.
+    /// How the path is blocked, and how far a setting does so.
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
@@ -149,7 +149,7 @@ impl Bias {
     }
 }
 
-/// The graph, with the path of a bias lit.
+/// The graph, with the path of a bias highlighted.
 pub fn graph(bias: Option<Bias>) -> Graph {
     let path = bias.map_or(&[][..], Bias::path);
     let on = |k: usize| path.iter().any(|(a, b)| *a == k || *b == k);
@@ -172,7 +172,7 @@ mod tests {
             assert!(path.iter().all(|e| EDGES.contains(e)), "{bias:?}");
             assert_eq!(path[0], (C, M), "a backdoor has an arrow into the model");
             assert_eq!(path.last().unwrap().1, E);
-            // Each arrow shares a variable with the next, and none comes out of the model.
+            // Each arrow shares a variable with the next, and no arrow leaves the model.
             assert!(path.windows(2).all(|w| [w[0].0, w[0].1].iter().any(|k| *k == w[1].0 || *k == w[1].1)));
             assert!(path.iter().all(|e| e.0 != M));
             let lit = graph(Some(bias));

@@ -1,4 +1,4 @@
-//! Findings of the lab: one struct a kind. Shares and scores are 0 to 1; a finding about all models has `all` as its
+//! Findings of the lab: one struct per kind. Shares and scores are 0 to 1; a finding about all models has `all` as its
 //! model.
 
 use lab::{Columns, Kinds};
@@ -71,7 +71,7 @@ pub struct DataFinding {
     pub data_hash: String,
     /// Relations that are asked.
     pub relations: Vec<String>,
-    /// Relations that are not, with the reason.
+    /// Relations that are not asked, with the reason.
     pub left_out: Vec<(String, String)>,
     /// The models in the order of the run.
     pub models: Vec<ModelNote>,
@@ -79,7 +79,7 @@ pub struct DataFinding {
     pub candidates: Candidates,
     /// Words that are one token in every model, function words left out.
     pub common_words: usize,
-    /// Function words that are passed over.
+    /// Function words that are skipped.
     pub function_words: usize,
 }
 
@@ -91,7 +91,7 @@ pub struct ModelNote {
     pub hash: String,
     /// Form of the question: `masked`, `causal` or `denoising`.
     pub asked: String,
-    /// Number of words that it alone lacks: without it the models would share these too.
+    /// Number of words that only this model lacks: without it the models would share these too.
     #[serde(default)]
     pub words_taken: usize,
     /// The first of them in alphabetical order, at most 200.
@@ -116,7 +116,7 @@ pub struct RelationFinding {
     pub relation: String,
     /// The relation, in words.
     pub label: String,
-    /// 1-1, N-1 or N-M; empty where it is not known.
+    /// 1-1, N-1 or N-M; empty if unknown.
     pub relation_kind: String,
     /// The prompts that are asked, the original one first.
     pub prompts: Vec<String>,
@@ -175,13 +175,13 @@ pub struct PromptPreferenceFinding {
     pub best: Estimate,
     /// Highest minus lowest P@1.
     pub gap: Estimate,
-    /// Population standard deviation over prompts; it has no interval (null), but in what older programs recorded.
+    /// Population standard deviation over prompts; it has no interval (null), except in recordings of older programs.
     pub std: Estimate,
     /// Mean over prompts.
     pub mean: Estimate,
     /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Its interval by Student's t over the instances of one half; absent in what was recorded before.
+    /// Its interval by Student's t over the instances of one half; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap that equally good prompts would show.
@@ -274,8 +274,8 @@ pub struct RankConsistencyFinding {
     /// `original`, `random` or `adjusted`.
     #[id]
     pub regime: Regime,
-    /// Share of the most frequent place (of the most frequent order). Interval of the largest of several shares, over the draws:
-    /// it says how exactly the draws give it, not how it would be with other relations. Exact where every draw was counted.
+    /// Share of the most frequent place (of the most frequent order). Interval of the largest of several shares, over
+    /// the draws: it covers the sampling of draws, not the choice of relations. Exact where every draw was counted.
     pub consistency: Estimate,
     /// Number of draws.
     pub draws: u64,
@@ -285,7 +285,7 @@ pub struct RankConsistencyFinding {
     pub relations: usize,
     /// Draws by place, 0 the worst; for `all` by whole order, the most frequent first, at most twenty.
     pub histogram: Vec<u64>,
-    /// From one place of the histogram to the next: 1, or 1/2 where ties share places.
+    /// Width of a bin of the histogram: 1, or 1/2 if ties share places.
     pub step: f64,
     /// Places of equal scores.
     pub ties: Ties,
@@ -312,8 +312,8 @@ pub struct RankCurveFinding {
     pub consistency: Estimate,
     /// Mean over models of the share of the most frequent place.
     pub mean_place: f64,
-    /// By model, in the order of the run: draws by place, 0 the worst, or by half places where ties share them; absent in what was
-    /// recorded before.
+    /// By model, in the order of the run: draws by place, 0 the worst, or by half places where ties share them; absent
+    /// in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
     /// Number of draws.
@@ -387,11 +387,11 @@ pub struct TunedFinding {
     pub stability: Option<Estimate>,
     /// Verbalisation stability under the first prompt.
     pub first_stability: Option<Estimate>,
-    /// Subjects of the facts that it was found on; none of them is asked.
+    /// Subjects of the facts used in the search; none of them is asked.
     pub subjects: Vec<String>,
-    /// Share of the asked facts whose object is the object of one of those.
+    /// Share of the asked facts whose object is also the object of a fact used in the search.
     pub objects_seen: f64,
-    /// Mean of -log P(object) on those facts, at the start and after each word that was replaced.
+    /// Mean of -log P(object) on those facts, at the start and after each replaced word.
     pub losses: Vec<f64>,
     /// Rounds of the search.
     pub rounds: usize,
@@ -427,8 +427,8 @@ pub struct InstanceRow {
     pub object: String,
     /// By model: what was said, and whether it is the object.
     pub said: Vec<(String, bool)>,
-    /// By model: whether it says the same under every name; empty where there is one name, under a prompt that was typed, and in
-    /// what was recorded before.
+    /// By model: whether it says the same under every name; empty where there is one name, under a prompt that was
+    /// typed, and in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stable: Vec<bool>,
 }

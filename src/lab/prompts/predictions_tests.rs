@@ -1,4 +1,4 @@
-//! Predictions as files hold them.
+//! Predictions in the format of files.
 
 use super::super::consistency::{Draws, Regime};
 use super::super::places::Ties;

@@ -69,7 +69,7 @@ fn files() -> Setting<Spec> {
             |s, path| {
                 s.data.files = path.map(|p| typed(&s.data.base, p)).into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // Relations of other data have other names.
+                // Other data has relations with other names.
                 s.data.relations.forget();
                 s.data.own.clear();
             },
@@ -149,7 +149,7 @@ fn ledger() -> Setting<Spec> {
     )
 }
 
-/// Shares as they are typed: numbers, with commas or blanks between them.
+/// Typed shares: numbers separated by commas or blanks.
 fn shares(text: &str) -> Result<Vec<f64>, SettingError> {
     let words = text.split([',', ' ', ';']).filter(|w| !w.is_empty());
     let each = words.map(|w| number(w).ok().filter(|g| (0.0..=1.0).contains(g)));
@@ -198,7 +198,7 @@ fn trained() -> Setting<Spec> {
     )
 }
 
-/// Word where the settings of further pretraining are the paper's.
+/// Word for further pretraining with the paper's settings.
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
@@ -289,9 +289,9 @@ fn case() -> Setting<Spec> {
     )
 }
 
-/// The word where everything is taken.
+/// The word for taking everything.
 const ALL: &str = "all";
-/// Most prompts, facts or mentions that can be asked for.
+/// Maximum number of prompts, facts or mentions.
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
@@ -415,7 +415,7 @@ mod tests {
         }
     }
 
-    /// A file that was typed took the folder of the spec away from its training text.
+    /// After a file was typed, the training text was no longer relative to the spec's folder.
     #[test]
     fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
         let mut spec = Spec::shipped();

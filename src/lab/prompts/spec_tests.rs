@@ -119,7 +119,7 @@ fn files_are_added_beside_what_is_asked_already() {
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
     beside.add("own.jsonl".into());
     assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), absolute("own.jsonl").unwrap()], false));
-    // Files that are asked alone anyway need no built-in relations besides them.
+    // Files that are asked alone need no built-in relations.
     let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
     picked.relations = ["P19"].into();
     picked.add("own.jsonl".into());
@@ -152,7 +152,7 @@ fn relations_are_functional_all_or_named_and_an_empty_list_keeps_its_meaning() {
     assert_eq!(lab::spec::parse::<Spec>(&all.to_toml(), "x").unwrap(), all);
     assert_ne!(all.hash(), Spec::shipped().hash());
     assert!(Spec::shipped().to_toml().contains("relations = []"), "old specs keep their hash");
-    // Files added to the screen forget names, not the choice.
+    // Adding files on the screen drops the named relations, not the choice.
     let mut data = DataSpec { files: vec!["lama".into()], relations: Relations::All, ..DataSpec::default() };
     data.add("own.jsonl".into());
     assert_eq!(data.relations, Relations::All);

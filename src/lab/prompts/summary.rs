@@ -209,7 +209,7 @@ pub fn interval(e: Estimate) -> String {
     format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
 }
 
-/// Rank consistency in per cent. Where every draw was counted it has no interval.
+/// Rank consistency in per cent, without an interval if every draw was counted.
 pub fn consistency(v: &RankConsistencyFinding) -> String {
     if v.exact { format!("{:.1} (counted)", 100.0 * v.consistency.mean) } else { interval(v.consistency) }
 }

@@ -156,12 +156,12 @@ impl Annotation {
         &self.line.dimension
     }
 
-    /// The same without scores and confidence, as its next reader gets it.
+    /// The same without scores and confidence, for its next annotator.
     pub fn unscored(&self) -> Self {
         Self { sufficiency: None, compactness: None, confidence: None, ..self.clone() }
     }
 
-    /// Takes a word into the rationale, or out of it. The mask is never part of it. False where nothing changes.
+    /// Adds a word to the rationale, or removes it. The mask is never part of it. False if nothing changes.
     pub fn toggle(&mut self, word: usize) -> bool {
         if self.line.mask_index == Some(word) || word >= self.line.sent_token.len() {
             return false;
@@ -172,8 +172,8 @@ impl Annotation {
         true
     }
 
-    /// Aligns a word of the original with one of this sentence; both lose the partners that they had. Where the two are
-    /// aligned already, they no longer are.
+    /// Aligns a word of the original with one of this sentence; both lose their earlier partners. If the two are
+    /// already aligned, the alignment is removed.
     pub fn align(&mut self, original: usize, word: usize) {
         let pairs = self.alignment.get_or_insert_default();
         if pairs.remove(&(original, word)) {

@@ -39,7 +39,7 @@ impl Default for Patience {
     }
 }
 
-/// Reasons for which a request failed.
+/// Reasons why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Trying again may help.

@@ -162,8 +162,7 @@ pub(crate) fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentenc
     Ok([first, second])
 }
 
-/// Reason for which two labellings of the same sentences are not paired; `None` if the sides share no test sentence, or
-/// all.
+/// Reason why two labellings of the same sentences are not paired; `None` if the sides share no test sentence, or all.
 fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let size = spec.task.sizes.last().copied().filter(|_| spec.is_apart())?;
     let tested =

@@ -185,7 +185,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Reason for which an item is not a step of the sequential test, if it is not.
+    /// Reason why an item is not a step of the sequential test, if it is not.
     pub(crate) fn stepless(&self) -> Option<&'static str> {
         self.made.last().and_then(|(_, c)| stepless(c))
     }

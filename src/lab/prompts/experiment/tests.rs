@@ -298,7 +298,7 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
     let results = desk.results();
     assert!(results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")), "{:?}", desk.notices);
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
-    // Numbers that say nothing are said to: a gap of one prompt was a plain 0.
+    // Meaningless numbers are marked: the gap of a single prompt was a plain 0.
     for printed in ["a single prompt", "no subject that is asked has a second name"] {
         assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
@@ -381,7 +381,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         .collect();
     assert_eq!(scores, [None; 3]);
 
-    // A prompt of the relation that is asked again scores what it scored.
+    // A prompt of the relation that is asked again gets the same score.
     let relation = desk.results().relation("capital").unwrap().value.clone();
     let again = PromptQuestion { relation: "capital".into(), prompt: relation.prompts[1].clone() };
     let findings = experiment.answer(&Asked::Prompt(again), Share::All, &mut desk).unwrap();
@@ -425,7 +425,7 @@ fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known:
 #[test]
 fn a_run_that_is_stopped_can_still_be_asked_about() {
     let mut desk = Desk::new();
-    // Behind the answers of the first relation.
+    // After the answers of the first relation.
     desk.cancel_after = 8;
     let (mut experiment, result) = run(&spec(), &mut desk);
     assert!(matches!(result, Err(Fault::Cancelled)));
@@ -456,7 +456,7 @@ fn further_pretraining_is_measured_once() {
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 
-/// Beyond the paper: what is two tokens long can be an answer where answers are compared by pseudo-log-likelihood.
+/// Beyond the paper: words of two tokens can be answers if answers are compared by pseudo-log-likelihood.
 #[test]
 fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
     let dir = tempfile::tempdir().unwrap();

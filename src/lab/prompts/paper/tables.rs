@@ -15,7 +15,7 @@ pub fn all(results: &Results) -> Vec<Table> {
     [preference(results), disparity(results), consistency(results)].into_iter().flatten().collect()
 }
 
-/// With as many decimals of a per cent as the paper prints.
+/// With the number of decimals that the paper prints.
 fn table(name: &str, caption: &str, decimals: usize, mine: Vec<Entry>, published: Vec<Entry>) -> Option<Table> {
     (!mine.is_empty()).then(|| Table {
         name: name.into(),

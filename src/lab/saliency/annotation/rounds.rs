@@ -13,7 +13,7 @@ use stats::krippendorff::{Coincidences, Scale, alpha};
 pub const SUFFICIENT: f64 = 3.0;
 /// Least mean score of compactness.
 pub const COMPACT: f64 = 3.6;
-/// Rounds after which what does not pass is dropped.
+/// Rounds after which items that do not pass are dropped.
 pub const ROUNDS: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -23,12 +23,12 @@ pub struct Person {
 }
 
 impl Person {
-    /// True for one who has scored rationales.
+    /// True for a person who has scored rationales.
     pub fn is_checker(&self) -> bool {
         self.made.iter().any(|a| a.sufficiency.is_some() || a.compactness.is_some())
     }
 
-    /// True for one who has rated masks.
+    /// True for a person who has rated masks.
     pub fn is_rater(&self) -> bool {
         self.made.iter().any(|a| a.confidence.is_some())
     }
@@ -45,8 +45,8 @@ fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
     judged(people, Person::is_checker)
 }
 
-/// The annotations of each sentence, in the order of the sentences' first appearance, with the number that is left out since the words
-/// differ from those of the first.
+/// The annotations of each sentence, in the order of the sentences' first appearance, with the number left out because
+/// their words differ from the first.
 pub(super) fn by_sentence<'a>(
     people: impl Iterator<Item = &'a Person>,
 ) -> (Vec<Vec<(&'a Person, &'a Annotation)>>, usize) {
@@ -71,14 +71,14 @@ pub(super) fn by_sentence<'a>(
 pub struct Alphas {
     /// Sentences that at least two people have marked.
     pub sentences: usize,
-    /// Annotations that are left out since the sentence has other words in an earlier file.
+    /// Annotations left out because the sentence has other words in an earlier file.
     pub differing: usize,
-    /// Of marked words (nominal); masks are left out.
+    /// For marked words (nominal); masks are left out.
     pub marks: Option<Estimate>,
-    /// Of the scores of one rationale (ordinal).
+    /// For the scores of one rationale (ordinal).
     pub sufficiency: Option<Estimate>,
     pub compactness: Option<Estimate>,
-    /// Of the confidence in one mask (ordinal).
+    /// For the confidence in one mask (ordinal).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Estimate>,
 }
@@ -140,9 +140,9 @@ fn rationales<'s, 'a>(
 pub enum Fate {
     /// Both means reach their thresholds.
     Passes,
-    /// One does not: its annotators correct it.
+    /// A mean is below its threshold: its annotators correct it.
     GoesBack,
-    /// One does not after the last round.
+    /// A mean is below its threshold after the last round.
     Dropped,
     /// Nobody has scored both properties, or too few have rated a mask.
     Unscored,
@@ -191,7 +191,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
         }
         let fate = match sufficiency.zip(compactness) {
             None => Fate::Unscored,
-            // A mean of tenths may lie a rounding below its threshold.
+            // A mean of tenths may be below its threshold by rounding.
             Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => Fate::Passes,
             Some(_) if round < ROUNDS => Fate::GoesBack,
             Some(_) => Fate::Dropped,
@@ -203,7 +203,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
     found
 }
 
-/// The rationales that pass, a line a sentence in the benchmark's schema; several of one sentence are sets of which any suffices.
+/// The rationales that pass, one line per sentence in the benchmark's schema; if a sentence has several, any one suffices.
 pub fn merged(all: &[Scored<'_>]) -> String {
     let mut sentences: Vec<(&str, Vec<&Annotation>)> = Vec::new();
     for one in all.iter().filter(|s| s.fate == Fate::Passes) {

@@ -79,7 +79,7 @@ fn changes_between_originals_and_partners(found: &Found) {
     }
 }
 
-/// A list of methods was taken for one that is not there.
+/// A list of methods was rejected as an unknown method.
 fn several_methods_are_laid_side_by_side(found: &Found) {
     let original = &found.sentences[0].value;
     let pick = |more: &[(&str, &str)]| {
@@ -294,7 +294,7 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
     assert_eq!(figures::own(&found, None).unwrap().name, "own");
 }
 
-/// A path that eight times the steps do not smooth kept whoever typed waiting for most of a second.
+/// A path that stays rough with eight times the steps delayed the answer to a typed sentence by most of a second.
 #[test]
 fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 4);

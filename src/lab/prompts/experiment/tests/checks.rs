@@ -10,7 +10,7 @@ use crate::spec::Weighting;
 
 const PROMPT: &str = "The capital of [X] is [Y] .";
 
-/// One relation of these facts and two prompts, of which two models are asked.
+/// One relation with these facts and two prompts, asked of two models.
 fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
     let rows: String =
         facts.iter().map(|(x, y)| format!("{{\"relation\":\"r\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n")).collect();
@@ -45,7 +45,7 @@ fn looked(
     (all.unwrap(), each)
 }
 
-/// A word that one model says as a token and another does not, so that a check below is one.
+/// A word that is one token in one model and not in another, so that a check below can fail.
 fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     let mut is_one = |model: &str, word: &str| {
         let model = desk.model(model).unwrap();
@@ -56,7 +56,7 @@ fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     found.expect("a word that the models split differently").to_owned()
 }
 
-/// Logits are each model's own: what was asked of the others is taken from the store, and nothing else of them is kept.
+/// Logits belong to one model: replies of the others come from the store, and nothing else of theirs is kept.
 #[test]
 fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
     let dir = tempfile::tempdir().unwrap();
@@ -109,12 +109,12 @@ fn what_a_model_that_joins_takes_away_is_listed() {
         let data = results.data.unwrap().value;
         let note = data.models.iter().find(|m| m.name == "gpt2-tiny").unwrap();
         assert!(note.words_taken >= note.taken.len() && note.words_taken > 0, "{note:?}");
-        // Means are over what stayed.
+        // Means are over the remaining instances.
         assert!(results.scores.iter().all(|s| s.n == 2) && results.adjusted.iter().all(|a| a.n == 2));
     }
 }
 
-/// It took the words that no model can say for queries: a run on LAMA was to take twice its time.
+/// Words that no model can say were counted as queries: the forecast of a run on LAMA was twice its time.
 #[test]
 fn a_forecast_counts_the_queries_that_are_asked() {
     let dir = tempfile::tempdir().unwrap();
@@ -126,14 +126,14 @@ fn a_forecast_counts_the_queries_that_are_asked() {
         forecast::of(&bench, desk).unwrap()
     };
     let mut desk = Desk::new();
-    // The desk says that whatever is timed takes a ten-thousandth of a second: two prompts of one fact.
+    // The test host reports a ten-thousandth of a second for anything timed: two prompts of one fact.
     let ahead = of(&spec, &mut desk);
     assert!((ahead.relations[0].asks[0] - 2e-4).abs() < 1e-12, "{:?}", ahead.relations);
     assert_eq!(ahead.relations[0].weights, [0.0]);
     spec.adjust.weights = Weighting::Perplexity;
     assert!((of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12, "perplexity takes its time too");
     spec.adjust.weights = Weighting::Uniform;
-    // Answers from the store take no time but that of their intervals.
+    // Answers from the store take only the time of their intervals.
     run(&spec, &mut desk).1.unwrap();
     let again = of(&spec, &mut desk);
     assert_eq!(again.relations[0].asks, [0.0]);
@@ -147,7 +147,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
     assert!(least < most && (least as f64 - 1e-6..=most as f64 + 1e-6).contains(&passes), "{least} {passes} {most}");
 }
 
-/// Every relation may lose all that it has.
+/// Every relation may lose all its instances.
 #[test]
 fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
     let dir = tempfile::tempdir().unwrap();
@@ -162,7 +162,7 @@ fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
     }
 }
 
-/// Its intervals had no width, as if nothing could be otherwise.
+/// Its intervals had no width, as if there were no uncertainty.
 #[test]
 fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     let mut one = spec();
@@ -207,7 +207,7 @@ fn what_a_run_does_not_use_is_said() {
     }
 }
 
-/// A prompt that does not end in its object leaves a causal model nothing, and the advice is not about words.
+/// A causal model cannot be asked a prompt that does not end in its object, and the advice must not be about words.
 #[test]
 fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
     let dir = tempfile::tempdir().unwrap();

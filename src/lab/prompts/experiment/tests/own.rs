@@ -1,4 +1,4 @@
-//! Relations of files that somebody brings.
+//! Relations from user files.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
     assert!(printed.what.contains("P99"), "{printed}");
 }
 
-/// A relation that cannot be asked is reported, not dropped without a word; by name it is refused with its reason.
+/// A relation that cannot be asked is reported, not dropped silently; requested by name, it is refused with the reason.
 #[test]
 fn a_relation_without_prompts_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     assert!(printed.what.starts_with("1 of 1") && printed.hint.contains("\"all\""), "{printed}");
 }
 
-/// It split the gap over all prompts and names while the adjusted scores beside it averaged over the drawn ones.
+/// The ledger split the gap over all prompts and names, while the adjusted scores next to it averaged over the drawn ones.
 #[test]
 fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     let mut drawn = spec();
@@ -109,7 +109,7 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     }
 }
 
-/// The five relations that were picked became all forty as soon as a file was added.
+/// Five picked relations became all forty as soon as a file was added.
 #[test]
 fn relations_that_were_picked_stay_picked_beside_a_file() {
     let dir = tempfile::tempdir().unwrap();

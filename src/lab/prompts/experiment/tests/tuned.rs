@@ -1,4 +1,4 @@
-//! Prompts that are found automatically, in a run.
+//! Prompts found automatically during a run.
 
 use super::*;
 
