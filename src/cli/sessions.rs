@@ -15,7 +15,7 @@ use session::format::Item;
 use session::name;
 use session::shelf::{self, Recorded};
 
-/// Most sessions that are listed.
+/// Maximum number of sessions that are listed.
 const MOST: usize = 200;
 
 /// Recorded sessions.

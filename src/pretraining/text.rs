@@ -22,7 +22,7 @@ use stats::rng::{shuffle, stream, unit};
 const COUNTED: usize = 20_000;
 /// Additional count of each word that must be whole.
 const WHOLE: usize = 200;
-/// Most rounds of learning a vocabulary again with the words of the benchmark that it separated from their blank.
+/// Maximum number of rounds of learning a vocabulary again with the words of the benchmark that it separated from their blank.
 const ROUNDS: usize = 3;
 /// Entries of every tokenizer of the gallery: eight models in 24 MB.
 pub const ENTRIES: usize = 4_400;

@@ -69,7 +69,7 @@ fn objects_are_checked_against_every_model_and_the_intersection_is_what_all_have
     let models: Vec<(u64, u64, u64)> = d.models.iter().map(|m| (m.single, m.several, m.outside)).collect();
     assert_eq!(models, [(5, 0, 2), (3, 2, 2)]);
     assert_eq!((d.kept, d.words), (1, 4));
-    // Adding a model can only take from what the others share.
+    // Adding a model can only reduce the shared words.
     let one = diagnose(FACTS, vec![model("wide", 10)]);
     assert_eq!(one.intersection.map(|w| w.len()), Some(2));
 }
@@ -226,7 +226,7 @@ fn words_inside_words_are_no_overlap() {
     assert!(contains_words("日本 語", "語"));
 }
 
-/// Time and memory of a row grow with its length and no faster: what is found stays a matter of a thousand bytes.
+/// Time and memory of a row grow linearly with its length, and its findings stay below about a thousand bytes.
 #[test]
 fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
     let (subject, object) = ("a".repeat(4 << 20), "a".repeat(1 << 20));
@@ -234,7 +234,7 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
         format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")
     };
     let text = [
-        // The format is recognised by the beginning of a file, which a name of megabytes would fill.
+        // The format is recognised by the beginning of a file, which a name of several megabytes would fill.
         row("P0", "Norway", "Oslo"),
         row("P1", &subject, &object),
         row("P1", &subject, &object),

@@ -118,7 +118,7 @@ fn any_labels_of_a_table_make_a_task() {
     assert!(told("tense", &["tense"]).contains("named twice"));
 }
 
-/// The error spoke of agreement sentences and named none of the file's labels.
+/// The error mentioned agreement sentences and none of the file's labels.
 #[test]
 fn a_file_with_other_labels_is_told_which_it_has() {
     let folder = tempfile::tempdir().unwrap();

@@ -184,7 +184,7 @@ fn names_of((a, b): (usize, usize)) -> (String, String) {
     if a == b { ("first".into(), "second".into()) } else { (format!("run {a}"), format!("run {b}")) }
 }
 
-/// Fewest cells of a name that is broken.
+/// Minimum number of cells of a name that is broken.
 const NAME: usize = 16;
 
 /// The aligned rows of a group, without the columns named; names are broken so that rows are at most `room` long, if that is given.

@@ -47,7 +47,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
 /// The word for the value of the paper.
 const USUAL: &str = "usual";
 
-/// The terms of the corruption. Without steps they would do nothing: those of the paper.
+/// The terms of the corruption. Without steps they have no effect and are the paper's.
 fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
     if spec.a.corrupted + spec.b.corrupted == 0 {
         spec.b.corrupted = 200;
@@ -121,7 +121,7 @@ fn sizes() -> Setting<Spec> {
     )
 }
 
-/// A list as a text, and back: what is typed is `take`n number by number.
+/// A list as text and back: each typed number is passed to `take`.
 fn list<T: 'static>(
     (key, label, help): (&str, &str, &'static str),
     unset: &'static str,
@@ -147,7 +147,7 @@ fn list<T: 'static>(
     )
 }
 
-/// All sizes, where quarters of the largest are not what is wanted.
+/// All sizes, if they are not quarters of the largest.
 fn steps() -> Setting<Spec> {
     let help = "Training sentences of each class, step by step, with commas between; rising.";
     list(
@@ -337,7 +337,7 @@ fn bound() -> Setting<Spec> {
         })
 }
 
-/// The constant of an own bound before another is typed; that of the published one is 95.9 for 768 dimensions.
+/// Initial constant of a user's bound; that of the published one is 95.9 for 768 dimensions.
 const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {

@@ -53,10 +53,10 @@ pub fn span(n: &Open) -> String {
     format!("{} [{}, {most}]", items(n.mean), items(n.lo))
 }
 
-/// Discordant items below which a missing upper end is explained.
+/// Number of discordant items below which a missing upper end is explained.
 const FEW: u64 = 15;
 
-/// The limits that so few discordant items cannot give.
+/// Explains which limits are missing with few discordant items.
 pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let discordant = c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
     let open = n.mean.is_some() && n.hi.is_none() && discordant < FEW;
@@ -84,7 +84,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let text = if d.mean == 0.0 {
         format!("{first} and {second} are level: {} [{}, {}]{how}", by(0.0), by(turned.lo), by(turned.hi))
     } else {
-        // Before all items are there, only a p-value that holds at any time decides.
+        // Before all items are known, only a p-value that is valid at any time decides.
         let deciding = if c.is_final { v.deciding_p() } else { v.anytime_p.unwrap_or(1.0) };
         let (verb, whose) = match deciding <= alpha {
             true => ("beats", ""),
@@ -96,7 +96,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     printable_label(&text)
 }
 
-/// The p-value with its test, what it was adjusted for, and why the interval seems to contradict it where it does.
+/// The p-value with its test and adjustment, and the reason if the interval seems to contradict it.
 pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     if !c.is_final {
@@ -115,7 +115,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     text
 }
 
-/// Items from which the mean of a skewed metric holds its level.
+/// Number of items from which the interval of a skewed metric keeps its level.
 const ENOUGH: usize = 50;
 
 /// The doubt about the interval of a metric of any value over `n` units with this name.
@@ -136,7 +136,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
             grouped(all)
         ));
     }
-    // One run of each side on independent items: the interval holds, and the test cannot reject.
+    // One run of each side on independent items: the interval is valid, and the test cannot reject.
     let differing = v.only_a? + v.only_b?;
     let test = v.mcnemar()?;
     let mute = differing > 0 && test.p(differing, 0) > 1.0 - level;
@@ -149,7 +149,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     })
 }
 
-/// A share of the time, as people say it: no decimals, unless they would turn nearly always into always.
+/// A share of the time in words: no decimals, unless rounding would turn "nearly always" into "always".
 pub(crate) fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
     match share {
@@ -182,7 +182,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     if let Some(reasons) = results.collapsed() {
         out.push(format!("no n is recommended: {}", reasons.join("; ")));
     }
-    // An item is one step; where both sides ran several times, their majority says whether it was right.
+    // An item is one step; with several runs the majority decides whether it was right.
     let by = if v.seeds > 1 { format!(" by the majority of {} seeds", v.seeds) } else { String::new() };
     match (results.stop(), results.steps().last()) {
         (Some(stop), _) => out.push(format!(
@@ -201,7 +201,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     out
 }
 
-/// The claim of equivalence, by the interval that its two one-sided tests at `alpha` are read from.
+/// The claim of equivalence, by the interval that corresponds to two one-sided tests at `alpha`.
 pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     let (level, margin) = (percent(1.0 - 2.0 * alpha), c.amount(c.margin));
     let margin = margin.trim_start_matches('+');
@@ -210,8 +210,9 @@ pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     format!("equivalent: the {level} interval lies within ±{margin}{} (p {p}{of})", c.unit())
 }
 
-/// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran
-/// several times on independent items it is that of McNemar's test of one run of each (a mean over seeds shows more).
+/// How often a comparison would show the difference, and by which test. Power is that of the deciding test; only where
+/// the sides ran several times on independent items it is that of McNemar's test of one run of each (a mean over seeds
+/// shows more).
 pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str, by: Test, design: Option<f64>) -> String {
     let items = if n == 1 { items.trim_end_matches('s') } else { items };
     let count = format!("{} {items}", grouped(n));
@@ -249,12 +250,12 @@ pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     })
 }
 
-/// Power at hand, items for the wanted power, and the smallest difference that would show: a sentence each.
+/// Current power, items for the wanted power, and the smallest detectable difference: a sentence each.
 fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> Vec<String> {
     let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
     let items = if r.bound.is_some() { "test sentences" } else { "items" };
-    // Limits that both round to 100 say no more than the share itself.
+    // Limits that both round to 100 add nothing to the share itself.
     let known = results.power_at_hand().filter(|p| p.lo < 0.995);
     let known = known.map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
@@ -281,7 +282,7 @@ pub fn recommended(results: &Results) -> Option<String> {
 
 /// Outcome of a plan.
 pub fn planned(plan: &Plan, results: &Results) -> String {
-    // Of a part of the items, another order would have counted others.
+    // A part of the items depends on the drawn order.
     let at = |c: &Tagged<ComparisonFinding>| {
         let of_all = results.comparisons.last().filter(|all| all.value.metric == c.value.metric && all.n > c.n);
         match of_all {
@@ -333,7 +334,7 @@ pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     }
 }
 
-/// Measurements besides the comparison, a sentence each.
+/// Further measurements, a sentence each.
 pub fn beside(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for m in &results.mdl {
@@ -393,8 +394,8 @@ pub fn surface(results: &Results) -> Option<String> {
     Some(printable_message(&text))
 }
 
-/// Power and what is needed after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A problem that has
-/// collapsed has no number recommended.
+/// Power and requirements after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A
+/// problem that has collapsed has no number recommended.
 pub fn by_size(results: &Results) -> Vec<Vec<String>> {
     let gone = results.collapsed().is_some();
     let count = |n: Option<u64>| n.filter(|_| !gone).map_or("–".into(), |n| grouped(n as usize));

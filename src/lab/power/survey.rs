@@ -1,7 +1,7 @@
 //! Sizes of well-known data sets (Zhu et al. 2022, Tables 8 and 9), and whether each is large enough for the comparison at hand.
 //!
-//! Sizes are as printed there, most of them rounded to thousands. A set answers for the question only as far as its items behave
-//! like those of the pilot: what is asked here is how many items there are.
+//! Sizes are as printed there, most of them rounded to thousands. Only the number of items is compared; whether they
+//! behave like those of the pilot is not known.
 
 use super::results::Results;
 use super::tables::{DATASETS, Dataset};
@@ -19,7 +19,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// A set as it is printed: of SentEval all 120,000 items, which its files split 10 : 1 : 1; of Universal Dependencies words.
+    /// A set as printed: for SentEval all 120,000 items, which its files split 10 : 1 : 1; for Universal Dependencies words.
     pub(crate) fn new((suite, task, _, counts): &Dataset) -> Self {
         let name = if suite.starts_with("UD ") { format!("UD {task}, words") } else { format!("{suite} {task}") };
         let (train, test) = match counts {
@@ -34,9 +34,9 @@ impl Known {
 /// Size of a set's test part compared with the required one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// More than the pilot's uncertainty asks for.
+    /// More than the upper end of the required number.
     Enough,
-    /// More than the estimate, less than the upper end of its interval.
+    /// More than the estimate, but less than the upper end of its interval.
     Likely,
     /// Less than the estimate, more than the lower end.
     Unlikely,
@@ -58,7 +58,7 @@ impl Size {
     }
 }
 
-/// A set under the question at hand.
+/// A set, compared with the run's requirements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub set: Known,

@@ -12,7 +12,7 @@ use super::sentence::is_word;
 use lab::stimuli::StimuliError;
 use model::{Encoding, Long, Model, ModelError, Offer, Tokenizer};
 
-/// Most mask tokens for one answer.
+/// Maximum number of mask tokens for one answer.
 pub(crate) const MOST_MASKS: usize = 12;
 
 /// A sentence in the tokens of a model.

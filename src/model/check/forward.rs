@@ -8,7 +8,7 @@ use crate::arch::Network;
 use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
 use base::Pulse;
 
-/// Most float32 noise of a reference that is believed.
+/// Largest float32 noise of a reference that is accepted.
 const MOST_NOISE: f64 = 1e-3;
 
 /// A model with the batch that its expected values are about.

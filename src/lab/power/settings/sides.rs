@@ -26,7 +26,7 @@ pub(crate) fn of(first: bool) -> Vec<Setting<Spec>> {
 /// Classifiers that can be picked; others can be written into a spec.
 const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
 
-/// Poolings that can be picked; none is the model's own.
+/// Poolings that can be picked; `None` is the model's own.
 const POOLINGS: [Option<PoolOver>; 6] = [
     None,
     Some(PoolOver::Mean),
@@ -48,7 +48,7 @@ fn label(first: bool, word: &str) -> String {
     format!("{} {word}", if first { "A" } else { "B" })
 }
 
-/// A task of a side's own; the first entry is that of both.
+/// A separate task of a side; the first entry is the common task.
 fn own_task(first: bool) -> Setting<Spec> {
     let names = || {
         let own = PROBING.iter().map(|t| t.id.replace('_', " "));
@@ -100,7 +100,7 @@ fn encoder(first: bool) -> Setting<Spec> {
             let names = encoders(spec, known);
             let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };
             let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
-            // The untrained copy of a model follows it.
+            // Each model is followed by its untrained copy.
             let copy = format!("untrained:{name}");
             if first && both[1] == format!("untrained:{}", both[0]) && names.contains(&copy) {
                 both[1] = copy;
@@ -111,7 +111,7 @@ fn encoder(first: bool) -> Setting<Spec> {
                 both[usize::from(first)] = name.clone();
             }
             spec.models = both.to_vec();
-            // One name serves both sides.
+            // A single name applies to both sides.
             spec.models.dedup();
             (spec.a.results, spec.b.results) = (Vec::new(), Vec::new());
             Ok(())
@@ -208,7 +208,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
         move |s, path| {
             let path = path.map(|p| typed(&s.task.base, p));
             let side = side_mut(s, first);
-            // Without steps a text would do nothing: those of the paper.
+            // Without steps a text has no effect, so the paper's steps are set.
             if path.is_some() && side.corrupted == 0 {
                 side.corrupted = 200;
             }

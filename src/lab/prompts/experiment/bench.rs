@@ -401,7 +401,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     Ok(())
 }
 
-/// Most relations that a notice names.
+/// Maximum number of relations that a notice names.
 const NAMED: usize = 3;
 
 /// Reports relations that have facts and no prompt, or the reverse: an error if one of them is requested by name.

@@ -7,7 +7,7 @@ use super::map::{Membership, mean_average_precision, occurrences};
 use super::random::expected_map;
 use super::top_k::{first_of, order};
 
-/// Most words of an input: an alignment takes time in the product of two lengths.
+/// Maximum number of words of an input: an alignment takes time in the product of two lengths.
 pub const MAX_WORDS: usize = 4096;
 
 /// An input that cannot be judged.
