@@ -97,7 +97,7 @@ pub struct ExportArgs {
     pub force: bool,
 }
 
-/// Draws and writes what was requested, or lists what there is.
+/// Draws and writes the requested output, or lists the choices.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a session, figure, table, model, method or oracle that does not exist and for a file that does,

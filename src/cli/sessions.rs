@@ -15,7 +15,7 @@ use session::format::Item;
 use session::name;
 use session::shelf::{self, Recorded};
 
-/// Maximum number of sessions that are listed.
+/// Maximum number of listed sessions.
 const MOST: usize = 200;
 
 /// Recorded sessions.
@@ -149,7 +149,7 @@ fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     Ok((n, run))
 }
 
-/// Prints two runs beside each other.
+/// Prints two runs side by side.
 ///
 /// # Errors
 /// [`CliError::Usage`] if there is no such session or run, or the two are of different labs.

@@ -5,8 +5,8 @@ use crate::message::Outcome;
 use base::text::{width, wrapped};
 use labs::compared::{table, verdict};
 
-/// How many numbers differ, the settings that do, and the numbers of both, as lines for a place of `room` cells. Each run comes with its
-/// number. Both are of the same lab.
+/// The number of differing numbers, the differing settings, and both sets of numbers, as lines of at most `room` cells.
+/// Each run comes with its number. Both are of the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
     let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));

@@ -36,7 +36,7 @@ pub struct AnnotateArgs {
     /// The sentences, in the benchmark's schema: a set, another annotator's file, or what `merge --back` wrote.
     #[arg(value_name = "SENTENCES.jsonl")]
     sentences: PathBuf,
-    /// The annotator's own file. It is created, or continued.
+    /// The annotator's file, which is created or continued.
     #[arg(long, value_name = "PERSON.jsonl")]
     to: PathBuf,
     /// The question that is asked of every sentence.
@@ -223,7 +223,7 @@ struct Own {
     path: PathBuf,
     /// Its text as it was read or written last; `None` before it exists.
     text: Option<String>,
-    /// Sentences that the set does not have; they stay.
+    /// Sentences that are not in the set, which are kept.
     others: Vec<Annotation>,
 }
 
@@ -327,7 +327,7 @@ impl Work {
         self.made[k].as_ref().is_some_and(|a| task.is_answered(a))
     }
 
-    /// Asks about all sentences that have no answer, until they have or the input ends.
+    /// Asks about all unanswered sentences, until all are answered or the input ends.
     fn ask(
         &mut self,
         task: Task,
@@ -394,7 +394,7 @@ impl Work {
         Ok((read > 0).then(|| text.trim().to_owned()))
     }
 
-    /// How many sentences are answered, and how to continue.
+    /// The number of answered sentences, and how to continue.
     fn report(&self, task: &Task) -> Vec<String> {
         let done = self.asked.iter().filter(|k| self.is_answered(*task, **k)).count();
         let all = self.asked.len();

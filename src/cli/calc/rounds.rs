@@ -32,8 +32,8 @@ pub enum Several {
 /// Files of several people, and the form of the answer.
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. Whoever scores is a checker, others are
-    /// annotators; where everybody scores, everybody is both.
+    /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. People who score are
+    /// checkers, others are annotators; if everybody scores, everybody is both.
     #[arg(value_name = "PERSON.jsonl", required = true)]
     files: Vec<PathBuf>,
     /// Level of the intervals.
@@ -92,7 +92,7 @@ struct Merge<'a> {
     masks: Option<&'a [RatedMask<'a>]>,
 }
 
-/// Prints the agreement, or decides a round and writes what passes and what goes back.
+/// Prints the agreement, or decides a round and writes the items that pass and the items that go back.
 ///
 /// # Errors
 /// [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
@@ -162,7 +162,7 @@ fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     agreement(&found).iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Writes what passes, and to a file for each person what goes back to them.
+/// Writes the items that pass, and for each person a file of the items that go back to them.
 fn write(args: &MergeArgs, people: &[Person], passed: &str, back: &dyn Fn(&str) -> String) -> Result<(), CliError> {
     if let Some(path) = &args.out {
         Whole::new(path, args.force)?.fill(passed.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Names and layouts, there and back.
+//! Names and layouts, written and read back.
 
 use super::*;
 use crate::families::FAMILIES;
@@ -34,7 +34,7 @@ fn every_layout_comes_back_as_it_was() {
     }
 }
 
-/// transformers refuses BART's bias as a vector, and warns of a GPT-2 whose ids of begin and end lie outside its vocabulary.
+/// transformers refuses BART's bias as a vector, and warns about a GPT-2 whose begin and end ids are outside its vocabulary.
 #[test]
 fn folders_are_written_as_transformers_reads_them() {
     let arch = testing::archs().into_iter().find(|a| a.family == "bart").unwrap();

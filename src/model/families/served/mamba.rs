@@ -112,10 +112,10 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         d_model: f.hidden_size,
         n_layer: f.num_hidden_layers,
         vocab_size: f.vocab_size,
-        // The file's size is rounded up already.
+        // The size in the file is already rounded up.
         pad_vocab_size_multiple: 1,
     };
-    // The library's name is that of the first release; checkpoints for transformers have the other.
+    // The library uses the name of the first release; checkpoints for transformers have the other.
     let rules = Rules { renamed: vec![("embedding.weight", "embeddings.weight")], ..Rules::default() };
     let model = stored.built(Model::new(&config, stored.builder(rules).pp("backbone")))?;
     Ok(Box::new(Mamba { model, config, device: stored.device().clone() }))

@@ -1,4 +1,4 @@
-//! ModernBERT (Warner et al., 2024): a masked LM whose blocks attend locally but for every third.
+//! ModernBERT (Warner et al., 2024): a masked LM whose blocks attend locally, except every third.
 
 use std::collections::BTreeMap;
 
@@ -30,10 +30,10 @@ struct Fields {
     global_rope_theta: Option<f64>,
     local_attention: usize,
     local_rope_theta: Option<f64>,
-    /// By block, as transformers 5 writes it.
+    /// By block, as in transformers 5.
     #[serde(default)]
     layer_types: Vec<String>,
-    /// By type of block: how its positions rotate.
+    /// Rotary settings by type of block.
     #[serde(default)]
     rope_parameters: BTreeMap<String, Rope>,
     #[serde(default)]
