@@ -87,7 +87,7 @@ impl Settings {
     /// order.
     pub fn of_corruption(steps: usize, batch: usize, seed: u64) -> Self {
         let usual = Self::default();
-        // The sentences to be read, and some more because a few may be too long.
+        // The number of sentences drawn: slightly more than needed, because a few may be too long.
         let sentences = (steps + 8).saturating_mul(batch).min(usual.sentences);
         Self { shuffled_steps: steps, batch, seed, sentences, ..usual }
     }
@@ -192,7 +192,7 @@ impl Start {
         })
     }
 
-    /// The same with text of the user's: mixtures have it in place of Micro-English, and its words are the ones that are shuffled.
+    /// The same with the user's text, which replaces Micro-English in mixtures and is the text to shuffle.
     pub fn with_text(self, text: Option<OwnText>) -> Self {
         Self { text, ..self }
     }
@@ -210,8 +210,8 @@ impl Start {
         }
     }
 
-    /// Trains on a mixture from the model's weights, or from a bookmark, and leaves the result in training; gives the
-    /// losses of all steps too.
+    /// Trains on a mixture from the model's weights, or from a bookmark, and leaves the result in training; also
+    /// returns the losses of all steps.
     pub fn feed(
         &self,
         diet: Diet,
@@ -243,7 +243,7 @@ impl Start {
                 if losses.len() == total {
                     break;
                 }
-                // Steps that were taken before are drawn again, so that the next one draws what it would have drawn.
+                // Batches of earlier steps are drawn again, so that the next one is the same as without the interruption.
                 let step = encoder.step(chunk.to_vec(), &mut masks)?;
                 if let Some(loss) = known.get(losses.len()) {
                     losses.push(*loss);
@@ -296,7 +296,7 @@ impl Start {
                 let mixed = lines.into_iter().map(|line| {
                     let mut words: Vec<&str> = line.text.split_whitespace().collect();
                     shuffle(&mut mixing, &mut words);
-                    // One number a line keeps the streams of different settings in step.
+                    // One number per line keeps the streams of different settings in step.
                     let _ = unit(&mut mixing);
                     Line { text: words.join(" "), focus: Vec::new() }
                 });
@@ -307,7 +307,7 @@ impl Start {
 
     /// Lines of the user's text, if there is one; lines that are too long for the model are split.
     fn own_lines(&self, count: usize, settings: &Settings) -> Result<Option<Vec<Line>>> {
-        // One token less: a causal model's text is closed by one.
+        // One token less, because a causal model's text ends with a closing token.
         let fits = |text: &str| Ok(self.tokenizer.encode(text)?.ids.len() < self.arch.max_positions);
         self.text.as_ref().map(|text| text.draw(count, settings.seed, fits)).transpose()
     }
@@ -355,7 +355,7 @@ impl Start {
         Ok(facts)
     }
 
-    /// Questions by relation that [`Start::outcome`] asks, but for other names of the subjects.
+    /// Number of questions per relation in [`Start::outcome`], without other names of the subjects.
     fn questions(&self, relations: &[Relation]) -> Vec<usize> {
         let taught = |r: &Relation| r.facts.iter().filter(|f| self.lots.of(r, f) == Lot::Taught).count();
         relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()

@@ -1,4 +1,4 @@
-//! Text of the user's, a sentence a line, that models go on training on.
+//! The user's text, one sentence per line, for further training.
 
 use std::path::Path;
 
@@ -44,8 +44,8 @@ impl OwnText {
         self.lines.len()
     }
 
-    /// This many lines in random order, each once; all there are if they are fewer. What `fits` refuses is halved between words
-    /// until it does not.
+    /// This many lines in random order, each once; all there are if they are fewer. Lines that `fits` refuses are
+    /// halved between words until they fit.
     pub(super) fn draw(&self, count: usize, seed: u64, fits: impl Fn(&str) -> Result<bool>) -> Result<Vec<Line>> {
         let mut order: Vec<usize> = (0..self.lines.len()).collect();
         shuffle(&mut stream(seed, "own text"), &mut order);

@@ -13,7 +13,7 @@ use super::splits::{Judgement, Lot, Lots, chooses_first, is_unseen};
 use corpus::facts::{Fact, Relation};
 use stats::choice::Answers;
 
-/// Correct answers of a number of questions.
+/// Number of correct answers and of questions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Correct answers.
@@ -28,7 +28,7 @@ impl Tally {
         self.n += 1;
     }
 
-    /// Share of correct answers; NaN where nothing was asked.
+    /// Share of correct answers; NaN without questions.
     pub fn share(self) -> f64 {
         self.hits as f64 / self.n as f64
     }
@@ -78,8 +78,8 @@ pub struct RelationRecall {
     pub new_names: Tally,
     /// First answer = object for facts that no text has, usual name, in the same prompt.
     pub never: Tally,
-    /// Of those facts, the ones whose object is the commonest of the relation's trained facts: what a model can have right without
-    /// knowing them.
+    /// Of those facts, the ones whose object is the commonest of the relation's trained facts: the answers that need no
+    /// knowledge of the fact.
     pub commonest: Tally,
     /// Facts left out because their object is not one token.
     pub left_out: u64,
@@ -134,7 +134,7 @@ pub struct Asking<'a> {
 /// A fact with the token of its object.
 type Known<'a> = (&'a Fact, u32);
 
-/// Of one prompt, for each fact: whether the answer is right, and whether the phrasing was never written.
+/// For one prompt and each fact: whether the answer is right, and whether the phrasing was never written.
 type Row = Vec<(bool, bool)>;
 
 /// A relation's answers, with what a choice among its open prompts needs: which fact was answered in which of them.

@@ -26,7 +26,7 @@ const WHOLE: usize = 200;
 const ROUNDS: usize = 3;
 /// Entries of every tokenizer of the gallery: eight models in 24 MB.
 pub const ENTRIES: usize = 4_400;
-/// Batches that are written, sorted by length and shuffled together.
+/// Number of batches that are written, sorted by length and shuffled together.
 const CHUNK: usize = 32;
 
 /// Share of the lines whose focus is masked.
@@ -100,11 +100,11 @@ pub struct Step {
 /// Shares of masked words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Masking {
-    /// Of the lines, those whose focus is masked.
+    /// Share of lines whose focus is masked.
     pub focus: f64,
-    /// Of the other words in those.
+    /// Share of the other words in those lines.
     pub beside: f64,
-    /// Of the words in the rest.
+    /// Share of the words in the remaining lines.
     pub random: f64,
 }
 
@@ -232,8 +232,8 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// The encoder reads the line with masks, the decoder what [`denoising`] lets it believe, and writes the line as it was:
-    /// position t says token t.
+    /// The encoder reads the line with masks, the decoder the input from [`denoising`], and predicts the original line:
+    /// position t predicts token t.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let special = self.tokenizer.special();
         let start = self.special(special.eos.or(special.sep), "end")?;
