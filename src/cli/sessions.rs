@@ -38,7 +38,7 @@ pub enum SessionsCommand {
         /// Its new name.
         name: String,
     },
-    /// Delete a session; without --yes it only says what would be deleted.
+    /// Delete a session; without --yes it only prints what would be deleted.
     #[command(after_help = "Example:\n  probity sessions delete agreement-2 --yes")]
     Delete {
         /// Name or file of the session.
@@ -77,7 +77,7 @@ pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), Cl
             let path = name::find(&name::folder()?, session)?;
             let shown = output::full(&path);
             if !yes {
-                return Err(CliError::Usage(format!("{shown} would be deleted; say --yes to delete it")));
+                return Err(CliError::Usage(format!("{shown} would be deleted; add --yes to delete it")));
             }
             shelf::delete(&path)?;
             output::line(out, &format!("deleted {shown}"))

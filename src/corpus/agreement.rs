@@ -47,7 +47,7 @@ impl Conversion {
 /// Reasons why rows cannot form a set.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConversionError {
-    /// No row serves.
+    /// No row is usable.
     #[error(
         "none of {unsuited} rows is an agreement sentence ({why}); expected a text with {MASK}, two forms and a label \
          `subject_number` (Sg or Pl), or the names of other labels as task.target and task.keep"
@@ -59,7 +59,7 @@ pub enum ConversionError {
         why: &'static str,
     },
     /// No row is usable for a file's own labels.
-    #[error("none of {unsuited} rows serves: {why}")]
+    #[error("none of {unsuited} rows is usable: {why}")]
     NoneOwn {
         /// Rows that were looked at.
         unsuited: u64,

@@ -29,7 +29,7 @@ impl OwnText {
         let text = base::read::text(path, MOST_BYTES).map_err(|e| wrong(e.to_string()))?;
         let lines: Vec<String> = text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
         if lines.is_empty() {
-            return Err(wrong("it has no text; a sentence a line is expected".into()));
+            return Err(wrong("it has no text; expected one sentence per line".into()));
         }
         Ok(Self { lines, hash: hex(&Sha256::digest(text.as_bytes())) })
     }
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(parts[at..at + 3], ["three four", "five", "six seven"]);
         std::fs::write(&path, " \n\n").unwrap();
         let printed = OwnText::read(&path).unwrap_err().to_string();
-        assert!(printed.contains("own.txt") && printed.contains("a sentence a line"), "{printed}");
+        assert!(printed.contains("own.txt") && printed.contains("one sentence per line"), "{printed}");
     }
 }

@@ -271,5 +271,5 @@ impl Parse for Nonce {
 }
 
 fn alone() -> Unread {
-    Unread::new(DropKind::Reference, "a form without the other form of the same sentence beside it")
+    Unread::new(DropKind::Reference, "a form without the other form of its sentence")
 }

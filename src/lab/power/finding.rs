@@ -70,7 +70,7 @@ pub struct ConfigurationFinding {
     pub task: String,
     /// The model, or the file of results.
     pub encoder: String,
-    /// Layer, 0 for the embeddings; absent if the results are from a file.
+    /// Layer, 0 for the embeddings; null if the results are from a file.
     pub layer: Option<usize>,
     /// Classifier of the vectors; for results from a file, the metric.
     pub classifier: String,
@@ -79,9 +79,9 @@ pub struct ConfigurationFinding {
     pub n_train: usize,
     /// Mean over the seeds, with the interval over test items.
     pub accuracy: Estimate,
-    /// Standard deviation over the seeds; absent with a single one.
+    /// Standard deviation over the seeds; null with a single one.
     pub sd: Option<f64>,
-    /// Share of the most frequent class among the test items; absent if unknown.
+    /// Share of the most frequent class among the test items; null if unknown.
     pub majority: Option<f64>,
     /// Number of runs, each with a different seed.
     pub seeds: usize,
@@ -106,7 +106,7 @@ pub struct ComparisonFinding {
     /// Name of the metric.
     #[id]
     pub metric: String,
-    /// Items that both get right, summed over seeds; absent for metrics that are not 0 or 1.
+    /// Items that both get right, summed over seeds; null for metrics that are not 0 or 1.
     pub both: Option<u64>,
     /// Items that only the first gets right.
     pub only_a: Option<u64>,
@@ -186,7 +186,7 @@ pub struct ComparisonFinding {
 /// A number with an interval that may have no end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Open {
-    /// The estimate; absent if no number is enough.
+    /// The estimate; null if no number is enough.
     pub mean: Option<f64>,
     /// Lower end.
     pub lo: Option<f64>,
@@ -232,7 +232,7 @@ pub struct RequiredFinding {
     pub alpha: f64,
     /// Test items for the wanted power.
     pub n_test: Open,
-    /// The smallest difference that these items would show with the wanted power; absent if even the largest would not.
+    /// The smallest difference that these items would show with the wanted power; null if even the largest would not.
     pub mde: Option<f64>,
     /// Power with the current items.
     pub power: f64,
@@ -247,11 +247,11 @@ pub struct RequiredFinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub trained: Option<u64>,
-    /// Training examples by the bound; absent if the difference is too small for one.
+    /// Training examples by the bound; null if the difference is too small for one.
     pub n_train: Option<u64>,
     /// Total number of examples at the ratio of the split.
     pub n_total: Option<u64>,
-    /// The bound; absent if the results are from files, whose classifiers are unknown.
+    /// The bound; null if the results are from files, whose classifiers are unknown.
     pub bound: Option<String>,
     /// Parameters as the bound counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -281,7 +281,7 @@ pub struct SequentialFinding {
     /// Items seen.
     #[id]
     pub at_n: u64,
-    /// The e-value; absent if it overflows.
+    /// The e-value; null if it overflows.
     pub e_value: Option<f64>,
     /// Logarithm of the e-value.
     pub log_e: f64,
@@ -331,7 +331,7 @@ pub struct MdlFinding {
     pub method: String,
     /// Total bits: the mean over the seeds.
     pub codelength: f64,
-    /// Standard deviation over the seeds (orders of the examples, or searches); none with a single one.
+    /// Standard deviation over the seeds (orders of the examples, or searches); absent with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of codes, each with a different seed.
@@ -382,7 +382,7 @@ pub struct ShortfallFinding {
     /// Accuracy of the best one at the largest size minus that of this size; absent at the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
-    /// Standard deviation of the part by optimisation over the seeds; none with a single one.
+    /// Standard deviation of the part by optimisation over the seeds; absent with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of trainings, each with a different seed.
@@ -447,7 +447,7 @@ pub struct MarginFinding {
     pub at_n: u64,
     /// Mean accuracy over the seeds.
     pub accuracy: f64,
-    /// Its standard deviation over the seeds; none with a single one.
+    /// Its standard deviation over the seeds; null with a single one.
     pub sd: Option<f64>,
     /// Excess risk that the bound allows.
     pub epsilon: f64,

@@ -149,7 +149,7 @@ fn list<T: 'static>(
 
 /// All sizes, if they are not quarters of the largest.
 fn steps() -> Setting<Spec> {
-    let help = "Training sentences of each class, step by step, with commas between; rising.";
+    let help = "Training sentences of each class at each step, in ascending order, separated by commas.";
     list(
         ("task.steps", "Size steps", help),
         "none",
@@ -194,7 +194,7 @@ fn also() -> Setting<Spec> {
     Setting::new(
         "also",
         "Extra checks",
-        "What is measured beside the comparison: code lengths are prequential and variational, the shortfall is what probes lack by \
+        "What else is measured: code lengths are prequential and variational, the shortfall is what probes lack by \
          optimisation and by data.",
         move |_, _| Kind::Marks(names()),
         |s: &Spec, _| {
@@ -216,7 +216,7 @@ fn also() -> Setting<Spec> {
 }
 
 fn sigmas() -> Setting<Spec> {
-    let help = "Standard deviations of the noise on B with which the comparison is made again, with commas between.";
+    let help = "Standard deviations of the noise on B for repeated comparisons, separated by commas.";
     list(
         ("also.noise", "Noise levels", help),
         "none",
@@ -235,12 +235,12 @@ fn sigmas() -> Setting<Spec> {
 }
 
 fn filter() -> Setting<Spec> {
-    let help = "Of results from files: the filter of lm-evaluation-harness, where a file has several.";
+    let help = "For results from files: the filter of lm-evaluation-harness, if a file has several.";
     row("test.filter", "Filter", help).text("any", |s: &Spec| s.test.filter.clone(), |s, filter| s.test.filter = filter)
 }
 
 fn metric() -> Setting<Spec> {
-    let help = "Of results from files: the metric; the first one unless it is named.";
+    let help = "For results from files: the metric; by default the first one.";
     row("test.metric", "Metric", help).text(
         "first",
         |s: &Spec| s.test.metric.clone(),
@@ -288,8 +288,7 @@ fn by() -> Setting<Spec> {
 }
 
 fn planned_items() -> Setting<Spec> {
-    let help =
-        "Of a plan: test items after which it counts or, where it may stop early, beyond which it does not look.";
+    let help = "For a plan: the number of test items at which the result counts; with early stopping, the maximum.";
     row("plan.n", "Planned items", help).count_or(
         "all items",
         &[32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],
@@ -314,7 +313,7 @@ fn target() -> Setting<Spec> {
 }
 
 fn margin() -> Setting<Spec> {
-    row("test.margin", "Equal within", "Differences within this are as good as none (equivalence).").number(
+    row("test.margin", "Equal within", "Differences within this margin count as no difference (equivalence).").number(
         &[0.005, 0.01, 0.02, 0.03, 0.05, 0.1],
         Range::real(1e-6, 1.0),
         |s: &Spec| s.test.margin,
@@ -323,7 +322,7 @@ fn margin() -> Setting<Spec> {
 }
 
 fn bound() -> Setting<Spec> {
-    let help = "The bound that recommends training examples: as the paper's tables are made, as textbooks have it, or your own.";
+    let help = "The bound that recommends training examples: as in the paper's tables, as in textbooks, or your own.";
     row("test.bound", "Bound", help)
         .one_of(
             &[Bound::Published, Bound::Textbook, Bound::Own(OWN)],

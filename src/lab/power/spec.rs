@@ -359,7 +359,7 @@ impl Spec {
                 return refuse.because(&format!("{name}.corrupted_text"), problem);
             }
             if side.results.iter().any(|r| r.trim().is_empty()) {
-                return refuse.because(&format!("{name}.results"), "names no file: leave the empty name out".into());
+                return refuse.because(&format!("{name}.results"), "names no file: remove the empty name".into());
             }
             refuse.twice(&format!("{name}.results"), &side.results)?;
             if self.of_files() && (side.task.is_some() || side.data.is_some()) {

@@ -298,7 +298,7 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
             format!("made at {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
         (Stop::AtN, Some(c)) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None) => "not made: every other number of items is exploration".into(),
+        (Stop::AtN, None) => "not made: comparisons on other numbers of items are exploratory".into(),
         (Stop::Early, ..) => early(results),
     };
     format!("planned beforehand ({}): {outcome}", plan.words())

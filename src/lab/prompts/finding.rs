@@ -146,7 +146,7 @@ pub struct PromptScoreFinding {
     /// Text of the prompt.
     #[id]
     pub prompt: String,
-    /// Its place among the relation's prompts, from 0; none for one that was typed.
+    /// Its place among the relation's prompts, from 0; null for one that was typed.
     #[id]
     pub prompt_index: Option<usize>,
     /// Rule of answers.
@@ -179,7 +179,7 @@ pub struct PromptPreferenceFinding {
     pub std: Estimate,
     /// Mean over prompts.
     pub mean: Estimate,
-    /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
+    /// The gap with best and worst chosen on other instances; null for one prompt or one instance.
     pub gap_held_out: Option<f64>,
     /// Its interval by Student's t over the instances of one half; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,7 +203,7 @@ pub struct PreferenceSummaryFinding {
     pub over_10: Estimate,
     /// Number of relations with a gap above 10 points.
     pub relations_over_10: usize,
-    /// Mean over relations of the lowest P@1; none for all models together, like the following.
+    /// Mean over relations of the lowest P@1; null for all models together, like the following.
     pub mean_worst: Option<Estimate>,
     /// Mean over relations of the highest P@1.
     pub mean_best: Option<Estimate>,
@@ -238,7 +238,7 @@ pub struct VerbalizationFinding {
     /// Identifier of the relation.
     #[id]
     pub relation: String,
-    /// Share of the kept instances with one answer under all mentions; absent if none is kept.
+    /// Share of the kept instances with one answer under all mentions; null if none is kept.
     pub stability: Option<Estimate>,
     /// Instances with two or more mentions.
     pub kept: usize,

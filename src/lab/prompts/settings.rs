@@ -18,7 +18,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
     let [tuned, triggers, found_on, rounds] = super::tuned::settings();
     vec![
         models(
-            "The models that are asked and compared. An instance is kept only where every one of them has its object as one token.",
+            "The models that are asked and compared. A fact is asked only if its object is a single token in all of them.",
         ),
         files(),
         relations(),
@@ -154,7 +154,7 @@ fn shares(text: &str) -> Result<Vec<f64>, SettingError> {
     let words = text.split([',', ' ', ';']).filter(|w| !w.is_empty());
     let each = words.map(|w| number(w).ok().filter(|g| (0.0..=1.0).contains(g)));
     let mut all: Vec<f64> = each.collect::<Option<_>>().ok_or_else(|| {
-        SettingError::Refused("type shares from 0 to 1 with commas between them, for example 0, 0.5, 1".into())
+        SettingError::Refused("type shares from 0 to 1, separated by commas, for example 0, 0.5, 1".into())
     })?;
     all.sort_by(f64::total_cmp);
     all.dedup();
@@ -165,7 +165,7 @@ fn mixtures() -> Setting<Spec> {
     Setting::new(
         "disparity.gammas",
         "Mixture",
-        "Shares γ of sentences that state facts, for example 0, 0.5, 1: models go on training on each mixture and are asked again.",
+        "Shares γ of sentences that state facts, for example 0, 0.5, 1: the models are trained further on each mixture and asked again.",
         |_, _| Kind::Text("none"),
         |spec: &Spec, _| match &spec.disparity.gammas[..] {
             [] => Value::Unset,
@@ -183,7 +183,7 @@ fn trained() -> Setting<Spec> {
     Setting::new(
         "disparity.models",
         "Trained models",
-        "The models that go on training on the mixtures; none trains the first of the run.",
+        "The models that are trained further on the mixtures; if empty, the first of the run.",
         move |spec: &Spec, known| Kind::Marks(names(spec, known)),
         move |spec: &Spec, known| {
             let on = |n: &String| spec.disparity.models.contains(n);
@@ -202,7 +202,7 @@ fn trained() -> Setting<Spec> {
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
-    let help = "A file of text, a sentence a line, that the mixtures have in place of Micro-English.";
+    let help = "A file of text, one sentence per line, that replaces Micro-English in the mixtures.";
     row("disparity.text", "Training text", help).file(
         BUILT_IN,
         |s: &Spec| s.disparity.text.clone(),
@@ -295,7 +295,7 @@ const ALL: &str = "all";
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
-    row("data.prompts", "Prompts, most", "The most prompts of a relation that are asked, the first ones.").count_or(
+    row("data.prompts", "Prompts, most", "Maximum number of prompts per relation; the first ones are asked.").count_or(
         ALL,
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
         1..=MOST,
@@ -305,7 +305,7 @@ fn most_prompts() -> Setting<Spec> {
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts, most", "The most facts of a relation that are asked, the first ones.").count_or(
+    row("data.instances", "Facts, most", "Maximum number of facts per relation; the first ones are asked.").count_or(
         ALL,
         &[10, 20, 40, 100, 200, 500, 1000],
         1..=MOST,
@@ -325,7 +325,7 @@ fn sampled_prompts() -> Setting<Spec> {
 }
 
 fn mentions() -> Setting<Spec> {
-    let help = "The most names of a subject that are asked, the usual one among them (Cao et al. 2022: five).";
+    let help = "Maximum number of names per subject, including the usual one (Cao et al. 2022: five).";
     row("data.mentions", "Names, most", help).count(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=10,

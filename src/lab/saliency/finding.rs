@@ -160,7 +160,7 @@ pub struct SentenceFinding {
     pub masks: Vec<usize>,
     /// Gold rationales: sets of words, of which any one suffices.
     pub gold: Vec<Vec<usize>>,
-    /// The word for the mask; absent if nothing is expected.
+    /// The word for the mask; null if nothing is expected.
     pub answer: Option<String>,
     /// Other words that fit the mask as well: any of them is as right as the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -194,7 +194,7 @@ pub struct PredictionFinding {
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer alone, without other fitting ones; absent if nothing is expected.
+    /// Probability of the expected answer alone, without other fitting ones; null if nothing is expected.
     pub answer_probability: Option<f64>,
     /// True if the first is one of the gold answers.
     pub top1: Option<bool>,
@@ -242,14 +242,14 @@ pub struct SaliencyFinding {
     pub subwords: Vec<Subword>,
     /// Explained target: the predicted tokens.
     pub target: String,
-    /// Token-F1 of these words; absent without gold rationale.
+    /// Token-F1 of these words; null without gold rationale.
     pub token_f1: Option<f64>,
     /// Completeness error: |sum of attributions − (f(x) − f(baseline))| / |f(x) − f(baseline)|. Only for integrated
     /// gradients.
     pub gap: Option<f64>,
     /// Steps of the path.
     pub steps: Option<usize>,
-    /// True if the error is within the tolerance; absent for other methods.
+    /// True if the error is within the tolerance; null for other methods.
     pub complete: Option<bool>,
     /// Loss of the model's probability when only the predicted rationale is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -304,7 +304,7 @@ pub struct InterpretabilityFinding {
     /// `token_f1` minus `random_f1`, paired by input; absent if one of them is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
-    /// Mean average precision of the partners' rankings; absent without partners.
+    /// Mean average precision of the partners' rankings; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
@@ -329,7 +329,7 @@ pub struct InterpretabilityFinding {
     /// Mean share of the words in the gold rationale, over these inputs; the ratio that sets K is that of the
     /// dimension's originals, in the finding `data`.
     pub ratio: Option<f64>,
-    /// Loss of probability when only the predicted rationale is left; absent if not requested.
+    /// Loss of probability when only the predicted rationale is left; null if not requested.
     pub sufficiency: Option<Estimate>,
     /// Loss without the predicted rationale.
     pub comprehensiveness: Option<Estimate>,
@@ -429,7 +429,7 @@ pub struct RatioFinding {
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, which rises with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the partners whose original has such a ratio; absent without partners.
+    /// MAP of the partners whose original has such a ratio; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,

@@ -94,7 +94,7 @@ fn methods() -> Setting<Spec> {
     Setting::new(
         "saliency.methods",
         "Methods",
-        "What gives each token its score; a random ranking is always beside them.",
+        "What gives each token its score; a random ranking is always measured too.",
         |_: &Spec, _| Kind::Marks(NAMES.iter().map(|m| m.replace('_', " ")).collect()),
         |s, _| Value::Marks(NAMES.iter().map(|m| s.saliency.methods.iter().any(|x| x == m)).collect()),
         |s, _, value| {
@@ -271,7 +271,7 @@ fn membership() -> Setting<Spec> {
 }
 
 fn robustness() -> Setting<Spec> {
-    let help = "Sensitivity: the least change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes some 400 passes an input and method.";
+    let help = "Sensitivity: the least change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes about 400 passes per input and method.";
     row("saliency.robustness", "Robustness", help).one_of(
         &[false, true],
         |on| if *on { "measured" } else { "off" }.into(),
@@ -281,7 +281,7 @@ fn robustness() -> Setting<Spec> {
 }
 
 fn erasure() -> Setting<Spec> {
-    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. Replaced: one size K, words become the baseline token. Deleted: the mean over 1, 5, 10, 20 and 50 % of the words, as ERASER has it.";
+    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. Replaced: one size K, words become the baseline token. Deleted: the mean over 1, 5, 10, 20 and 50 % of the words, as in ERASER.";
     row("saliency.erasure", "Erasure", help).one_of(
         &[Erasure::Baseline(false), Erasure::Baseline(true), Erasure::Deleted(Eraser::Eraser)],
         |erasure| match erasure {

@@ -97,7 +97,7 @@ fn fault(e: GalleryError, first: bool) -> Fault {
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
         e @ GalleryError::Text { .. } => {
-            Fault::Failed(problem(&e, &format!("{key}_text"), "a file of UTF-8 text is expected, a sentence a line"))
+            Fault::Failed(problem(&e, &format!("{key}_text"), "expected a file of UTF-8 text, one sentence per line"))
         }
         e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
     }

@@ -57,7 +57,7 @@ fn own_task(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "task"),
         label(first, "task"),
-        "A task of this side's own. Other sentences are other items: the comparison is then unpaired.",
+        "A separate task for this side. Its sentences are different items, so the comparison is then unpaired.",
         move |_, _| Kind::Choice(names()),
         move |spec: &Spec, _| {
             let own = spec.side(first).task.as_ref();
@@ -201,7 +201,7 @@ fn corrupted(first: bool) -> Setting<Spec> {
 }
 
 fn corrupted_text(first: bool) -> Setting<Spec> {
-    let help = "A file of text, a sentence a line, whose words are shuffled for the corruption.";
+    let help = "A file of text, one sentence per line, whose words are shuffled for the corruption.";
     row(key(first, "corrupted_text"), label(first, "shuffled text"), help).file(
         "built in",
         move |s: &Spec| s.side(first).corrupted_text.clone(),
@@ -218,7 +218,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; several seeds with commas between), or a folder of them, task by task; several folders are several systems. Both sides need one.";
+    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; separate several seeds by commas), or a folder of them, task by task; several folders are several systems. Both sides need one.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),
