@@ -313,10 +313,10 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
         None => Ok(None),
     };
     let ze = read("attractor_number", "`attractor_number` is neither Sg nor Pl")?;
-    let animacy = read("subject_animacy", "`subject_animacy` is none of human, animal, inanimate")?;
+    let animacy = read("subject_animacy", "`subject_animacy` is not human, animal or inanimate")?;
     let twin = sentence.twin.as_ref().map(|t| t.to_string());
     if twin.as_ref().is_some_and(|t| t.matches(MASK).count() != 1 || *t == *sentence.text) {
-        return Err("`twin` is not another text with one [MASK]");
+        return Err("`twin` must be a different text with one [MASK]");
     }
     Ok(Example {
         text: sentence.text.to_string(),

@@ -268,7 +268,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     }
     let different: HashSet<&String> = r.prompts.iter().collect();
     if different.len() < r.prompts.len() {
-        say("a prompt is there twice".to_owned());
+        say("a prompt occurs twice".to_owned());
     }
     for p in &r.prompts {
         let once = |mark| p.matches(mark).count() == 1;
@@ -448,7 +448,7 @@ mod tests {
         r.prompts[0] = "[Y] is of [X] .".into();
         r.prompts[1] = r.prompts[2].clone();
         let text = told(r);
-        assert!(text.contains("must hold [X] once") && text.contains("prompt is there twice"), "{text}");
+        assert!(text.contains("must hold [X] once") && text.contains("prompt occurs twice"), "{text}");
         good.truncate(10);
         assert!(told(relation("N-1", &good)).contains("fewer than 40"));
         let skewed: Vec<(&str, &[&str], &str)> =

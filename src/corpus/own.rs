@@ -120,7 +120,7 @@ pub enum OwnError {
         problem: TooFew,
     },
     /// There are too many.
-    #[error("{}: it has more than {MOST} sentences; take a part of it", file.display())]
+    #[error("{}: it has more than {MOST} sentences; use a part of it", file.display())]
     TooMany { file: PathBuf },
     /// The work was cancelled.
     #[error(transparent)]
@@ -131,7 +131,7 @@ pub enum OwnError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TooFew {
     /// In total.
-    #[error("only {0} sentences serve; at least {FEWEST} are needed")]
+    #[error("only {0} sentences are usable; at least {FEWEST} are needed")]
     All(usize),
     /// For a combination.
     #[error(

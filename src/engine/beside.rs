@@ -13,7 +13,7 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
     let shared = labs::share_examples(&a.job.spec, &b.job.spec);
     let mut out = vec![verdict(&numbers, shared)];
     let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
-    out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are of a part.")));
+    out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
     out.push(String::new());
     let changes = labs::changes(&a.job.spec, &b.job.spec);
     match changes.as_slice() {

@@ -58,11 +58,10 @@ impl Limit {
         match self {
             Limit::Positions => "its positions end there",
             Limit::Window => {
-                "its attention has a window of that size, which candle-transformers applies otherwise than transformers"
+                "its attention has a window of that size, which candle-transformers applies differently from transformers"
             }
             Limit::Rotary => {
-                "beyond it the rotary frequencies are others, which candle-transformers applies otherwise than \
-                 transformers"
+                "beyond it the rotary frequencies change, which candle-transformers applies differently from transformers"
             }
         }
     }

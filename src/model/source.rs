@@ -273,7 +273,7 @@ impl Files {
     /// # Errors
     /// [`ModelError::Io`]; [`ModelError::Config`] if it is not UTF-8.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
-        let wrong = |_| ModelError::Config { file: format!("{}/{name}", self.label()), what: "no UTF-8 text".into() };
+        let wrong = |_| ModelError::Config { file: format!("{}/{name}", self.label()), what: "not UTF-8 text".into() };
         self.read(name)?.map(|b| String::from_utf8(b.into_owned()).map_err(wrong)).transpose()
     }
 
@@ -345,7 +345,7 @@ pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
     let unusable = |what: &str| Err(ModelError::io(path)(Error::other(what.to_owned())));
     match std::fs::metadata(path) {
         // Reading a pipe or a device would block forever.
-        Ok(about) if !about.is_file() => unusable("no regular file; put the file itself there"),
+        Ok(about) if !about.is_file() => unusable("not a regular file; put the file itself there"),
         Ok(about) => Ok(Some(about.len())),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             if std::fs::symlink_metadata(path).is_ok() {

@@ -272,14 +272,14 @@ fn next_line<'a>(
         return Ok(None);
     }
     if bytes.contains(&0) {
-        return place.wrong("a NUL byte: no text file (word2vec's binary format is not read)");
+        return place.wrong("a NUL byte: not a text file (word2vec's binary format is not read)");
     }
     if n > LONGEST_LINE {
         return place.wrong(format_args!("longer than {LONGEST_LINE} bytes"));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text.trim_end_matches(['\n', '\r', ' ', '\t']))),
-        Err(_) => place.wrong("no UTF-8 text"),
+        Err(_) => place.wrong("not UTF-8 text"),
     }
 }
 

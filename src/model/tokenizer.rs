@@ -178,7 +178,7 @@ impl Tokenizer {
     pub fn from_files(place: &str, read: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<Option<Tokenizer>> {
         let label = |name: &str| format!("{place}/{name}");
         let text = |name: &str| -> Result<Option<String>> {
-            let wrong = |_| ModelError::Config { file: label(name), what: "no UTF-8 text".into() };
+            let wrong = |_| ModelError::Config { file: label(name), what: "not UTF-8 text".into() };
             read(name)?.map(|b| String::from_utf8(b).map_err(wrong)).transpose()
         };
         let map = text("special_tokens_map.json")?;

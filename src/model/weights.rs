@@ -176,7 +176,7 @@ impl Shard {
         };
         let claimed = u64::from_le_bytes(*first);
         let Some(header) = usize::try_from(claimed).ok().filter(|&n| n <= LONGEST_HEADER) else {
-            return wrong(format!("claims a header of {claimed} bytes: no safetensors file, or damaged"));
+            return wrong(format!("claims a header of {claimed} bytes: not a safetensors file, or damaged"));
         };
         let Some(text) = rest.get(..header) else {
             return wrong(format!(

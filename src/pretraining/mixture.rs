@@ -185,7 +185,8 @@ pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
     rationales: Training,
-    /// Every fact that is written: relation, place in it, and its prompts and names with their cumulated weights, held phrasings left out.
+    /// Every fact that is written: relation, place in it, and its prompts and names with their cumulated weights,
+    /// without held-out phrasings.
     facts: Vec<Written>,
 }
 

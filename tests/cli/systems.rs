@@ -257,7 +257,7 @@ fn a_folder_with_two_runs_of_a_task_says_which() {
     assert_eq!(json_lines(&output.stdout)[0]["difference"]["mean"].as_f64(), Some(0.0));
     std::fs::rename(format!("{b}/model"), format!("{a}/other")).unwrap();
     let c = folder(&probity, "c", 1, |_, _| true);
-    refused(&probity.run(&["compare", &a, &c]), 2, &["task0 is there twice", "other", "model"]);
+    refused(&probity.run(&["compare", &a, &c]), 2, &["task0 occurs twice", "other", "model"]);
 }
 
 #[test]

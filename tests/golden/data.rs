@@ -103,7 +103,7 @@ fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
             }
         }
         assert_eq!(facts - here, kept, "{id}: every fact is kept or has a reason");
-        // The doctor drops duplicates, one of which the lab asks, and also subjects with several objects.
+        // The doctor drops all duplicates, of which the lab asks one, and subjects with several objects.
         let (least, several) = (number(&printed["kept"]), number(&printed["several_objects"]));
         assert!(
             facts <= number(&printed["facts"]) && least <= kept + long && kept <= least + several,

@@ -1,6 +1,7 @@
 //! `probity rationale annotate`: one annotator's answers to one question a sentence, from a terminal or a pipe.
 //!
-//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command goes on where it stopped.
+//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues
+//! where it stopped.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -28,7 +29,7 @@ const LONGEST: u64 = 64 << 10;
   probity rationale annotate masks.jsonl --to x.jsonl --task confidence < answers.txt
 
 One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` are four of them. `b` goes back one sentence, `s`
-skips one, `q` stops. Every answer is saved at once, and the same command goes on where it stopped. Where the answers come from a pipe,
+skips one, `q` stops. Every answer is saved at once, and the same command continues where it stopped. Where the answers come from a pipe,
 the first that cannot be used ends it.
 
 A sentence is a JSON object with `sent_id` and `sent_token` (its words); `mask_index` and `answer` where a word is masked.")]
@@ -135,7 +136,7 @@ impl Task {
                     return Err("name a word by its number".into());
                 };
                 if last - first + 1 != words.len() {
-                    return Err("the words of one mask are adjacent".into());
+                    return Err("the words of one mask must be adjacent".into());
                 }
                 a.choose_mask(*first..last + 1)
             }
@@ -231,7 +232,7 @@ impl Own {
     /// Writes it whole, unless someone else has written to it.
     fn save(&mut self, made: &[Option<Annotation>]) -> Result<(), CliError> {
         if load(&self.path)? != self.text {
-            let what = "another program has changed it since this command read it; run the command again to go on";
+            let what = "another program has changed it since this command read it; run the command again to continue";
             return Err(CliError::Failed(format!("{}: {what}", self.path.display())));
         }
         let text = write(made.iter().flatten().chain(&self.others));
@@ -402,7 +403,7 @@ impl Work {
         let mut lines = vec![match done {
             0 => format!("no sentence of {all} is answered"),
             _ if done == all => format!("all {all} sentences are answered in {path}"),
-            _ => format!("{done} of {all} sentences are answered in {path}; the same command goes on"),
+            _ => format!("{done} of {all} sentences are answered in {path}; the same command continues"),
         }];
         lines.extend(self.passed_over.iter().map(|(why, count)| format!("not asked: {count} {why}")));
         lines

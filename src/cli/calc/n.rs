@@ -26,7 +26,7 @@ uses 2^(32p), all classifiers with p weights of 32 bits. Give your own bound by 
 its delta and the classifier. Half the gap is epsilon.
 
 With the accuracies of both probes on a control task the difference of their selectivities has its own number (Theorem 1: the bounds of
-accuracy and control accuracy, each at delta/2, add up), and so has a difference of prequential code lengths in bits an example
+accuracy and control accuracy, each at delta/2, add up), and so has a difference of prequential code lengths in bits per example
 (equation 3: the bounds of ten blocks, each at delta/10, weighted by what they code; a label that takes more than --clip bits counts as
 that many).")]
 pub struct NArgs {

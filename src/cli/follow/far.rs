@@ -85,7 +85,7 @@ pub(super) fn watch<T>(
                     None => {
                         let _ = child.kill();
                         let _ = child.wait();
-                        return Err(fail("what came is not of `probity follow`"));
+                        return Err(fail("the data received do not come from `probity follow`"));
                     }
                 }
                 heard = true;

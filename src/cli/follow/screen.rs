@@ -91,7 +91,7 @@ fn feed(folder: &Folder, actions: &Sender<Action>) {
     while !actions.is_closed() {
         let seen = match Folder::open(folder.dir()) {
             Ok(there) if there.head == folder.head => Ok(Box::new(watch.look(folder))),
-            Ok(_) => Err(problem_of(folder, "another grid has taken its place", "open it anew")),
+            Ok(_) => Err(problem_of(folder, "another grid replaced it", "open it anew")),
             Err(error) => Err(problem_of(folder, &error.to_string(), "what was seen last is shown")),
         };
         // The screen needs it to open, so it is sent first.

@@ -110,7 +110,7 @@ impl Template {
             return Err(wrong(format!("row {row:?} has {} of {} columns", row.len(), self.columns.len())));
         }
         if self.rule.trim().is_empty() {
-            return Err(wrong("no rule says what its rationale is".to_owned()));
+            return Err(wrong("no rule gives its rationale".to_owned()));
         }
         let rows = self.rows.len().max(1);
         let wanted = self.instances.unwrap_or(rows);

@@ -163,7 +163,7 @@ impl Parse for Prefixes {
             match frames.next_line() {
                 Ok(None) => {}
                 Ok(Some((line, _))) => {
-                    let what = "a line more than there are prefixes";
+                    let what = "one line more than there are prefixes";
                     self.failure = Some(ReadError::line(frames.file(), line, what, "a line for every prefix"));
                 }
                 Err(failure) => self.failure = Some(failure),

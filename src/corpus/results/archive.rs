@@ -85,7 +85,7 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     let (count, length, start) = (field(10, 2)? as usize, field(12, 4)?, field(16, 4)?);
     field(20, 2)?;
     if count > MOST_ENTRIES || start == u64::from(u32::MAX) {
-        return Err(wrong("more entries or bytes than are read; convert it: inspect log convert --to json"));
+        return Err(wrong("more entries or bytes than Probity reads; convert it: inspect log convert --to json"));
     }
     if start + length > size {
         return Err(wrong("its directory is cut off"));

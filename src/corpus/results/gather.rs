@@ -381,7 +381,7 @@ impl<'a> Gather<'a> {
         if self.nearly > 0 {
             let nearly = self.nearly;
             notes.push(format!(
-                "{nearly} of {n} predictions differ from the target only in case or blanks at the ends and count as wrong; \
+                "{nearly} of {n} predictions differ from the target only in case or in leading or trailing spaces and count as wrong; \
                  `--match lenient` counts them as right"
             ));
         }

@@ -33,7 +33,7 @@ pub struct TaskSpec {
     /// Folder of the spec's file; not part of the hash, so that a spec has one hash wherever it is stored.
     #[serde(skip)]
     pub base: PathBuf,
-    /// Number of examples before the 40/40/20 split; with `data`, the most that are taken.
+    /// Number of examples before the 40/40/20 split; with `data`, the maximum taken.
     pub examples: usize,
     /// Correlation (phi) of target and environment among examples that have both; none keeps the natural table.
     pub phi: Option<f64>,

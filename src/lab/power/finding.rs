@@ -340,8 +340,8 @@ pub struct MdlFinding {
     pub uniform: f64,
     /// Length of the uniform code divided by this one.
     pub compression: f64,
-    /// With the prequential code of `b`: training examples that the bound recommends for its difference from `a` (Zhu et al. 2022,
-    /// equation 3, in bits an example, losses clipped at 10 bits).
+    /// With the prequential code of `b`: training examples that the bound recommends for its difference from `a` (Zhu
+    /// et al. 2022, equation 3, in bits per example, losses clipped at 10 bits).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }

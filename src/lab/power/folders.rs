@@ -40,7 +40,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
         if older.parent() != file.parent() {
             let (one, other) = (older.display(), file.display());
             return Err(SystemsError::Folder(format!(
-                "{task} is there twice, as {one} and {other}: give a folder with one run of each task"
+                "{task} occurs twice, as {one} and {other}: give a folder with one run of each task"
             )));
         }
         notes.push(format!("{}: a later run of the same task is used", older.display()));

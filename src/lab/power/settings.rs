@@ -56,7 +56,7 @@ fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
 }
 
 fn corruption_batch() -> Setting<Spec> {
-    row("corruption.batch", "Corruption batch", "Sentences of a step of corruption; usually 16.").count_or(
+    row("corruption.batch", "Corruption batch", "Sentences per step of corruption; usually 16.").count_or(
         USUAL,
         &[8, 16, 32, 64, 128],
         1..=4_096,
@@ -88,7 +88,7 @@ fn corruption_masking() -> Setting<Spec> {
 }
 
 fn task() -> Setting<Spec> {
-    row("task.name", "Task", "The property of sentences that probes are asked for.").one_of(
+    row("task.name", "Task", "The property of sentences that the probes predict.").one_of(
         PROBING,
         |task| task.id.replace('_', " "),
         |s: &Spec, task| s.task.name == task.id,
@@ -278,7 +278,7 @@ fn alpha() -> Setting<Spec> {
 }
 
 fn by() -> Setting<Spec> {
-    let help = "McNemar's test that counts for one run of each side, and whose power is computed; seeds and clusters take the paired t.";
+    let help = "The form of McNemar's test for single runs, for which power is computed; with several seeds or clusters the paired t decides.";
     row("test.by", "Test", help).one_of(
         &Test::ALL,
         |t| t.key().to_owned(),

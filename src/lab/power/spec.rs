@@ -363,18 +363,18 @@ impl Spec {
             }
             refuse.twice(&format!("{name}.results"), &side.results)?;
             if self.of_files() && (side.task.is_some() || side.data.is_some()) {
-                let problem = "is of trained probes, which results from files are not: leave it out".into();
+                let problem = "is for trained probes, not for results from files: remove it".into();
                 return refuse.because(&format!("{name}.task"), problem);
             }
         }
         if self.of_files() && !self.also.is_off() {
-            let problem = "asks for trained probes, which results from files are not: leave it out".into();
+            let problem = "needs trained probes, not results from files: remove it".into();
             return refuse.because("also", problem);
         }
         // The run checks whether several paths are folders, each a system, or files, equally many for each side.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
-                let problem = format!("names nothing, and `{other}.results` does: name results for both sides");
+                let problem = format!("is empty, but `{other}.results` is not: name results for both sides");
                 return refuse.because(&format!("{name}.results"), problem);
             }
         }
@@ -402,10 +402,11 @@ impl Spec {
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
-            return refuse.because("task.sizes", format!("holds {bad}: allowed are {least} to {most} of each class"));
+            return refuse
+                .because("task.sizes", format!("contains {bad}: allowed are {least} to {most} of each class"));
         }
         if !sizes.windows(2).all(|w| w[0] < w[1]) {
-            return refuse.because("task.sizes", "must rise: each size larger than the one before".into());
+            return refuse.because("task.sizes", "must be in ascending order".into());
         }
         Ok(())
     }

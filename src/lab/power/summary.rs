@@ -190,7 +190,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
             grouped(stop.value.at_n as usize)
         )),
         (None, Some(last)) => out.push(format!(
-            "looked at item by item{by}, {} items do not allow to stop (e {:.2} of {:.0})",
+            "looked at item by item{by}, {} items do not allow stopping (e {:.2} of {:.0})",
             grouped(last.value.at_n as usize),
             last.value.log_e.exp(),
             1.0 / alpha
@@ -355,12 +355,12 @@ pub fn beside(results: &Results) -> Vec<String> {
     let bound = results.needed().and_then(|r| r.value.bound.as_deref()).map(Bound::in_words);
     out.extend(needed.zip(bound).map(|(n, bound)| {
         let n = grouped(n as usize);
-        format!("for the difference of the prequential codes the {bound} recommends {n} training examples (equation 3 of Zhu et al., in bits an example, losses clipped at {CLIP} bits)")
+        format!("for the difference of the prequential codes the {bound} recommends {n} training examples (equation 3 of Zhu et al., in bits per example, losses clipped at {CLIP} bits)")
     }));
     for c in &results.controls {
         let v = &c.value;
         out.push(format!(
-            "{}: given random labels, the probe learns {} of its {} training sentences by heart (sentences share no word types, so control-task selectivity is not defined)",
+            "{}: given random labels, the probe memorises {} of its {} training sentences (sentences share no word types, so control-task selectivity is not defined)",
             v.name,
             percent(v.memorised),
             grouped(v.at_n as usize)

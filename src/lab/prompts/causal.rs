@@ -113,13 +113,13 @@ impl Bias {
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
-            Some(1) => "one prompt a relation: nothing is averaged".to_owned(),
-            Some(n) => format!("up to {n} prompts a relation"),
+            Some(1) => "one prompt per relation: nothing is averaged".to_owned(),
+            Some(n) => format!("up to {n} prompts per relation"),
             None => "all prompts of a relation".to_owned(),
         };
         let most = adjust.mentions.map_or(data.mentions, |n| n.min(data.mentions));
         let names = match most {
-            1 => "one name a subject: nothing is averaged".to_owned(),
+            1 => "one name per subject: nothing is averaged".to_owned(),
             n => format!("up to {n} names a subject"),
         };
         match self {
@@ -133,9 +133,9 @@ impl Bias {
             Self::Sample => {
                 let facts = match (&data.files[..], data.instances) {
                     ([], None) => "the built-in facts".to_owned(),
-                    ([], Some(n)) => format!("up to {n} built-in facts a relation"),
+                    ([], Some(n)) => format!("up to {n} built-in facts per relation"),
                     (_, None) => "the facts of the files".to_owned(),
-                    (_, Some(n)) => format!("up to {n} facts a relation of the files"),
+                    (_, Some(n)) => format!("up to {n} facts per relation of the files"),
                 };
                 let mixtures = match disparity.gammas.len() {
                     0 => "further pretraining on mixtures would measure it, and is off".to_owned(),
@@ -195,6 +195,6 @@ mod tests {
         (spec.data.files, spec.disparity.gammas) = (vec!["lama".into()], vec![0.0, 1.0]);
         assert!(Bias::Prompt.blocked(&spec).contains("nothing is averaged"));
         let printed = Bias::Sample.blocked(&spec);
-        assert!(printed.contains("20 facts a relation of the files") && printed.contains("2 mixtures"), "{printed}");
+        assert!(printed.contains("20 facts per relation of the files") && printed.contains("2 mixtures"), "{printed}");
     }
 }

@@ -221,7 +221,7 @@ impl Gathered {
             })
             .map_err(|e| wrong(named, &e))?;
         if self.rows > MOST_ROWS {
-            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; take a part of it")));
+            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use a part of it")));
         }
         let mut dropped = Vec::new();
         for (file, report) in set.files.iter().zip(&reports) {

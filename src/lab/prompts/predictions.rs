@@ -182,9 +182,9 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         number += 1;
         let wrong = |what: String| PredictionError::Line { file: file.to_owned(), line: number, what };
         if line.len() > MOST_BYTES {
-            return Err(wrong(format!("longer than {MOST_BYTES} bytes; expected one object a line")));
+            return Err(wrong(format!("longer than {MOST_BYTES} bytes; expected one object per line")));
         }
-        let text = std::str::from_utf8(&line).map_err(|_| wrong("no UTF-8 text; save it as UTF-8".into()))?;
+        let text = std::str::from_utf8(&line).map_err(|_| wrong("not UTF-8 text; save it as UTF-8".into()))?;
         let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
         if text.trim().is_empty() {
             continue;
@@ -211,7 +211,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
     if found.relations.is_empty() {
         let first = found.left_out.first();
         return Err(whole(match first {
-            None => "holds no prediction; expected one JSON object a line".into(),
+            None => "holds no prediction; expected one JSON object per line".into(),
             Some(m) => {
                 format!("no instance was answered by all models under all prompts; of {}, {}", m.relation, m.reason)
             }
@@ -257,7 +257,7 @@ impl Query {
             }
             (None, Some(said), Some(object)) => folded(said.trim(), ignore_case) == folded(object.trim(), ignore_case),
             _ => {
-                return Err("whether it was right is not said; give `correct`, or `prediction` and `object`".into());
+                return Err("no result; give `correct`, or `prediction` and `object`".into());
             }
         };
         let instance = match (row.instance, &row.subject) {

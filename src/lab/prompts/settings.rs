@@ -261,7 +261,7 @@ fn masking() -> Setting<Spec> {
 }
 
 fn ties() -> Setting<Spec> {
-    let help = "What equal scores do to places: the earlier model ranks lower, as in the published code, or all get the mean place.";
+    let help = "How ties are ranked: the earlier model lower, as in the published code, or all at the mean place.";
     row("ranks.ties", "Ties", help).one_of(
         &Ties::ALL,
         |t| spaced(t.name()),
@@ -315,7 +315,7 @@ fn instances() -> Setting<Spec> {
 }
 
 fn sampled_prompts() -> Setting<Spec> {
-    row("adjust.prompts", "Prompts averaged", "Prompts and names that are drawn for the adjusted score.").count_or(
+    row("adjust.prompts", "Prompts averaged", "Number of prompts and names drawn for the adjusted score.").count_or(
         ALL,
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=MOST,

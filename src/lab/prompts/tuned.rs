@@ -83,9 +83,8 @@ impl TunedSpec {
 
 /// The rows of the setup pane.
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
-    let found = "How many prompts of each relation are found by the program for the first model, on facts that are then not asked \
-                 (discrete search by gradients, as AutoPrompt).";
-    let facts = "The most facts of a relation that prompts are found on; never more than half. They are not asked.";
+    let found = "How many prompts per relation to search for with the first model, on facts that are then not asked (discrete search by gradients, as in AutoPrompt).";
+    let facts = "Maximum number of facts of a relation that the search uses, at most half of them. They are not asked.";
     let rounds = "How many times the search tries to replace a word of a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(

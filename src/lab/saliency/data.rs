@@ -251,7 +251,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
             leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
         }
         if rows >= MOST_ROWS {
-            stop = Some(failed(&format!("more than {MOST_ROWS} rows; take a part of it")).into());
+            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of it")).into());
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

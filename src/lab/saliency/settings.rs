@@ -235,7 +235,7 @@ fn steps() -> Setting<Spec> {
 }
 
 fn tolerance() -> Setting<Spec> {
-    let help = "Completeness error that is accepted; steps are doubled until it is kept, up to `most_steps`.";
+    let help = "Accepted completeness error; steps are doubled until it is reached, up to `most_steps`.";
     row("integrated_gradients.tolerance", "Path error, most", help).number(
         &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
         Range::real(1e-6, 1e6),
@@ -257,7 +257,7 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help = "MAP takes two words for the same where they read the same (public code), are the same occurrence, or are aligned.";
+    let help = "When MAP counts two words as the same: same text (public code), same occurrence, or aligned.";
     row("metrics.membership", "MAP by", help).one_of(
         &[Membership::String, Membership::Occurrence, Membership::Position],
         |m| match m {

@@ -210,7 +210,7 @@ impl Fetch<'_, '_> {
         {
             let lengths = [size, about.size].map(|n| n.map_or("unknown".into(), |n| format!("{n} bytes")));
             return Err(self.failed(format!(
-                "the server gives {file} and {other} one version (ETag) and other lengths ({}, {}), so that their \
+                "the server gives {file} and {other} the same version (ETag) but different lengths ({}, {}), so that their \
                  contents cannot be distinguished; check HF_ENDPOINT",
                 lengths[1], lengths[0]
             )));

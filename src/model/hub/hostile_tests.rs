@@ -116,7 +116,7 @@ fn one_etag_for_all_files_is_refused() {
     });
     let dir = tempfile::tempdir().unwrap();
     let said = why(&settings(dir.path(), &server.base));
-    assert!(said.contains("one version (ETag)") && said.contains("config.json"), "{said}");
+    assert!(said.contains("same version (ETag)") && said.contains("config.json"), "{said}");
     assert!(!dir.path().join("models--org--m/refs/main").exists());
 }
 

@@ -230,7 +230,7 @@ impl Bench<'_> {
         }
         reporter.of(format!("accuracy over {FOLDS} folds of {} sentences", pooled.n()), false);
         reporter.step(&pooled, host)?;
-        let what = "folds share most of their training sentences: the interval of the pooled comparison does not hold what other training sentences would change";
+        let what = "folds share most of their training sentences: the interval of the pooled comparison does not include what other training sentences would change";
         let hint = String::new();
         host.notice(NoticeLevel::Info, Problem { what: what.into(), r#where: "also.folds".into(), hint })?;
         Ok(pooled)

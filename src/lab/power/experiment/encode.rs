@@ -99,7 +99,7 @@ impl Reader {
             chunk.iter().enumerate().for_each(|(k, i)| out.row_mut(*i).copy_from_slice(rows.row(k)));
             let kept: Vec<Key> = chunk.iter().map(|i| keys[*i]).collect();
             if let Err(e) = store.keep(&space, &kept, &rows) {
-                let what = format!("vectors could not be cached: {e}; the run goes on without");
+                let what = format!("vectors could not be cached: {e}; the run continues without the cache");
                 let hint = "free space, or set PROBITY_CACHE_DIR to another folder".to_owned();
                 let place = store.place().map_or_else(String::new, |d| d.display().to_string());
                 host.notice(NoticeLevel::Warning, Problem { what, r#where: place, hint })?;

@@ -68,7 +68,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     if reporter.is_short_of_power() {
         // Measured in the bench `power` (`signs`).
-        let what = "whether to give up is judged by the size of the difference and by power, not by its sign over parts of the items: parts drawn at random turn it by chance, and would only say again that power is low";
+        let what = "whether to give up is judged by the size of the difference and by power, not by its sign over parts of the items: in random parts it changes by chance, which would only repeat that power is low";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }

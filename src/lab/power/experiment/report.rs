@@ -218,8 +218,8 @@ impl Reporter {
         Some(if linear { Counted::Linear } else { Counted::Mlp(hidden) }.parameters(dim))
     }
 
-    /// Training examples by the bound for a difference of prequential code lengths, in bits an example. The code is that of a
-    /// linear probe.
+    /// Training examples by the bound for a difference of prequential code lengths, in bits per example. The code is
+    /// that of a linear probe.
     pub(crate) fn coded(&self, gap: f64) -> Option<u64> {
         let (score, parameters) = (Score::Prequential { clip: CLIP }, Counted::Linear.parameters(self.sizes?.dim));
         let test = &self.spec.test;

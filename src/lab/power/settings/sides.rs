@@ -91,7 +91,7 @@ fn encoder(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "encoder"),
         label(first, "model"),
-        "The model whose vectors this side reads; an untrained model has the shape of a trained one and fresh parameters.",
+        "The model whose vectors this side reads; an untrained model has the shape of a trained one and random parameters.",
         |spec, known| Kind::Choice(encoders(spec, known)),
         move |spec: &Spec, known| {
             Value::Choice(encoders(spec, known).iter().position(|n| n == spec.encoder(first)))
@@ -152,7 +152,7 @@ fn layer(first: bool) -> Setting<Spec> {
 }
 
 fn pooling(first: bool) -> Setting<Spec> {
-    let help = "How token vectors become one; the model's own way is the mean for most.";
+    let help = "How token vectors become one; the model's default is the mean for most.";
     row(key(first, "pooling"), label(first, "vector"), help).one_of(
         &POOLINGS,
         |p| p.map_or("model's own".to_owned(), |p| p.to_string()),

@@ -395,7 +395,7 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     let most = library.relations.iter().map(prompts).max().unwrap_or(0);
     if let Some(wanted) = spec.adjust.prompts.filter(|n| *n > most) {
         let what =
-            format!("{wanted} prompts a relation are wanted, but no relation has more than {most}: all are averaged");
+            format!("{wanted} prompts per relation are wanted, but no relation has more than {most}: all are averaged");
         tell("adjust.prompts", what, "give fewer, or leave the key out")?;
     }
     Ok(())

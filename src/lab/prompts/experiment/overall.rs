@@ -65,7 +65,7 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
 /// Ranks, spreads and ledgers over all relations.
 pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     if gathered.panel.relations() == 1 {
-        let what = "a single relation could be asked: intervals over relations hold all that there may be";
+        let what = "a single relation could be asked: intervals over relations span all possible values";
         let hint = "ask more relations; intervals over the instances of the relation hold".into();
         let problem = Problem { what: what.into(), r#where: "data.relations".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;

@@ -26,7 +26,7 @@ impl Method for Random {
     }
 
     fn about(&self) -> &'static str {
-        "A number by chance: the base line."
+        "A random number: the baseline."
     }
 
     fn refuses(&self, _model: &Model, _spec: &Spec) -> Option<String> {

@@ -200,7 +200,7 @@ fn what_a_run_does_not_use_is_said() {
     for (key, printed) in [
         ("data.own", "relation profession is not used"),
         ("adjust.user", "adjust.weights is uniform"),
-        ("adjust.prompts", "99 prompts a relation are wanted"),
+        ("adjust.prompts", "99 prompts per relation are wanted"),
     ] {
         let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(printed));
         assert!(there, "{printed}: {:?}", desk.notices);

@@ -105,7 +105,7 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     for l in &results.ledgers {
         let (v, gap) = (&l.value, mean(&l.value.a) - mean(&l.value.b));
         assert!((v.parts.model_itself.mean - gap).abs() < 1e-9, "{}: {} and {gap}", v.b, v.parts.model_itself.mean);
-        assert_eq!(v.parts.mention.mean, 0.0, "one name a subject is drawn");
+        assert_eq!(v.parts.mention.mean, 0.0, "one name per subject is drawn");
     }
 }
 
