@@ -148,7 +148,7 @@ impl Bench {
             let what = "every token: probes are trained and judged on one token of each text, drawn by its content";
             let hint = "the guide's page on interventions lists the tokens of each position";
             let problem = Problem { what: what.into(), r#where: "task.position".into(), hint: hint.into() };
-            host.notice(NoticeLevel::Info, problem)?;
+            host.notice(NoticeLevel::Warning, problem)?;
         }
         let target = task.property(&spec.task.target).ok_or_else(|| Problem {
             what: format!("task `{}` has no property `{}`", task.id, spec.task.target),
