@@ -174,7 +174,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
                 external.insert(name.to_owned());
             }
-            // One of our own crates may be named in tests for the sample data behind one of its features.
+            // A crate of this workspace may be named in tests for the sample data behind one of its features.
             let for_samples = text("kind") == Some("dev")
                 && text("source").is_none()
                 && dependency["features"] == serde_json::json!(["samples"]);

@@ -209,7 +209,7 @@ impl Screen {
         code
     }
 
-    /// The same for a program that was told to end; `after` says how.
+    /// The same for a program that was asked to end; `after` says how.
     fn ended_soon(&mut self, after: &str) -> u32 {
         let (code, _) = soon(&mut *self.child, after);
         self.given_back();

@@ -107,9 +107,10 @@ fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The numbers as aligned lines under the places of the two runs, those that differ most surely first, and how the comparison was made.
-/// `shared` is true if both runs test the same examples. Where a line would be longer than `room` cells, the p-values before adjustment
-/// are left out, then names are broken, then the counts are left out, and at last the two values.
+/// The numbers as aligned lines under the positions of the two runs, the most certain differences first, and how the
+/// comparison was made. `shared` is true if both runs test the same examples. Where a line would be longer than `room`
+/// cells, the p-values before adjustment are left out, then names are broken, then the counts are left out, and at last
+/// the two values.
 pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usize) -> Vec<String> {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     let mut out = Vec::new();
@@ -183,7 +184,7 @@ fn names_of((a, b): (usize, usize)) -> (String, String) {
     if a == b { ("first".into(), "second".into()) } else { (format!("run {a}"), format!("run {b}")) }
 }
 
-/// Fewest cells of a name that is broken.
+/// Minimum number of cells of a name that is broken.
 const NAME: usize = 16;
 
 /// The aligned rows of a group, without the columns named; names are broken so that rows are at most `room` long, if that is given.
@@ -231,7 +232,7 @@ fn section_of(
     section(out, &format!("Numbers of both{of}"), &columns, rows);
 }
 
-/// A row whose name goes on in rows of its own where it is longer than `left`.
+/// A row whose name continues in further rows if it is longer than `left`.
 fn broken(row: Vec<String>, left: usize) -> Vec<Vec<String>> {
     let names = wrapped(&row[0], left.saturating_sub(2)).into_iter().enumerate();
     let rest = |i: usize, name: String| {
@@ -339,7 +340,7 @@ mod tests {
         );
     }
 
-    /// Rows stood in the order of the first run, so that what differs was anywhere among what does not.
+    /// Rows were in the order of the first run, so that differing rows were mixed with equal ones.
     #[test]
     fn what_differs_most_surely_comes_first() {
         let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
