@@ -262,10 +262,17 @@ pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
     (target != built_in && !keep.is_empty() && !keep.iter().any(|k| k == built_in)).then_some((target, keep))
 }
 
+/// Two of these labels that differ in case alone, and so are two classes.
+pub fn differ_in_case<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<[&'a str; 2]> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    let mut other = |label: &'a str| seen.insert(label.to_lowercase(), label).filter(|other| *other != label);
+    labels.into_iter().find_map(|label| Some([other(label)?, label]))
+}
+
 fn counted(values: &BTreeSet<String>) -> String {
     match values.len() {
         n if n > MOST_VALUES => format!("more than {MOST_VALUES} values"),
-        1 => "1 value".to_owned(),
+        1 => format!("one value, {}", values.first().map_or("", String::as_str)),
         n if n > 5 => format!("{n} values"),
         _ => values.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
     }
@@ -330,10 +337,13 @@ pub fn examples(
 /// The error for a file without a row for a built-in task: lists the file's labels if the task's is not among them.
 fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn Pulse) -> Result<OwnError, OwnError> {
     let (known, id) = (labels(file, pulse)?, task.properties[0].id);
-    if known.len() < 2 || known.contains_key(id) {
+    if known.is_empty() || known.contains_key(id) {
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
-    let named = "name one as task.target and the properties to preserve as task.keep";
+    let named = match known.len() {
+        1 => "name it as task.target, and add a column for a property that should stay, named as task.keep",
+        _ => "name one as task.target and those that should stay as task.keep",
+    };
     let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));
     Ok(OwnError::Label { file: file.to_owned(), key: "task.target", what })
 }

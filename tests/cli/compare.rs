@@ -246,7 +246,18 @@ fn sentences(n: usize, label: impl Fn(usize) -> &'static str) -> String {
 fn sentences_of_one_class_cannot_be_probed() {
     let output = on_sentences(&Probity::new(), &sentences(60, |_| "past"));
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("1 different label;"), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    assert!(told.contains("all its sentences have the label `past`: a probe needs two"), "{told}");
+}
+
+/// `Past` and `past` became two classes without a word.
+#[test]
+fn labels_that_differ_in_case_alone_are_named() {
+    let labels = |i: usize| ["Past", "past", "present"][i / 3 % 3];
+    let output = on_sentences(&Probity::new(), &sentences(180, labels));
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("the labels `Past` and `past` differ in case alone and are two classes"), "{told}");
 }
 
 #[test]

@@ -250,6 +250,56 @@ fn two_annotators_are_compared_from_their_files() {
     assert!(h.screen().contains("line 1: missing field"), "{}", h.screen());
 }
 
+/// The screen rated masks, but none could be chosen on it, and two files are too few for a rule of three raters.
+#[test]
+fn a_mask_is_chosen_rated_and_judged_by_the_rules_of_its_round() {
+    let mut h = has_scored(120, 40);
+    h.keys("t a l t k");
+    assert!(h.screen().contains("masks `keys`, 0 marked"), "{}", h.screen());
+    assert!(h.screen().contains("no score: the model was asked with another mask"), "{}", h.screen());
+    h.keys("space");
+    assert!(h.screen().contains("cannot be part of it"), "{}", h.screen());
+    h.keys("t f t f t f t f t w");
+    let effects = h.keys("enter");
+    let [Effect::Save(saved, _)] = &effects[..] else { panic!("{effects:?}") };
+    let rated = saved.text.clone();
+    for part in
+        ["\"sent_text\":\"The [MASK] to the cabinet are on the table .\"", "\"answer\":\"keys\"", "\"confidence\":4"]
+    {
+        assert!(rated.contains(part), "{part}: {rated}");
+    }
+    // Back on the mask, the answer is put back, and without a mask there is nothing to rate.
+    h.keys("t k t f");
+    assert!(h.screen().contains("nothing is masked in this sentence"), "{}", h.screen());
+    let named = |name: &str, text: &str| Document { path: name.into(), text: text.into() };
+    let open = rated.replace("[MASK] to", "keys to").replace("[\"The\",\"[MASK]\"", "[\"The\",\"keys\"");
+    let open = open
+        .replace("\"mask_index\":1,\"answer\":\"keys\",", "")
+        .replace(",\"confidence\":4", ",\"refused\":[\"keys\"]");
+    h.keys("t r");
+    h.typed("round-2.jsonl");
+    h.keys("enter");
+    h.act(Action::Loaded(ID, Ok(vec![named("round-2.jsonl", &open)])));
+    assert!(h.screen().contains("no mask, did not pass before: keys"), "{}", h.screen());
+    h.keys("t k");
+    assert!(h.screen().contains("`keys` did not pass an earlier round"), "{}", h.screen());
+    h.keys("t 2 ctrl-u");
+    h.typed("a.jsonl");
+    h.keys("enter");
+    h.typed("b.jsonl, c.jsonl");
+    let effects = h.keys("enter");
+    assert_eq!(effects, [Effect::Load(ID, ["a.jsonl", "b.jsonl", "c.jsonl"].map(Into::into).to_vec())]);
+    let low = rated.replace("\"confidence\":4", "\"confidence\":2");
+    for (third, outcome) in [(&rated, "1 of 1 masks pass"), (&low, "0 of 1 masks pass")] {
+        let files = [("a.jsonl", &rated), ("b.jsonl", &rated), ("c.jsonl", third)];
+        h.keys("esc t 2 enter");
+        h.typed("b.jsonl,c.jsonl");
+        h.keys("enter");
+        h.act(Action::Loaded(ID, Ok(files.map(|(name, text)| named(name, text)).to_vec())));
+        assert!(h.screen().contains("further c.jsonl") && h.screen().contains(outcome), "{}", h.screen());
+    }
+}
+
 #[test]
 fn a_board_of_commands_and_events_alone_is_the_board_that_was_shown() {
     let mut h = has_scored(120, 40);

@@ -3,9 +3,9 @@
 //! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues
 //! where it stopped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read, Write};
-use std::ops::RangeInclusive;
+use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -131,7 +131,7 @@ impl Task {
     fn answer(self, a: &mut Annotation, text: &str) -> Result<(), String> {
         match self {
             Task::Mask => {
-                let words = numbers(text)?;
+                let words = numbers(text, a.words().len())?;
                 let (Some(first), Some(last)) = (words.first(), words.last()) else {
                     return Err("name a word by its number".into());
                 };
@@ -149,13 +149,9 @@ impl Task {
                 if text.is_empty() && !a.rationale.is_empty() {
                     return Ok(());
                 }
-                let words = numbers(text)?;
+                let words = numbers(text, a.words().len())?;
                 if words.is_empty() {
                     return Err("name the words by their numbers, for example 1 3-5".into());
-                }
-                let all = a.words().len();
-                if let Some(word) = words.iter().find(|w| **w >= all) {
-                    return Err(format!("there is no word {word}: the last is {}", all - 1));
                 }
                 if let Some(mask) = a.mask().filter(|m| words.contains(m)) {
                     return Err(format!("word {mask} is the mask, which cannot be part of its rationale"));
@@ -177,20 +173,28 @@ fn fields(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '\t', ',']).filter(|field| !field.is_empty())
 }
 
-/// Numbers and ranges of numbers, in order.
-fn numbers(text: &str) -> Result<Vec<usize>, String> {
-    let mut all = Vec::new();
+/// Numbers and ranges of numbers of a sentence's words, in order.
+fn numbers(text: &str, words: usize) -> Result<Vec<usize>, String> {
+    // A number that no integer holds is beyond every sentence.
+    let number = |text: &str| match text.parse::<usize>() {
+        Err(e) if *e.kind() != IntErrorKind::PosOverflow => None,
+        found => Some(found.unwrap_or(usize::MAX)),
+    };
+    let mut all = BTreeSet::new();
     for field in fields(text) {
         let (from, to) = field.split_once('-').unwrap_or((field, field));
-        let range = match (from.parse::<u16>(), to.parse::<u16>()) {
-            (Ok(from), Ok(to)) if from <= to => usize::from(from)..=usize::from(to),
-            _ => return Err(format!("`{}` is not a number or a range such as 3-5", shortened(field, 40))),
-        };
-        all.extend(RangeInclusive::clone(&range));
+        let field = shortened(field, 40);
+        match (number(from), number(to)) {
+            (Some(from), Some(to)) if from > to => return Err(format!("`{field}` ends before it begins")),
+            (Some(_), Some(last)) if last >= words => {
+                let last = words.checked_sub(1).map_or("the sentence is empty".into(), |w| format!("the last is {w}"));
+                return Err(format!("there is no word {}: {last}", shortened(to, 40)));
+            }
+            (Some(from), Some(to)) => all.extend(from..=to),
+            _ => return Err(format!("`{field}` is not a number or a range such as 3-5")),
+        }
     }
-    all.sort_unstable();
-    all.dedup();
-    Ok(all)
+    Ok(all.into_iter().collect())
 }
 
 /// One score for each name, from 1 to its highest.

@@ -11,7 +11,7 @@ use crate::output;
 use base::files::Whole;
 use base::numbers::{probability_of, score};
 use base::text::{printable_label, section};
-use labs::saliency::annotation::masks::{self, CONFIDENT, RATERS, RatedMask, rated, to_choose};
+use labs::saliency::annotation::masks::{self, RatedMask, rated, to_choose};
 use labs::saliency::annotation::read;
 use labs::saliency::annotation::rounds::{
     Alphas, COMPACT, Fate, Person, ROUNDS, SUFFICIENT, Scored, alphas, merged, scored, to_correct,
@@ -198,17 +198,7 @@ fn merge_masks(args: &MergeArgs, (people, found): (&[Person], Alphas), out: &mut
         let answer = Merge { round: args.round, agreement: found, rationales: None, masks: Some(&all) };
         return output::json(out, &answer);
     }
-    let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
-    let mut lines = vec![format!(
-        "round {} of {ROUNDS}: {} of {} masks pass ({RATERS} ratings or more, none below {CONFIDENT}), {} go back, {} are dropped, {} wait for ratings; {} answers are unique",
-        args.round,
-        of(Fate::Passes),
-        all.len(),
-        of(Fate::GoesBack),
-        of(Fate::Dropped),
-        of(Fate::Unscored),
-        all.iter().filter(|m| m.unique).count(),
-    )];
+    let mut lines = vec![masks::outcome(&all, args.round)];
     lines.push(format!("Krippendorff's alpha of confidence (ordinal): {}", interval(found.confidence)));
     lines.extend(left_out(&found));
     let row = |m: &RatedMask<'_>| {

@@ -184,6 +184,7 @@ mod tests {
             column: column.to_owned(),
             value: None,
             n: 0,
+            decimals: None,
         };
         let published = (0..20).map(|k| entry([&format!("task {k}"), "published"], "x"));
         let entries: Vec<Entry> = [entry(["task 3", "this run"], "x")].into_iter().chain(published).collect();

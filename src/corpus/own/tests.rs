@@ -137,6 +137,16 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     assert_eq!(suggested(&file, "subject_number"), None, "nothing would be left to keep");
     let error = super::task(&file, "tense", &[], &mut NoPulse).unwrap_err().to_string();
     assert!(error.contains("`tense` is the only label of the file"), "{error}");
+    // The message about a file with one label spoke of masks.
+    let read = || examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
+    assert!(
+        read().contains("the file has `tense` (future, past, present): name it as task.target, and add a column"),
+        "{}",
+        read()
+    );
+    std::fs::write(&file, own_rows().replace("passive", "active")).unwrap();
+    let error = super::task(&file, "tense", &["voice".into()], &mut NoPulse).unwrap_err().to_string();
+    assert!(error.contains("`voice` has one value, active; 2 to 50 can be probed"), "{error}");
     std::fs::write(&file, balanced(300).join("\n")).unwrap();
     assert_eq!(suggested(&file, "subject_number"), None, "the built-in task stays");
 }
@@ -162,6 +172,13 @@ fn texts_without_a_mask_are_read_at_a_position() {
     let last = hash(Position::Last, None);
     assert_eq!(hash(Position::Last, Some(Position::Last)), last, "the same position twice is that position");
     assert_ne!(hash(Position::Last, Some(Position::Mean)), last, "other positions are another set");
+}
+
+#[test]
+fn labels_that_differ_in_case_alone_are_found() {
+    assert_eq!(differ_in_case(["Past", "PRES", "past"]), Some(["Past", "past"]));
+    assert_eq!(differ_in_case(["É", "x", "é"]), Some(["É", "é"]));
+    assert_eq!(differ_in_case(["past", "pas", "past"]), None, "the same label twice is one");
 }
 
 #[test]

@@ -11,7 +11,7 @@
 use super::error::{DropKind, ReadError, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse, Parser};
 use super::row::{Row, Sentence};
-use super::table::{Fields, Header, token, unquoted};
+use super::table::{Fields, Header, rows, token, unquoted};
 use super::text::{Labels, Text};
 use super::verbs;
 use crate::task::MASK;
@@ -69,14 +69,10 @@ pub(crate) const NONCE: Format = Format {
 type Line = for<'l> fn(&Fields<'_, 'l>) -> Result<Sentence<'l>, Unread>;
 
 fn lines(head: &Head<'_>, parse: Line) -> Result<Parser, ReadError> {
-    let header = Header::of(head)?;
-    Ok(Box::new(move |line: &str, emit: &mut Emit<'_>| {
-        if header.is(line) {
-            return Ok(());
-        }
-        emit(Row::Sentence(parse(&header.split(line)?)?));
+    rows(head, move |fields, emit| {
+        emit(Row::Sentence(parse(fields)?));
         Ok(())
-    }))
+    })
 }
 
 /// Grammatical number of a label: `Sg` or `Pl`.

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use super::error::{DropKind, Unread};
-use super::format::{Context, Emit, Format, Framing, Parse, has_name, json, stateless};
+use super::format::{Context, Emit, Format, Framing, has_name, json, stateless};
 use super::row::{Pair, Row};
-use super::table::Header;
+use super::table::rows;
 use super::text::{Labels, Text};
 
 /// Minimal pairs.
@@ -37,7 +37,15 @@ pub(crate) const TABLE: Format = Format {
     recognise: |head| names(&head.columns).is_some(),
     parser: |head, _| {
         let names = names(&head.columns).unwrap_or(NAMES[0]);
-        Ok(Box::new(Table { header: Header::of(head)?, names }))
+        rows(head, move |fields, emit| {
+            let [good, bad] = [fields.text(names[0])?, fields.text(names[1])?];
+            not_empty(&good, &bad)?;
+            let either =
+                |a: &str, b: &str| fields.text(a).or_else(|_| fields.text(b)).ok().filter(|t| !t.trim().is_empty());
+            let (id, paradigm) = (either("pairID", "id"), either("UID", "paradigm"));
+            emit(Row::Pair(Pair { id, good, bad, paradigm, prefix: None, forms: None, labels: None }));
+            Ok(())
+        })
     },
 };
 
@@ -46,27 +54,6 @@ const NAMES: [[&str; 2]; 2] = [["sentence_good", "sentence_bad"], ["good", "bad"
 
 fn names(columns: &[&str]) -> Option<[&'static str; 2]> {
     NAMES.into_iter().find(|names| names.iter().all(|n| has_name(columns, n)))
-}
-
-struct Table {
-    header: Header,
-    names: [&'static str; 2],
-}
-
-impl Parse for Table {
-    fn piece(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), Unread> {
-        if self.header.is(line) {
-            return Ok(());
-        }
-        let fields = self.header.split(line)?;
-        let [good, bad] = [fields.text(self.names[0])?, fields.text(self.names[1])?];
-        not_empty(&good, &bad)?;
-        let either =
-            |a: &str, b: &str| fields.text(a).or_else(|_| fields.text(b)).ok().filter(|t| !t.trim().is_empty());
-        let (id, paradigm) = (either("pairID", "id"), either("UID", "paradigm"));
-        emit(Row::Pair(Pair { id, good, bad, paradigm, prefix: None, forms: None, labels: None }));
-        Ok(())
-    }
 }
 
 fn not_empty(good: &Text<'_>, bad: &Text<'_>) -> Result<(), Unread> {

@@ -1,11 +1,11 @@
 //! causalEval: `multiple_prompts/{relation}.jsonl`, samples with `sub_mentions`, and its published tables.
 
 use super::error::{DropKind, Unread};
-use super::format::{Emit, Format, Framing, Parse, has_name, stateless};
+use super::format::{Emit, Format, Framing, has_name, stateless};
 use super::lama;
 use super::pararel;
 use super::row::{Measure, Row};
-use super::table::Header;
+use super::table::{Fields, rows};
 use super::text::{Labels, Text};
 
 /// Prompts of a relation.
@@ -37,7 +37,7 @@ pub(crate) const TABLES: Format = Format {
     recognise: |head| table(&head.columns).is_some(),
     parser: |head, _| {
         let (keys, metric) = table(&head.columns).unwrap_or_default();
-        Ok(Box::new(Tables { header: Header::of(head)?, keys, metric }))
+        rows(head, move |fields, emit| measures(&keys, metric, fields, emit))
     },
 };
 
@@ -79,39 +79,23 @@ fn table(columns: &[&str]) -> Option<(Vec<&'static str>, Option<&'static str>)> 
     Some((KEYS.iter().copied().filter(|k| has_name(columns, k)).collect(), known.1))
 }
 
-struct Tables {
-    header: Header,
-    keys: Vec<&'static str>,
-    metric: Option<&'static str>,
-}
-
-impl Parse for Tables {
-    fn piece(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), Unread> {
-        if self.header.is(line) {
-            return Ok(());
+fn measures(keys: &[&str], metric: Option<&str>, fields: &Fields<'_, '_>, emit: &mut Emit<'_>) -> Result<(), Unread> {
+    let is_key = |name: &str| has_name(keys, name);
+    let keys = || fields.iter().filter(|(n, _)| is_key(n)).map(|(n, v)| (n.to_owned().into(), v.into()));
+    // All values before any row, so that a bad one drops the line as a whole.
+    let values: Vec<(&str, Option<f64>)> = fields
+        .iter()
+        .filter(|(n, _)| !is_key(n))
+        .map(|(n, v)| Ok((n, value(v).map_err(|what| Unread::new(DropKind::Value, format!("`{n}`: {what}")))?)))
+        .collect::<Result<_, Unread>>()?;
+    for (name, value) in values {
+        let mut labels: Vec<(Text<'_>, Text<'_>)> = keys().collect();
+        if metric.is_some() {
+            labels.push(("model".into(), name.into()));
         }
-        let fields = self.header.split(line)?;
-        let is_key = |name: &str| has_name(&self.keys, name);
-        let keys = || fields.iter().filter(|(n, _)| is_key(n)).map(|(n, v)| (n.to_owned().into(), v.into()));
-        // All values are read before any row is emitted, so that a bad one drops the whole line.
-        let values: Vec<(&str, Option<f64>)> = fields
-            .iter()
-            .filter(|(n, _)| !is_key(n))
-            .map(|(n, v)| Ok((n, value(v).map_err(|what| Unread::new(DropKind::Value, format!("`{n}`: {what}")))?)))
-            .collect::<Result<_, Unread>>()?;
-        for (name, value) in values {
-            let mut labels: Vec<(Text<'_>, Text<'_>)> = keys().collect();
-            if self.metric.is_some() {
-                labels.push(("model".into(), name.into()));
-            }
-            emit(Row::Measure(Measure {
-                metric: self.metric.unwrap_or(name).into(),
-                value,
-                labels: Some(Labels(labels)),
-            }));
-        }
-        Ok(())
+        emit(Row::Measure(Measure { metric: metric.unwrap_or(name).into(), value, labels: Some(Labels(labels)) }));
     }
+    Ok(())
 }
 
 /// A decimal number, a fraction, or `nan`.

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::error::{DropKind, Unread};
-use super::format::{Context, Emit, Format, Framing, Parse, has_name, json, stateless};
+use super::format::{Context, Emit, Format, Framing, has_name, json, stateless};
 use super::plain::label as label_of;
 use super::row::{Row, Sentence, Split};
-use super::table::{Fields, Header};
+use super::table::{Fields, rows};
 use super::text::{Labels, Text};
 
 pub(crate) const FORMAT: Format = Format {
@@ -26,7 +26,8 @@ pub(crate) const FORMAT: Format = Format {
     parser: |head, _| {
         let text = text_columns(&head.columns).unwrap_or_default();
         let marks = SPAN.iter().all(|name| has_name(&head.columns, name));
-        Ok(Box::new(Labelled { header: Header::of(head)?, text, marks }))
+        let columns = Columns { text, marks };
+        rows(head, move |fields, emit| columns.read(fields, emit))
     },
 };
 
@@ -144,14 +145,14 @@ const SPAN: [&str; 2] = ["start", "end"];
 /// Columns whose value is the label of the row if there are several labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
-struct Labelled {
-    header: Header,
+/// What the columns of a table are.
+struct Columns {
     text: &'static [&'static str],
     /// True if rows mark a word.
     marks: bool,
 }
 
-impl Labelled {
+impl Columns {
     /// True if a column holds labels.
     fn is_label(&self, name: &str) -> bool {
         let marks = self.marks && has_name(&SPAN, name);
@@ -171,21 +172,15 @@ impl Labelled {
         }
         Ok(Some([from as u32, to as u32]))
     }
-}
 
-impl Parse for Labelled {
-    fn piece(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), Unread> {
-        if self.header.is(line) {
-            return Ok(());
-        }
-        let fields = self.header.split(line)?;
+    fn read(&self, fields: &Fields<'_, '_>, emit: &mut Emit<'_>) -> Result<(), Unread> {
         let text = match self.text {
             [first, second] => Text::from(format!("{} {}", fields.text(first)?, fields.text(second)?)),
             names => fields.text(names.first().copied().unwrap_or("text"))?,
         };
         let columns = || fields.iter().map(|(name, _)| name).filter(|name| self.is_label(name));
         let cells: Vec<(&str, Text<'_>)> =
-            columns().filter_map(|name| Some((name, trimmed(present(&fields, name)?)))).collect();
+            columns().filter_map(|name| Some((name, trimmed(present(fields, name)?)))).collect();
         let main = LABELS.iter().find(|l| cells.iter().any(|c| c.0.eq_ignore_ascii_case(l)));
         let label = match (main, &cells[..]) {
             (Some(main), _) => cells.iter().find(|c| c.0.eq_ignore_ascii_case(main)).map(|c| c.1.clone()),
@@ -194,16 +189,16 @@ impl Parse for Labelled {
         };
         let labels: Vec<(Text<'_>, Text<'_>)> =
             cells.into_iter().map(|(name, value)| (name.to_owned().into(), value)).collect();
-        let forms = present(&fields, "form").zip(present(&fields, "other_form"));
+        let forms = present(fields, "form").zip(present(fields, "other_form"));
         emit(Row::Sentence(Sentence {
-            id: ["id", "idx", "guid", "pairID", "index"].iter().find_map(|c| present(&fields, c)),
-            target: self.span(&fields, &text)?,
+            id: ["id", "idx", "guid", "pairID", "index"].iter().find_map(|c| present(fields, c)),
+            target: self.span(fields, &text)?,
             text,
-            split: present(&fields, "split").map(|s| split(&s)).transpose()?,
+            split: present(fields, "split").map(|s| split(&s)).transpose()?,
             label,
             labels: Some(Labels(labels)).filter(|l| !l.0.is_empty()),
             choice: forms.map(|(right, other)| [right, other]),
-            twin: present(&fields, "twin"),
+            twin: present(fields, "twin"),
             ..Sentence::default()
         }));
         Ok(())

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::error::{DropKind, Unread};
 use super::format::{Context, Emit, Format, Framing, json, stateless};
 use super::row::{Fact, Relation, RelationKind, Row};
-use super::table::{Header, unquoted};
+use super::table::{rows, unquoted};
 use super::text::Text;
 
 pub(crate) const FACTS: Format = Format {
@@ -63,23 +63,11 @@ pub(crate) const RELATION_TABLE: Format = Format {
     framing: Framing::Lines,
     recognise: |head| head.header(&["relation", "template"]),
     parser: |head, _| {
-        let header = Header::of(head)?;
-        Ok(Box::new(move |line: &str, emit: &mut Emit<'_>| {
-            if header.is(line) {
-                return Ok(());
-            }
-            let fields = header.split(line)?;
+        rows(head, |fields, emit| {
             let optional = |column: &str| fields.optional(column).map(unquoted);
-            emit_relation(
-                RelationKeys {
-                    relation: fields.text("relation")?,
-                    template: fields.text("template")?,
-                    label: optional("label"),
-                    kind: optional("type"),
-                },
-                emit,
-            )
-        }))
+            let (relation, template) = (fields.text("relation")?, fields.text("template")?);
+            emit_relation(RelationKeys { relation, template, label: optional("label"), kind: optional("type") }, emit)
+        })
     },
 };
 
@@ -98,19 +86,14 @@ pub(crate) const FACT_TABLE: Format = Format {
     framing: Framing::Lines,
     recognise: |head| COLUMNS[..2].iter().all(|names| names.iter().any(|name| head.header(&[name]))),
     parser: |head, _| {
-        let header = Header::of(head)?;
-        Ok(Box::new(move |line: &str, emit: &mut Emit<'_>| {
-            if header.is(line) {
-                return Ok(());
-            }
-            let fields = header.split(line)?;
+        rows(head, |fields, emit| {
             let [subject, object, relation, id] =
                 COLUMNS.map(|names| names.iter().find_map(|name| fields.optional(name)).map(unquoted));
             let object = object.filter(|o| !o.trim().is_empty()).ok_or_else(|| Unread::missing("obj_label"))?;
             let subject = Some(subject.ok_or_else(|| Unread::missing("sub_label"))?);
             emit(Row::Fact(Fact { id, relation, subject, object, ..Fact::default() }));
             Ok(())
-        }))
+        })
     },
 };
 

@@ -101,8 +101,8 @@ impl Sets {
 }
 
 /// The positions that a list names, each once: the list itself, or where a mask has a 1. A list is a mask if it has an entry of
-/// 0 or 1 for every token. One that could also be a list of different positions, `[0, 1]` for two tokens, is a mask if every list
-/// of the file is one.
+/// 0 or 1 for every token. One that could also be a list of different positions, `[0, 1]` for two tokens, and one that repeats 0 or 1
+/// but is too short, are masks if the file's lists are ([`all_masks`]).
 ///
 /// # Errors
 /// [`Unread`] for what is neither a position nor a mark, and for a mask of another length.
@@ -110,11 +110,12 @@ fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u3
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
     let Lists::Asked(masks) = &context.lists else { return Ok(numbers) };
-    let different =
-        |list: &[u32]| list.iter().enumerate().all(|(k, n)| (*n as usize) < tokens && !list[..k].contains(n));
-    let marks = numbers.len() >= tokens && numbers.iter().all(|n| *n <= 1);
-    let either = || *masks.get_or_init(|| all_masks(&context.file));
-    if truths || marks && (!different(&numbers) || either()) {
+    let zeros_and_ones = numbers.iter().all(|n| *n <= 1);
+    let (repeated, long) = (zeros_and_ones && repeats(&numbers), numbers.len() >= tokens);
+    let outside = || numbers.iter().any(|n| *n as usize >= tokens);
+    let certain = truths || zeros_and_ones && long && (repeated || outside());
+    let possible = zeros_and_ones && (repeated || long);
+    if certain || possible && *masks.get_or_init(|| all_masks(&context.file)) {
         if numbers.len() != tokens {
             let what = format!("a mask of {} entries for {tokens} tokens", numbers.len());
             return Err(Unread::new(DropKind::Value, what));
@@ -125,20 +126,31 @@ fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u3
     Ok(numbers.into_iter().filter(|n| seen.insert(*n)).collect())
 }
 
-/// True if all lists of a file of rationales have an entry of 0 or 1 for every token, apart from empty lists. Lists
-/// that can be read in only one way do not count as masks.
+fn repeats(list: &[u32]) -> bool {
+    list.iter().enumerate().any(|(k, n)| list[..k].contains(n))
+}
+
+/// True if the lists of a file of rationales, but for those that are empty, hold 0 and 1 alone, and if each has an entry for every token,
+/// or one of them does that repeats 0 or 1 and so cannot be positions: others are then masks of a wrong length. What cannot be read twice
+/// is not taken for masks.
 fn all_masks(file: &Path) -> bool {
-    let mut all = true;
+    let (mut all, mut certain) = (true, false);
     let read = Reading::open(file).and_then(|reading| {
         reading.raw().rows(&mut |row, _| {
             let Row::Rationale(r) = row else { return ControlFlow::Continue(()) };
-            let mask =
-                |list: &Vec<u32>| list.is_empty() || list.len() == r.tokens.len() && list.iter().all(|n| *n <= 1);
-            all = r.rationales.iter().all(mask);
-            if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            for list in r.rationales.iter().filter(|list| !list.is_empty()) {
+                if list.iter().any(|n| *n > 1) {
+                    (all, certain) = (false, false);
+                    return ControlFlow::Break(());
+                }
+                let whole = list.len() == r.tokens.len();
+                all &= whole;
+                certain |= whole && repeats(list);
+            }
+            ControlFlow::Continue(())
         })
     });
-    all && read.is_ok()
+    (all || certain) && read.is_ok()
 }
 
 /// The numbers of a list, truth as 1.
@@ -399,7 +411,10 @@ mod tests {
             let want = vec![vec![0, 1], vec![2], vec![1, 0], vec![0]];
             assert_eq!(read("p.jsonl", &positions, keys), (want, Some(false)), "{keys:?}");
         }
-        // There is no ambiguity.
+        // A mask of a wrong length was read as positions, and made positions of the whole file's masks.
+        let short = [("a b c", "[0, 1, 0]"), ("a b c d", "[0, 1, 0]"), ("a b", "[1, 0]")];
+        assert_eq!(read("s.jsonl", &short, ["tokens", "gold"]), (vec![vec![1], vec![0]], Some(true)));
+        // Nothing is in doubt.
         let plain = [("a b c", "[0, 1, 1]"), ("a b", "[1, 1]")];
         assert_eq!(read("d.jsonl", &plain, ["tokens", "rationales"]), (vec![vec![1, 2], vec![0, 1]], None));
     }

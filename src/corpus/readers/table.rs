@@ -1,7 +1,7 @@
 //! Tables with a header line and tabs between fields.
 
 use super::error::{DropKind, ReadError, Unread};
-use super::format::Head;
+use super::format::{Emit, Head, Parser};
 use super::text::Text;
 
 /// Maximum number of fields of a line.
@@ -42,19 +42,55 @@ impl Header {
         line == self.line
     }
 
-    /// Splits a line; every field is there.
+    /// Splits a line; every field is there. Tabs within quoted fields are text if the line has too many fields otherwise.
     ///
     /// # Errors
     /// [`Unread`] where the line has another number of fields.
     pub(crate) fn split<'l>(&self, line: &'l str) -> Result<Fields<'_, 'l>, Unread> {
-        let values: Vec<&str> = line.split('\t').take(MAX_FIELDS).collect();
-        if values.len() == self.names.len() {
+        let (mut values, wanted) = (line.split('\t').take(MAX_FIELDS).collect::<Vec<&str>>(), self.names.len());
+        let found = values.len();
+        if found > wanted {
+            values = quoted_fields(line);
+        }
+        if values.len() == wanted {
             return Ok(Fields { header: self, values });
         }
-        let (found, wanted) = (values.len(), self.names.len());
         let hint = if found > wanted { " (a tab in the text?)" } else { "" };
         Err(Unread::new(DropKind::Fields, format!("{found} fields{hint} where the header has {wanted}")))
     }
+}
+
+/// A parser of tables whose lines do not depend on each other.
+///
+/// # Errors
+/// [`ReadError`] for a header that cannot be used.
+pub(crate) fn rows(
+    head: &Head<'_>,
+    read: impl Fn(&Fields<'_, '_>, &mut Emit<'_>) -> Result<(), Unread> + 'static,
+) -> Result<Parser, ReadError> {
+    let header = Header::of(head)?;
+    Ok(Box::new(move |line: &str, emit: &mut Emit<'_>| match header.is(line) {
+        true => Ok(()),
+        false => read(&header.split(line)?, emit),
+    }))
+}
+
+/// Fields of a line, of which those that begin with a quotation mark end with one.
+fn quoted_fields(line: &str) -> Vec<&str> {
+    let (mut values, mut begin, mut open) = (Vec::new(), 0, false);
+    for (at, c) in line.char_indices().chain([(line.len(), '\t')]) {
+        let begins = c == '"' && at == begin;
+        match c {
+            '\t' if !open => {
+                values.push(&line[begin..at]);
+                begin = at + 1;
+            }
+            // Doubled marks close and open again.
+            '"' if open || begins => open = !open,
+            _ => {}
+        }
+    }
+    values
 }
 
 /// Fields of one line by the names of their columns.
@@ -197,6 +233,24 @@ mod tests {
             ("\"\"", ""),
         ] {
             assert_eq!(unquoted(raw).as_str(), text, "{raw}");
+        }
+    }
+
+    /// A row with a quoted tab was dropped.
+    #[test]
+    fn tabs_within_quotes_are_text() {
+        let head = "text\tlabel";
+        let header = Header { names: head.split('\t').map(str::to_owned).collect(), line: head.into() };
+        for (line, text) in [
+            ("\"a\tb\"\tx", Some("a\tb")),
+            ("\"a \"\"b\"\"\tc\"\tx", Some("a \"b\"\tc")),
+            ("\"a\" b\tx", Some("\"a\" b")),
+            ("\"open\tx", Some("\"open")),
+            ("a\tb\tx", None),
+            ("\"open\ta\tx", None),
+        ] {
+            let found = header.split(line).ok().map(|fields| fields.text("text").unwrap().to_string());
+            assert_eq!(found.as_deref(), text, "{line:?}");
         }
     }
 

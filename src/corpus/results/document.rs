@@ -12,6 +12,7 @@ use super::python::plain;
 use super::value::{Scalar, truth};
 use crate::readers::ReadError;
 use crate::readers::source::Frames;
+use base::text::shortened;
 
 /// The layout of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(crate) enum Layout {
     Lists,
     /// evalplus: samples by task.
     EvalPlus,
+    /// lm-evaluation-harness: lists of rows by task under `samples`, of which one task can be read.
+    ByTask,
     /// The document is a list of rows.
     List,
 }
@@ -100,6 +103,7 @@ pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) ->
     let outcome = walk.deserialize(&mut json).and_then(|()| json.end());
     match (failed, outcome) {
         (Some(error), _) => Err(error),
+
         (None, Err(e)) => Err(ReadError::line(gather.file, e.line() as u64, words(&e), "a whole JSON document")),
         (None, Ok(())) => Ok(()),
     }
@@ -139,6 +143,22 @@ impl<'g> Walk<'_, 'g> {
             let mut line = Line { id: Some(id.into()), ..Line::default() };
             line.values.push(("resolved".into(), f64::from(u8::from(right))));
             self.take(line, number + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Rows of the only task.
+    fn tasks<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let mut first: Option<String> = None;
+        while let Some(Key(task)) = map.next_key()? {
+            if let Some(first) = &first {
+                let what = format!("rows of several tasks, `{}` and `{}`", shortened(first, 40), shortened(&task, 40));
+                let expected = "rows of one: the folders of `samples_TASK.jsonl` that `--log_samples` writes";
+                *self.failed = Some(ReadError::file(self.gather.file, what, expected));
+                return Err(de::Error::custom("stopped"));
+            }
+            first = Some(task.into_owned());
+            map.next_value_seed(self.inner())?;
         }
         Ok(())
     }
@@ -193,14 +213,26 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
         match (self.top, self.layout) {
             (true, Layout::Lists) => return self.lists(map),
             (false, Layout::EvalPlus) => return self.samples(map),
-            (true, Layout::Under(_) | Layout::EvalPlus) => {
-                let wanted = if let Layout::Under(key) = self.layout { key } else { "eval" };
+            (false, Layout::ByTask) => return self.tasks(map),
+            (true, Layout::Under(_) | Layout::EvalPlus | Layout::ByTask) => {
+                let wanted = match self.layout {
+                    Layout::Under(key) => key,
+                    Layout::ByTask => "samples",
+                    _ => "eval",
+                };
+                let mut found = false;
                 while let Some(Key(key)) = map.next_key()? {
                     if key == wanted {
+                        found = true;
                         map.next_value_seed(self.inner())?;
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
+                }
+                if !found && self.layout == Layout::ByTask {
+                    let expected = "rows: `--log_samples` writes them to samples_TASK.jsonl";
+                    let what = "means of tasks without a row for each item";
+                    *self.failed = Some(ReadError::file(self.gather.file, what, expected));
                 }
                 return Ok(());
             }

@@ -214,6 +214,23 @@ fn lmms_eval_logs_and_samples() {
     assert_eq!(runs(lines, "exact_match"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
 }
 
+/// What `simple_evaluate` returns, dumped whole, was "a row without an identifier".
+#[test]
+fn lm_eval_results_have_rows_by_task() {
+    let row =
+        |id: u32, acc: f64| format!("{{\"doc_id\": {id}, \"target\": \"0\", \"doc_hash\": \"h{id}\", \"acc\": {acc}}}");
+    let rows = format!("[{}, {}]", row(0, 1.0), row(1, 0.0));
+    let with = |samples: &str| {
+        format!("{{\"results\": {{\"arc\": {{\"acc,none\": 0.5}}}}, \"samples\": {samples}, \"n-shot\": {{}}}}")
+    };
+    assert_eq!(runs(&with(&format!("{{\"arc\": {rows}}}")), "acc"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
+    let refused = |text: &str| group(text.as_bytes(), &Wanted::default()).unwrap_err();
+    let error = refused(&with(&format!("{{\"arc\": {rows}, \"piqa\": {rows}}}")));
+    assert!(error.contains("rows of several tasks, `arc` and `piqa`"), "{error}");
+    let error = refused("{\"results\": {\"arc\": {\"acc,none\": 0.5}}, \"versions\": {\"arc\": 1}, \"configs\": {}}");
+    assert!(error.contains("means of tasks") && error.contains("--log_samples"), "{error}");
+}
+
 #[test]
 fn swe_bench_maps_reports_and_lists() {
     let want = [pairs(&[("django__django-1", 1.0), ("sympy__sympy-2", 0.0)])];

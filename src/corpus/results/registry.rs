@@ -35,7 +35,7 @@ pub(crate) enum Read {
 }
 
 /// All formats; the first that recognises a file reads it.
-pub(crate) static READERS: [Reader; 13] = [
+pub(crate) static READERS: [Reader; 14] = [
     Reader {
         name: "Inspect archive",
         recognise: |head| head.begins(&[b"PK\x03\x04", b"PK\x05\x06"]),
@@ -49,6 +49,14 @@ pub(crate) static READERS: [Reader; 13] = [
             head.sort("samples") == Some(Sort::List) || log
         },
         read: Read::Document(Layout::Under("samples")),
+    },
+    Reader {
+        name: "lm-evaluation-harness results",
+        recognise: |head| {
+            let written = ["samples", "versions", "configs"].iter().any(|key| head.sort(key) == Some(Sort::Map));
+            head.sort("results") == Some(Sort::Map) && written
+        },
+        read: Read::Document(Layout::ByTask),
     },
     Reader {
         name: "evalplus results",

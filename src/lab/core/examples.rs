@@ -8,6 +8,7 @@ use super::fault::Fault;
 use super::spec::{Refuse, SpecError};
 use super::stimuli::Stimuli;
 use base::suggest::is_unknown;
+use base::text::shortened;
 use base::{Problem, Pulse};
 use corpus::agreement::{Position, Positions};
 use corpus::micro::frequencies::Frequencies;
@@ -233,6 +234,16 @@ pub fn of(
     };
     let examples = set.examples.into_iter().map(put).collect::<Result<_, _>>()?;
     Ok((ExampleSet::of(task, seed, frequencies, examples), None))
+}
+
+/// What to say of labels of a file that differ in case alone; `None` if none do.
+pub fn case_notice<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<Problem> {
+    let [a, b] = own::differ_in_case(labels)?.map(|label| shortened(label, 40));
+    Some(Problem {
+        what: format!("the labels `{a}` and `{b}` differ in case alone and are two classes"),
+        r#where: "task.data".into(),
+        hint: "write them alike in the file if they mean the same".into(),
+    })
 }
 
 /// The examples as the model sees them; of the user's own examples, enough must be usable.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use base::text::{printable_label, printable_message};
 use figure::csv_text;
+use figure::layers::grouped;
 use stats::Estimate;
 
 /// A file format.
@@ -43,6 +44,8 @@ pub struct Entry {
     pub value: Option<Estimate>,
     /// Number of inputs or pairs.
     pub n: usize,
+    /// Decimals, where they are not those of the table.
+    pub decimals: Option<usize>,
 }
 
 /// A table; groups, columns and rows are in the order of their first entries.
@@ -58,7 +61,7 @@ pub struct Table {
     pub decimals: usize,
     /// Factor of the numbers: 100 for percent.
     pub scale: f64,
-    /// Columns of integers, printed without scaling.
+    /// Columns of counts and the like, printed without scaling.
     pub whole: &'static [&'static str],
     /// The numbers.
     pub entries: Vec<Entry>,
@@ -109,8 +112,13 @@ impl Table {
     fn number(&self, entry: Option<&Entry>) -> String {
         let there = entry.and_then(|e| Some((e, e.value.filter(|v| v.mean.is_finite())?)));
         match there {
-            Some((entry, value)) if self.whole.contains(&entry.column.as_str()) => value.mean.to_string(),
-            Some((_, value)) => format!("{:.*}", self.decimals, value.mean * self.scale),
+            Some((entry, value)) if self.whole.contains(&entry.column.as_str()) => match value.mean {
+                count if count.fract() == 0.0 && count >= 0.0 => grouped(count as usize),
+                other => other.to_string(),
+            },
+            Some((entry, value)) => {
+                format!("{:.*}", entry.decimals.unwrap_or(self.decimals), value.mean * self.scale)
+            }
             None => "–".to_owned(),
         }
     }

@@ -246,7 +246,7 @@ fn phi() -> Setting<Spec> {
 }
 
 fn position() -> Setting<Spec> {
-    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the property (`target` of a row, or the difference from its twin), every token by itself, or the mean of the tokens.";
+    let help = "The tokens whose states are changed: the mask, the first or last token, the words that carry the property (`target` of a row, or the difference from its twin), every token by itself (probes are trained and judged on one of each text), or the mean of the tokens.";
     row("task.position", "Position", help)
         .one_of(&Position::ALL, |p| p.title().into(), |s: &Spec, p| s.task.position == *p, |s, p| s.task.position = *p)
         .shown(|spec, _| spec.task.position.title().into())

@@ -24,6 +24,13 @@ struct Published {
     rows: &'static [(usize, f64, u64)],
 }
 
+impl Published {
+    /// Decimals of the differences as printed.
+    fn decimals(&self) -> usize {
+        if self.table < 4 { 4 } else { 3 }
+    }
+}
+
 /// Tables 2 to 7, as printed. Table 7 prints half the difference; the second recommendation of Table 4 is a misprint of 1,187,815.
 const RECOMMENDED: [Published; 6] = [
     Published {
@@ -154,7 +161,7 @@ fn table(name: &str, caption: &str, stub: &[&str], (mine, published): (Vec<Entry
 
 fn entry(row: &[&str], column: &str, value: Option<Estimate>, n: usize) -> Entry {
     let row = row.iter().map(|r| (*r).to_owned()).collect();
-    Entry { row, group: String::new(), column: column.into(), value, n }
+    Entry { row, group: String::new(), column: column.into(), value, n, decimals: None }
 }
 
 fn count(n: u64) -> Option<Estimate> {
@@ -177,7 +184,8 @@ fn recommended(results: &Results) -> Option<Table> {
     let published = RECOMMENDED.iter().flat_map(|p| {
         let source = format!("Table {}", p.table);
         let print = move |(items, difference, train_on): &(usize, f64, u64)| {
-            rows(p.what, &source, *items, Some(Estimate::exact(*difference)), count(*train_on))
+            let cells = rows(p.what, &source, *items, Some(Estimate::exact(*difference)), count(*train_on));
+            cells.map(|cell| Entry { decimals: Some(p.decimals()), ..cell })
         };
         p.rows.iter().flat_map(print).collect::<Vec<_>>()
     });
@@ -242,6 +250,7 @@ fn tasks(results: &Results, share: bool) -> Option<Table> {
             column: (*column).to_owned(),
             value: *value,
             n,
+            decimals: None,
         }));
     };
     let number = |x: f64| Some(Estimate::exact(x));
@@ -304,8 +313,8 @@ mod tests {
         assert!(corrupted(&results).is_none());
         results.sizes[0].value.b = "bert-mini, corrupted 200".into();
         let text = corrupted(&results).unwrap().write(lab::table::Form::Markdown);
-        assert!(text.contains("| 64 | – | 50000 | 0.1313 | 22263 |"), "{text}");
-        assert!(text.contains("| 16,384 | – | – | 0.1488 | 17331 |"), "{text}");
+        assert!(text.contains("| 64 | – | 50,000 | 0.1313 | 22,263 |"), "{text}");
+        assert!(text.contains("| 16,384 | – | – | 0.1488 | 17,331 |"), "{text}");
     }
 
     /// The bug: a recorded comparison of folders had no table to export.
@@ -347,9 +356,8 @@ mod tests {
     fn every_published_recommendation_follows_from_its_difference() {
         for p in &RECOMMENDED {
             let dim = if p.what.contains("InferSent") { 4096 } else { 768 };
-            let decimals = if p.table < 4 { 4 } else { 3 };
             // Table 4 prints .012 for .01147: it was rounded twice.
-            let (half, whole) = (0.55 * 10f64.powi(-decimals), if p.table == 7 { 2.0 } else { 1.0 });
+            let (half, whole) = (0.55 * 10f64.powi(-(p.decimals() as i32)), if p.table == 7 { 2.0 } else { 1.0 });
             for (items, difference, train_on) in p.rows {
                 let at = |difference: f64| {
                     let gap = whole * difference;

@@ -31,7 +31,9 @@ pub struct Choice {
 pub struct Side<'a> {
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// Its scores, one for each choice; `None` if they have not been computed.
+    /// The words that are drawn: its own, or those of an annotator who has moved the mask.
+    pub words: &'a [String],
+    /// Its scores, one for each choice; none if they have not been computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
     /// The underlined rationale.
     pub gold: BTreeSet<usize>,
@@ -47,7 +49,7 @@ impl<'a> Side<'a> {
             (Sample::Own, _) => "typed".into(),
         };
         let gold = sentence.gold.iter().flatten().copied().collect();
-        Self { name, sentence, rows, gold }
+        Self { name, sentence, words: &sentence.words, rows, gold }
     }
 }
 
@@ -119,7 +121,7 @@ fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
         let gap = r.gap.map_or("n/a".to_owned(), |gap| format!("{:.0} %", 100.0 * gap));
         format!("incomplete by {gap}")
     });
-    Strip { label, tokens: side.sentence.words.iter().enumerate().map(token).collect(), doubt }
+    Strip { label, tokens: side.words.iter().enumerate().map(token).collect(), doubt }
 }
 
 /// Words of the legend, for the caption.
@@ -177,7 +179,7 @@ pub fn figure(
         provenance.entries.push(("rows".into(), join(rows.iter().map(String::as_str).collect())));
     }
     if sides.len() > 1 {
-        let counts = sides.iter().map(|s| format!("{} words ({})", s.sentence.words.len(), s.name));
+        let counts = sides.iter().map(|s| format!("{} words ({})", s.words.len(), s.name));
         provenance.entries.retain(|(key, _)| key != "n");
         provenance.entries.insert(0, ("n".into(), counts.collect::<Vec<_>>().join(", ")));
     }

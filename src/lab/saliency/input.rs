@@ -182,7 +182,10 @@ impl<'a> Reader<'a> {
         match slots.len() {
             0 if mask.is_none() => return Ok(Err("there is nothing before the mask".into())),
             n if mask.is_some() && n != masks => {
-                return Ok(Err("the text already contains mask tokens".into()));
+                return Ok(Err(match (n, &self.mask) {
+                    (0, Some((text, _))) => format!("the tokenizer does not read its mask `{text}` as one token"),
+                    _ => "the text has mask tokens of its own".into(),
+                }));
             }
             _ => {}
         }

@@ -245,7 +245,7 @@ fn dimensions() -> impl Iterator<Item = (usize, String)> {
 
 /// Rows of Tables 4 and 8.
 pub(crate) fn accuracy() -> Vec<Accuracy> {
-    let samples = [("original", 1), ("perturbed", 2), (ALL, 0)];
+    let samples = [(ALL, 0), ("original", 1), ("perturbed", 2)];
     let rows = ACCURACY.iter().flat_map(|(model, language, top1, top3)| {
         samples.into_iter().flat_map(move |(sample, k)| {
             dimensions().map(move |(d, dimension)| Accuracy {

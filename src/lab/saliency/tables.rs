@@ -71,7 +71,7 @@ fn right_wrong(results: &Results) -> Table {
     rows.sort_by_key(|r| place(&r.dimension));
     let caption =
         "Interpretability by whether the model's answers are right; changed: right in one input of a pair".into();
-    Table { name: "right-wrong".into(), caption, ..interpretability(&rows) }
+    Table { name: "right-wrong".into(), caption, decimals: 3, ..interpretability(&rows) }
 }
 
 /// The run's rows, and the published ones below them; `None` if the run has none.
@@ -103,8 +103,8 @@ fn accuracies(results: &Results) -> Vec<Accuracy> {
         all.extend(v.change.map(change));
         all.push(row);
     }
-    // Findings are in order of creation.
-    let samples = [Sample::Original.name(), Sample::Perturbed.name(), CHANGE, ALL];
+    // Findings come in the order in which they were made.
+    let samples = [ALL, Sample::Original.name(), Sample::Perturbed.name(), CHANGE];
     let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
     all.sort_by_key(|a| (place(&a.dimension), sample(a), kind(&a.perturbation)));
     all
@@ -199,7 +199,7 @@ mod tests {
             ..Results::default()
         };
         let tables = all(&results);
-        for (table, published) in tables.iter().zip([24, 6, 6]) {
+        for (table, published) in tables.iter().zip([16, 6, 10]) {
             let text = table.write(Form::Markdown);
             assert_eq!(text.lines().filter(|l| l.contains(", published (")).count(), published, "{text}");
             assert!(text.find("| m |") < text.find(", published ("), "the run's rows come first");
@@ -207,13 +207,17 @@ mod tests {
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["accuracy", "accuracy-perturbations", "perturbations"]);
         let accuracy = tables[0].write(Form::Markdown);
-        assert!(accuracy.contains("| m | all | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 |"), "{accuracy}");
-        assert!(accuracy.contains("grammar Top-3 | computation Top-1 | computation Top-3 | all Top-1"), "{accuracy}");
+        // The columns of Tables 4 and 8, behind those of the run; computation is the run's second dimension.
+        assert!(accuracy.contains("| m | Top-1 | 50.0 | – | – | 50.0 | – | – | 50.0 |"), "{accuracy}");
+        assert!(
+            accuracy.contains("grammar all | grammar original | grammar perturbed | computation all"),
+            "{accuracy}"
+        );
         let changes = tables[1].write(Form::Csv);
         let want = "m,original,grammar,import,0.5,0.4,0.6,9\nm,perturbed,grammar,import,0.5,0.4,0.6,9\nm,change,grammar,import,-0.125,-0.2,0.1,9";
         assert!(changes.contains(want), "{changes}");
         let csv = tables[2].write(Form::Csv);
-        assert!(csv.contains("m,attention,import,grammar,MAP,0.5,0.4,0.6,4"), "{csv}");
-        assert!(csv.contains("m,attention,import,grammar,PCC,,,,0"), "{csv}");
+        assert!(csv.contains("m,attention,grammar,import,MAP,0.5,0.4,0.6,4"), "{csv}");
+        assert!(csv.contains("m,attention,grammar,import,PCC,,,,0"), "{csv}");
     }
 }

@@ -17,6 +17,7 @@ use crate::registry::find;
 use crate::spec::Spec;
 use crate::table::Further;
 use base::Problem;
+use corpus::agreement::Position;
 use corpus::own::Provenance;
 use corpus::task::{ExampleSet, Task};
 use lab::LabSpec as _;
@@ -138,6 +139,17 @@ impl Bench {
     pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = spec.task.task(host)?;
+        for property in task.labelled().filter(|_| task.is_own()) {
+            if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
+                host.notice(NoticeLevel::Warning, problem)?;
+            }
+        }
+        if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
+            let what = "every token: probes are trained and judged on one token of each text, drawn by its content";
+            let hint = "the guide's page on interventions lists the tokens of each position";
+            let problem = Problem { what: what.into(), r#where: "task.position".into(), hint: hint.into() };
+            host.notice(NoticeLevel::Warning, problem)?;
+        }
         let target = task.property(&spec.task.target).ok_or_else(|| Problem {
             what: format!("task `{}` has no property `{}`", task.id, spec.task.target),
             r#where: "task.target".into(),

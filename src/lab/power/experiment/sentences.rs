@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use crate::Host;
 use crate::bound::Ratio;
 use crate::spec::Spec;
+use base::text::shortened;
 use base::{Cancelled, Problem};
 use corpus::probing::{GROUPS, ProbingTask};
 use corpus::readers::{Reading, Row, Sentence};
@@ -91,7 +92,7 @@ impl Sentences {
                 return Err(Problem {
                     what: format!(
                         "the class `{}` has {} sentences; {needed} are needed for the largest size",
-                        base::text::shortened(name, 40),
+                        shortened(name, 40),
                         rows.len()
                     ),
                     r#where: "task.data".into(),
@@ -231,17 +232,21 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     all.iter().for_each(|(_, label)| {
         names.entry(label.clone()).or_insert(0);
     });
-    if !(2..=MAX_CLASSES).contains(&names.len()) {
-        return Err(Problem {
-            what: format!(
-                "the file has {} different label{}; allowed are 2 to {MAX_CLASSES}",
-                names.len(),
-                if names.len() == 1 { "" } else { "s" }
-            ),
-            r#where: "task.data".into(),
-            hint: "name a file of labelled sentences".into(),
+    let wrong = match names.len() {
+        0 => Some("none of its rows is a sentence with a label".to_owned()),
+        1 => {
+            let only = names.keys().next().map_or("", String::as_str);
+            Some(format!("all its sentences have the label `{}`: a probe needs two", shortened(only, 40)))
         }
-        .into());
+        n if n > MAX_CLASSES => Some(format!("it has {n} different labels; at most {MAX_CLASSES} can be probed")),
+        _ => None,
+    };
+    if let Some(what) = wrong {
+        let hint = "name a file of sentences with two labels or more, or another of its labels as task.label".into();
+        return Err(Problem { what, r#where: "task.data".into(), hint }.into());
+    }
+    if let Some(problem) = lab::examples::case_notice(names.keys().map(String::as_str)) {
+        host.notice(NoticeLevel::Warning, problem)?;
     }
     names.values_mut().enumerate().for_each(|(i, place)| *place = i);
     let labels = all.iter().map(|(_, label)| names[label]).collect();

@@ -30,7 +30,7 @@ fn table(name: &str, caption: &str, decimals: usize, mine: Vec<Entry>, published
 
 fn entry(model: &str, source: &str, column: &str, value: Option<Estimate>, n: usize) -> Entry {
     let row = vec![model.to_owned(), source.to_owned()];
-    Entry { row, group: String::new(), column: column.into(), value, n }
+    Entry { row, group: String::new(), column: column.into(), value, n, decimals: None }
 }
 
 /// A published number, which has no interval.

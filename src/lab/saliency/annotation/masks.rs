@@ -58,26 +58,61 @@ impl Annotation {
             return Err(format!("`{answer}` did not pass an earlier round: choose another word"));
         }
         self.line.sent_text = format!("{}{MASK}{}", part(0, from), part(to, text.chars().count()));
+        let before = self.line.sent_token.len();
         self.line.mask_index = Some(words.start);
         self.line.sent_token.splice(words, [MASK.to_owned()]);
         self.line.answer = Some(answer);
-        self.line.other_answers.clear();
-        self.rationale.clear();
+        self.forget_marks(before);
         Ok(())
     }
 
-    /// The sentence with its answer in place of the mask, so that another word can be chosen.
-    fn unmasked(&self) -> Self {
+    /// Masks this word in place of the one that is masked now; the masked word itself is put back and nothing is masked.
+    ///
+    /// # Errors
+    /// A sentence that says why the word cannot be masked.
+    pub fn move_mask(&mut self, word: usize) -> Result<(), String> {
+        let mut open = self.opened();
+        match self.mask() {
+            Some(_) if open.mask().is_some() => return Err("the answer is not known, so the mask cannot move".into()),
+            Some(mask) if mask == word => {}
+            mask => {
+                let more = open.words().len() - self.words().len();
+                let word = if mask.is_some_and(|mask| word > mask) { word + more } else { word };
+                open.choose_mask(word..word + 1)?;
+            }
+        }
+        *self = open;
+        Ok(())
+    }
+
+    /// The sentence with its answer in place of the mask.
+    fn opened(&self) -> Self {
         let mut open = self.unscored();
-        let Some((at, answer)) = open.line.mask_index.zip(open.line.answer.take()) else { return open };
+        let answer = self.answer().filter(|answer| !answer.trim().is_empty());
+        let Some((at, answer)) = self.mask().zip(answer) else { return open };
         let (text, spans) = open.written();
         let (from, to) = spans[at];
         open.line.sent_text =
             text.chars().take(from).chain(answer.chars()).chain(text.chars().skip(to)).collect::<String>();
         open.line.sent_token.splice(at..=at, answer.split_whitespace().map(str::to_owned));
-        open.line.mask_index = None;
-        open.line.refused.push(answer);
-        open.rationale.clear();
+        (open.line.mask_index, open.line.answer) = (None, None);
+        open.forget_marks(self.words().len());
+        open
+    }
+
+    /// Drops what was marked for another mask; an alignment stays where the sentence still has as many words.
+    fn forget_marks(&mut self, words: usize) {
+        self.rationale.clear();
+        self.line.other_answers.clear();
+        if self.line.sent_token.len() != words {
+            self.alignment = None;
+        }
+    }
+
+    /// The sentence whole, so that another word can be chosen than the one that did not pass.
+    fn unmasked(&self) -> Self {
+        let mut open = self.opened();
+        open.line.refused.extend(self.line.answer.clone());
         open
     }
 }
@@ -139,6 +174,26 @@ fn fate(confidence: &[u8], round: u8) -> Fate {
         false if confidence.len() < RATERS => Fate::Unscored,
         false => Fate::Passes,
     }
+}
+
+/// The round of these masks: each that did not pass began another one.
+pub fn round(people: &[Person]) -> u8 {
+    let refused = people.iter().flat_map(|p| &p.made).map(|a| a.refused().len()).max().unwrap_or(0);
+    u8::try_from(refused + 1).map_or(ROUNDS, |round| round.min(ROUNDS))
+}
+
+/// The outcome of a round in a sentence.
+pub fn outcome(all: &[RatedMask<'_>], round: u8) -> String {
+    let of = |fate: Fate| all.iter().filter(|m| m.fate == fate).count();
+    format!(
+        "round {round} of {ROUNDS}: {} of {} masks pass ({RATERS} ratings or more, none below {CONFIDENT}), {} go back, {} are dropped, {} wait for ratings; {} answers are unique",
+        of(Fate::Passes),
+        all.len(),
+        of(Fate::GoesBack),
+        of(Fate::Dropped),
+        of(Fate::Unscored),
+        all.iter().filter(|m| m.unique).count(),
+    )
 }
 
 /// The masked sentences that pass, in the benchmark's schema.
@@ -239,6 +294,29 @@ mod tests {
         let people = ["x", "y", "z"].iter().zip(people).map(|(n, c)| rater(n, &masks, &c.map(Some)));
         let found = super::super::rounds::alphas(&people.collect::<Vec<_>>(), 0.95);
         assert!((found.confidence.unwrap().mean - 22.0 / 27.0).abs() < 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn the_mask_moves_to_another_word_and_takes_the_marks_of_the_old_one_with_it() {
+        let line = serde_json::json!({"sent_id": 1, "sent_text": "In [MASK] we are glad.", "answer": "New York",
+            "sent_token": ["In", "[MASK]", "we", "are", "glad", "."], "mask_index": 1, "rationale_ids": [4],
+            "alignment": [[0, 0]], "confidence": 2, "refused": ["glad"]});
+        let mut made = read(&line.to_string()).unwrap().remove(0);
+        let before = made.clone();
+        assert!(made.move_mask(4).unwrap_err().contains("`glad` did not pass"));
+        assert_eq!(made, before, "a refused word changes nothing");
+        made.move_mask(3).unwrap();
+        assert_eq!((made.answer(), made.mask(), made.words().len()), (Some("are"), Some(4), 7));
+        assert!(made.rationale.is_empty() && made.alignment.is_none() && made.confidence.is_none());
+        assert!(write([&made].into_iter()).contains("\"sent_text\":\"In New York we [MASK] glad.\""));
+        made.move_mask(4).unwrap();
+        assert_eq!((made.mask(), made.words()[4].as_str(), made.refused()), (None, "are", &["glad".to_owned()][..]));
+        made.move_mask(0).unwrap();
+        assert_eq!((made.answer(), round(&[person("anna", vec![made])])), (Some("In"), 2));
+        for answer in ["", r#", "answer": " ""#] {
+            let line = format!(r#"{{"sent_id": 2, "sent_token": ["[MASK]", "b"], "mask_index": 0{answer}}}"#);
+            assert!(read(&line).unwrap()[0].clone().move_mask(1).unwrap_err().contains("not known"));
+        }
     }
 
     #[test]

@@ -33,34 +33,34 @@ pub struct Interpretability {
     pub measures: Vec<(String, Option<Estimate>, usize)>,
 }
 
-/// Tables 4 and 8: a row for each model and kind of input, Top-1 and Top-3 in per cent under each dimension.
+/// Tables 4 and 8: Top-1 of every model, then Top-3, in per cent of each kind of input under each dimension.
 pub fn accuracy(rows: &[Accuracy]) -> Table {
-    let entries = rows.iter().flat_map(|r| {
-        [("Top-1", r.top1), ("Top-3", r.top3)].map(|(column, value)| Entry {
-            row: vec![r.model.clone(), r.sample.clone()],
+    let entries = |name: &'static str, value: fn(&Accuracy) -> Option<Estimate>| {
+        rows.iter().map(move |r| Entry {
+            row: vec![r.model.clone(), name.to_owned()],
             group: r.dimension.clone(),
-            column: column.to_owned(),
-            value,
+            column: r.sample.clone(),
+            value: value(r),
             n: r.n,
+            decimals: None,
         })
-    });
+    };
     Table {
         name: "accuracy".to_owned(),
         caption: "Accuracy of the answers, in per cent".to_owned(),
-        stub: vec!["Model".to_owned(), "Inputs".to_owned()],
+        stub: vec!["Model".to_owned(), "Answers".to_owned()],
         decimals: 1,
         scale: 100.0,
         whole: &[],
-        entries: entries.collect(),
+        entries: entries("Top-1", |r| r.top1).chain(entries("Top-3", |r| r.top3)).collect(),
     }
 }
 
 /// Tables 5 and 9: a row for each model and method, the measures over all perturbations under each dimension.
 pub fn interpretability(rows: &[Interpretability]) -> Table {
     let of_all = rows.iter().filter(|r| r.perturbation == "all");
-    measures(of_all, ["interpretability", "Interpretability"], &["Model", "Method"], |r| {
-        vec![r.model.clone(), r.method.clone()]
-    })
+    let caption = ["interpretability", "Interpretability"];
+    measures(of_all, caption, 2, ["Model", "Method"], |r| (vec![&r.model, &r.method], &r.dimension))
 }
 
 /// Tables 6 and 11: Top-1 in per cent of the partners of each kind, of the originals that have such a partner, and the change.
@@ -71,6 +71,7 @@ pub(crate) fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
         column: r.perturbation.clone(),
         value: r.top1,
         n: r.n,
+        decimals: None,
     });
     Table {
         name: "accuracy-perturbations".to_owned(),
@@ -83,38 +84,39 @@ pub(crate) fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
     }
 }
 
-/// Tables 7 and 10: a row for each model, method and kind of perturbation.
+/// Tables 7 and 10: a row for each model, method and dimension, the measures under each kind of perturbation.
 pub fn by_perturbation(rows: &[Interpretability]) -> Table {
     let of_kinds = rows.iter().filter(|r| r.perturbation != "all");
-    measures(
-        of_kinds,
-        ["perturbations", "Interpretability by perturbation"],
-        &["Model", "Method", "Perturbation"],
-        |r| vec![r.model.clone(), r.method.clone(), r.perturbation.clone()],
-    )
+    let caption = ["perturbations", "Interpretability by perturbation"];
+    measures(of_kinds, caption, 3, ["Model", "Method", "Dimension"], |r| {
+        (vec![&r.model, &r.method, &r.dimension], &r.perturbation)
+    })
 }
 
-fn measures<'r>(
+fn measures<'r, const N: usize>(
     rows: impl Iterator<Item = &'r Interpretability>,
     [name, caption]: [&str; 2],
-    stub: &[&str],
-    head: fn(&Interpretability) -> Vec<String>,
+    decimals: usize,
+    stub: [&str; N],
+    head: fn(&Interpretability) -> (Vec<&String>, &String),
 ) -> Table {
     let entries = rows.flat_map(|r| {
-        let entry = |(column, value, n): &(String, Option<Estimate>, usize)| Entry {
-            row: head(r),
-            group: r.dimension.clone(),
+        let (row, group) = head(r);
+        let row: Vec<String> = row.into_iter().cloned().collect();
+        r.measures.iter().map(move |(column, value, n)| Entry {
+            row: row.clone(),
+            group: group.clone(),
             column: column.clone(),
             value: *value,
             n: *n,
-        };
-        r.measures.iter().map(entry).collect::<Vec<_>>()
+            decimals: None,
+        })
     });
     Table {
         name: name.to_owned(),
         caption: caption.to_owned(),
-        stub: stub.iter().map(|s| (*s).to_owned()).collect(),
-        decimals: 3,
+        stub: stub.map(str::to_owned).to_vec(),
+        decimals,
         scale: 1.0,
         whole: &[],
         entries: entries.collect(),

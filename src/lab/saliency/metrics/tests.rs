@@ -258,23 +258,26 @@ fn tables_have_the_paper_s_layout_in_every_form() {
     let table = accuracy(&rows);
     let markdown = table.write(Form::Markdown);
     assert!(
-        markdown.contains("| Model | Inputs | grammar Top-1 | grammar Top-3 | semantics Top-1 | semantics Top-3 |"),
+        markdown.contains("| Model | Answers | grammar original | grammar all | semantics original | semantics all |"),
         "{markdown}"
     );
-    assert!(markdown.contains("| bert_mini | original | 52.2 | – | 52.2 | – |"), "{markdown}");
+    assert!(
+        markdown.contains("| bert_mini | Top-1 | 52.2 | 52.2 | 52.2 | 52.2 |\n| bert_mini | Top-3 | – |"),
+        "{markdown}"
+    );
     let latex = table.write(Form::Latex);
     assert!(
-        latex.contains("\\begin{tabular}{llrrrr}") && latex.contains("bert\\_mini & all & 52.2 & -- & 52.2 & --"),
+        latex.contains("\\begin{tabular}{llrrrr}") && latex.contains("bert\\_mini & Top-1 & 52.2 & 52.2 & 52.2 & 52.2"),
         "{latex}"
     );
     assert!(latex.contains("\\multicolumn{2}{c}{grammar} & \\multicolumn{2}{c}{semantics}"), "{latex}");
     assert!(latex.contains("\\cmidrule(lr){3-4}\\cmidrule(lr){5-6}"), "{latex}");
     let csv = table.write(Form::Csv);
     assert!(
-        csv.starts_with("model,inputs,group,measure,mean,lo,hi,n\nbert_mini,original,grammar,Top-1,0.5216,"),
+        csv.starts_with("model,answers,group,measure,mean,lo,hi,n\nbert_mini,Top-1,grammar,original,0.5216,"),
         "{csv}"
     );
-    assert!(csv.contains("bert_mini,original,grammar,Top-3,,,,12"), "{csv}");
+    assert!(csv.contains("bert_mini,Top-3,grammar,original,,,,12"), "{csv}");
     assert_eq!(Form::of_extension("TEX"), Some(Form::Latex));
     assert_eq!(Form::of_extension("doc"), None);
 }
@@ -290,10 +293,13 @@ fn tables_of_interpretability_are_by_method_or_by_perturbation() {
     };
     let rows = [row("all", 0.47), row("dispens", 0.5), row("trans", 0.25)];
     let markdown = interpretability(&rows).write(Form::Markdown);
-    assert!(markdown.contains("| m\\|=1 | ATT | 0.470 | -0.200 |") && !markdown.contains("0.500"), "{markdown}");
+    assert!(markdown.contains("| m\\|=1 | ATT | 0.47 | -0.20 |") && !markdown.contains("0.50"), "{markdown}");
     let kinds = by_perturbation(&rows);
     let latex = kinds.write(Form::Latex);
-    assert!(latex.contains("F1$\\Delta$") && latex.contains("m|=1 & ATT & trans & 0.250 & $-$0.200"), "{latex}");
+    assert!(
+        latex.contains("F1$\\Delta$") && latex.contains("m|=1 & ATT & grammar & 0.500 & $-$0.200 & 0.250 & $-$0.200"),
+        "{latex}"
+    );
     assert_eq!(kinds.write(Form::Csv).lines().count(), 5);
     let mut hostile = rows[0].clone();
     hostile.model = "\u{1b}[31m\u{202e}x\ny".into();
@@ -302,7 +308,7 @@ fn tables_of_interpretability_are_by_method_or_by_perturbation() {
         let text = table.write(form);
         assert!(!text.chars().any(|c| c.is_control() && c != '\n') && !text.contains('\u{202e}'), "{text:?}");
     }
-    assert!(accuracy(&[]).write(Form::Markdown).contains("| Model | Inputs |"));
+    assert!(accuracy(&[]).write(Form::Markdown).contains("| Model | Answers |"));
 }
 
 proptest! {

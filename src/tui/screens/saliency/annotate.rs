@@ -16,7 +16,7 @@ use base::text::printable;
 use labs::answer::few;
 use labs::saliency::annotation::rounds::{Alphas, COMPACT, Fate, Person, SUFFICIENT, alphas, scored};
 use labs::saliency::annotation::{
-    self, Agreement, Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, agreement,
+    self, Agreement, Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, agreement, masks,
 };
 use labs::saliency::finding::SentenceFinding;
 use stats::estimate::Estimate;
@@ -42,15 +42,17 @@ pub struct Annotations {
     pub compared: Option<Compared>,
 }
 
-/// Two annotators.
+/// Two annotators or more.
 #[derive(Debug, Clone)]
 pub struct Compared {
-    pub files: [PathBuf; 2],
-    /// Their agreement.
+    pub files: Vec<PathBuf>,
+    /// Agreement of the first two.
     pub found: Agreement,
     alphas: Alphas,
     /// Rationales that pass both thresholds, and those that are scored.
     passed: (usize, usize),
+    /// What becomes of the masks, if they are rated.
+    masks: Option<String>,
     /// Level of the intervals.
     pub level: f64,
 }
@@ -68,8 +70,12 @@ static SAVE: Prompt = Prompt { label: "save marks to", hint: "a .jsonl file", ta
 static OPEN: Prompt = Prompt { label: "go on with the marks of", hint: "a .jsonl file", take: take_open, follow: None };
 static FIRST: Prompt =
     Prompt { label: "marks of the first annotator", hint: "a .jsonl file", take: take_first, follow: None };
-static SECOND: Prompt =
-    Prompt { label: "marks of the second annotator", hint: "a .jsonl file", take: take_second, follow: None };
+static SECOND: Prompt = Prompt {
+    label: "marks of the second annotator",
+    hint: "a .jsonl file; those of further ones after commas",
+    take: take_second,
+    follow: None,
+};
 
 /// Marks in a sentence, while marking.
 pub(crate) fn marks<'a>(state: &'a State, sentence: &str) -> Option<&'a Annotation> {
@@ -107,10 +113,39 @@ fn here(state: &State) -> Option<(SentenceFinding, usize, usize)> {
     Some((pointed.sentence.clone(), pointed.side, pointed.word))
 }
 
+/// The same for what needs a mask; says how to choose one where the sentence has none.
+fn masked(state: &mut State) -> Option<(SentenceFinding, usize, usize)> {
+    let here = here(state)?;
+    let made = view(state).annotation.made.get(&here.0.sentence);
+    if made.is_some_and(|made| made.mask().is_none()) {
+        let key = state.keymap.short_label("choose-mask");
+        state.view.toast = Some(format!("nothing is masked in this sentence; {key} masks the word under the cursor"));
+        return None;
+    }
+    Some(here)
+}
+
+/// Masks the word under the cursor; on the masked word, puts its answer back.
+pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
+    let Some((sentence, _, word)) = here(state) else { return Vec::new() };
+    if sentence.masks.len() > 1 {
+        state.view.toast = Some("the sentence has several masks, which cannot be moved".into());
+        return Vec::new();
+    }
+    let mut moved = Ok(());
+    edit(state, sentence, |made| {
+        moved = made.move_mask(word);
+        moved.is_ok()
+    });
+    state.view.toast = moved.err().map(|why| printable(&why).into_owned());
+    Vec::new()
+}
+
 /// Takes the word under the cursor into the rationale, or out of it.
 pub(crate) fn mark(state: &mut State) -> Vec<Effect> {
-    let Some((sentence, _, word)) = here(state) else { return Vec::new() };
-    if sentence.masks.contains(&word) {
+    let Some((sentence, _, word)) = masked(state) else { return Vec::new() };
+    let made = view(state).annotation.made.get(&sentence.sentence);
+    if made.map_or(sentence.masks.contains(&word), |made| made.mask() == Some(word)) {
         state.view.toast = Some("the mask is what the rationale is for; it cannot be part of it".into());
         return Vec::new();
     }
@@ -137,7 +172,7 @@ pub(crate) fn align(state: &mut State) -> Vec<Effect> {
         (0, _) => {
             view_mut(state).annotation.held = Some(word);
             let key = state.keymap.short_label("align-word");
-            let text = sentence.words.get(word).map_or("", String::as_str);
+            let text = heat::pointed(state).and_then(|p| p.words.get(word)).map_or("", String::as_str);
             state.view.toast = Some(format!("{}: go to its partner and press {key}", printable(text)));
         }
         (_, Some(original)) => {
@@ -162,7 +197,7 @@ fn next(score: Option<u8>, most: u8) -> Option<u8> {
 
 /// The next score of sufficiency.
 pub(crate) fn sufficiency(state: &mut State) -> Vec<Effect> {
-    if let Some((sentence, ..)) = here(state) {
+    if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
             made.sufficiency = next(made.sufficiency, MOST_SUFFICIENT);
             true
@@ -173,7 +208,7 @@ pub(crate) fn sufficiency(state: &mut State) -> Vec<Effect> {
 
 /// The next score of compactness.
 pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
-    if let Some((sentence, ..)) = here(state) {
+    if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
             made.compactness = next(made.compactness, MOST_COMPACT);
             true
@@ -184,7 +219,7 @@ pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
 
 /// The next confidence in the mask.
 pub(crate) fn confidence(state: &mut State) -> Vec<Effect> {
-    if let Some((sentence, ..)) = here(state) {
+    if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
             made.confidence = next(made.confidence, MOST_CONFIDENT);
             true
@@ -199,17 +234,28 @@ pub(crate) fn line(state: &State) -> Option<String> {
     let all = &view(state).annotation;
     let made = all.made.get(&sentence.sentence);
     let score = |score: Option<u8>, most: u8| score.map_or(format!("-/{most}"), |s| format!("{s}/{most}"));
+    let key = |name: &str| state.keymap.short_label(name);
     let told = match made {
-        Some(m) => format!(
-            "{} marked, sufficiency {}, compactness {}{}",
-            m.rationale.len(),
-            score(m.sufficiency, MOST_SUFFICIENT),
-            score(m.compactness, MOST_COMPACT),
-            m.confidence.map_or(String::new(), |c| format!(", confidence {c}/{MOST_CONFIDENT}"))
-        ),
+        Some(m) if m.mask().is_none() => {
+            let refused = match m.refused() {
+                [] => String::new(),
+                all => format!(", did not pass before: {}", all.join(", ")),
+            };
+            format!("no mask{refused} · {} masks a word", key("choose-mask"))
+        }
+        Some(m) => {
+            let moved = m.words() != sentence.words;
+            let mask = m.answer().filter(|_| moved).map_or(String::new(), |answer| format!("masks `{answer}`, "));
+            format!(
+                "{mask}{} marked, sufficiency {}, compactness {}{}",
+                m.rationale.len(),
+                score(m.sufficiency, MOST_SUFFICIENT),
+                score(m.compactness, MOST_COMPACT),
+                m.confidence.map_or(String::new(), |c| format!(", confidence {c}/{MOST_CONFIDENT}"))
+            )
+        }
         None => "as in the data".to_owned(),
     };
-    let key = |name: &str| state.keymap.short_label(name);
     let saved = if all.changed { format!(" · {} saves", key("save-marks")) } else { String::new() };
     Some(format!(" {}: {told}{saved}", sentence.sentence))
 }
@@ -285,7 +331,8 @@ fn take_first(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
 
 fn take_second(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let first = view(state).first_annotator.clone();
-    load(state, Reading::Compare, vec![first, text.into()])
+    let others = text.split(',').map(|file| file.trim().into());
+    load(state, Reading::Compare, std::iter::once(first).chain(others).collect())
 }
 
 /// Takes in the files that were read.
@@ -301,18 +348,24 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
         }
     }
     match (view(state).annotation.reading, &all[..], documents) {
-        (Reading::Compare, [a, b], [first, second]) => {
+        (Reading::Compare, [a, b, ..], [_, second, ..]) => {
             let level = view(state).spec.interval.level;
             match agreement(a, b, level) {
                 Ok(found) => {
-                    let files = [first.path.clone(), second.path.clone()];
-                    let people = [("first", a), ("second", b)]
-                        .map(|(name, made)| Person { name: name.into(), made: made.clone() });
+                    let files = documents.iter().map(|d| d.path.clone()).collect();
+                    let people: Vec<Person> = all
+                        .iter()
+                        .enumerate()
+                        .map(|(k, made)| Person { name: k.to_string(), made: made.clone() })
+                        .collect();
                     let fates = scored(&people, 1);
                     let count = |of: &dyn Fn(Fate) -> bool| fates.iter().filter(|s| of(s.fate)).count();
                     let passed = (count(&|f| f == Fate::Passes), count(&|f| f != Fate::Unscored));
+                    let round = masks::round(&people);
+                    let rated = people.iter().any(Person::is_rater).then(|| masks::rated(&people, round));
+                    let masks = rated.map(|all| masks::outcome(&all, round));
                     let alphas = alphas(&people, level);
-                    view_mut(state).annotation.compared = Some(Compared { files, found, alphas, passed, level });
+                    view_mut(state).annotation.compared = Some(Compared { files, found, alphas, passed, masks, level });
                     return popups::show(state, &Annotators);
                 }
                 Err(why) => fail(state, &second.path, why, "both must annotate sentences of one set"),
@@ -382,22 +435,24 @@ fn words(compared: &Compared) -> Vec<(Role, String)> {
         };
         (Role::Text, format!("{what}: {kappa}"))
     };
-    let [a, b] = compared.files.each_ref().map(|f| printable(&f.display().to_string()).into_owned());
-    let mut lines = vec![
-        (Role::Dim, format!("first   {a}")),
-        (Role::Dim, format!("second  {b}")),
+    let names = ["first", "second"].into_iter().chain(std::iter::repeat("further"));
+    let file =
+        |(name, file): (&str, &PathBuf)| (Role::Dim, format!("{name:7} {}", printable(&file.display().to_string())));
+    let mut lines: Vec<(Role, String)> = names.zip(&compared.files).map(file).collect();
+    lines.extend([
         (Role::Value, format!("Cohen's kappa of marked words: {kappa}, n {} words", f.words)),
         (Role::Text, format!("alike: {:.1} % of the words", 100.0 * f.alike)),
         (Role::Value, format!("token-F1 of the rationales: {}, n {}", span(&f.token_f1), f.sentences)),
         scored("sufficiency", f.sufficiency),
         scored("compactness", f.compactness),
-    ];
+    ]);
     if let Some(alpha) = &compared.alphas.marks {
         lines.push((Role::Text, format!("Krippendorff's alpha of marked words: {}", span(alpha))));
     }
     if let Some(alpha) = &compared.alphas.confidence {
         lines.push((Role::Text, format!("Krippendorff's alpha of confidence in the masks: {}", span(alpha))));
     }
+    lines.extend(compared.masks.iter().map(|masks| (Role::Text, masks.clone())));
     if let (passed, scored @ 1..) = compared.passed {
         lines.push((
             Role::Text,

@@ -65,10 +65,13 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["o"], None, marking => annotate::compactness;
     "confidence", "rate the mask", "While marking: the next confidence that the answer of the mask is the only one, 1 to 4.",
         ["f"], None, marking => annotate::confidence;
+    "choose-mask", "mask this word",
+        "While marking: masks the word under the cursor in place of the masked one; on the masked word, puts the answer back.",
+        ["k"], None, marking => annotate::choose_mask;
     "save-marks", "save marks", "Saves what was marked as JSON lines in the benchmark's schema; asks before it replaces a file.",
         ["w"], None, always => annotate::save;
     "open-marks", "open marks", "Reads marks that were saved, to go on with them.", ["r"], None, always => annotate::open;
-    "annotators", "two annotators", "Compares the marks of two annotators from two files: Cohen's kappa and token-F1.",
+    "annotators", "two annotators", "Compares the marks of two annotators or more from their files: agreement, and which masks and rationales pass.",
         ["2"], None, always => annotate::compare;
 };
 

@@ -76,9 +76,12 @@ fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice])
     let (found, view) = (results(state), view(state));
     let row = |c: &Choice| view.index.row(found, &c.model, &sentence.sentence, &c.method);
     let side = Side::new(sentence, choices.iter().map(row).collect());
-    // While one annotates, it is the own marks that are underlined.
-    let gold = marks(state, &sentence.sentence).map_or(side.gold, |a| a.rationale.clone());
-    Side { gold, ..side }
+    // While one annotates, the own marks are underlined, and scores are those of the mask of the data.
+    match marks(state, &sentence.sentence) {
+        None => side,
+        Some(own) if own.words() == side.words => Side { gold: own.rationale.clone(), ..side },
+        Some(own) => Side { gold: own.rationale.clone(), words: own.words(), rows: vec![None; choices.len()], ..side },
+    }
 }
 
 /// The sentences in view, the upper one first.
@@ -104,9 +107,13 @@ fn pairs(state: &State, sides: &[Side<'_>]) -> Vec<(usize, usize)> {
     let [a, b] = sides else { return Vec::new() };
     let own = marks(state, &b.sentence.sentence).and_then(|m| m.alignment.as_ref());
     match (own, shown(state)) {
-        (_, Some(Shown::Own(_))) => align(&a.sentence.words, &b.sentence.words),
-        (Some(own), _) => own.iter().copied().collect(),
-        (None, _) => heatmap::pairs(a.sentence, b.sentence),
+        (Some(own), Some(Shown::Data(..))) => {
+            own.iter().copied().filter(|(i, j)| *i < a.words.len() && *j < b.words.len()).collect()
+        }
+        (None, Some(Shown::Data(..))) if [a, b].iter().all(|s| s.words == s.sentence.words) => {
+            heatmap::pairs(a.sentence, b.sentence)
+        }
+        _ => align(a.words, b.words),
     }
 }
 
@@ -149,6 +156,8 @@ pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
 /// The side and the choice of a strip, and the word under the cursor.
 pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
+    /// Its words as they are drawn.
+    pub words: &'a [String],
     /// Its scores.
     pub row: Option<&'a Tagged<SaliencyFinding>>,
     /// Index of the side, from the top.
@@ -163,7 +172,7 @@ pub(crate) fn pointed(state: &State) -> Option<Pointed<'_>> {
     let sides = sides(state, &choices);
     let side = strip % sides.len().max(1);
     let row = sides.get(side)?.rows.get(strip / sides.len()).copied().flatten();
-    Some(Pointed { sentence: sides[side].sentence, row, side, word })
+    Some(Pointed { sentence: sides[side].sentence, words: sides[side].words, row, side, word })
 }
 
 /// Draws the pane.
@@ -309,9 +318,14 @@ fn told(state: &State, room: usize) -> Vec<(Role, String)> {
 
 /// Everything about the word under the cursor.
 fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
-    let Pointed { sentence, row, word, .. } = pointed;
-    let text = sentence.words.get(*word).map_or("", String::as_str);
-    let Some(row) = row.map(|r| &r.value) else { return format!("{text}: {}", missing(state, "score")) };
+    let Pointed { sentence, words, row, word, .. } = pointed;
+    let text = words.get(*word).map_or("", String::as_str);
+    let Some(row) = row.map(|r| &r.value) else {
+        let moved = *words != sentence.words;
+        let why =
+            if moved { "no score: the model was asked with another mask".into() } else { missing(state, "score") };
+        return format!("{text}: {why}");
+    };
     let mut parts = Vec::new();
     if row.excluded.contains(word) {
         parts.push(if sentence.masks.contains(word) {

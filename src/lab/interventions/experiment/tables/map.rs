@@ -59,6 +59,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
                     column: format!("at {read}"),
                     value: found.map(|p| score.of(p).estimate()),
                     n,
+                    decimals: None,
                 });
             }
         }

@@ -30,7 +30,7 @@ pub(crate) fn tables(results: &Results) -> Vec<Table> {
 
 fn entry(row: &[&str], group: &str, column: &str, value: Option<Estimate>, n: usize) -> Entry {
     let row = row.iter().map(|r| (*r).to_owned()).collect();
-    Entry { row, group: group.to_owned(), column: column.to_owned(), value, n }
+    Entry { row, group: group.to_owned(), column: column.to_owned(), value, n, decimals: None }
 }
 
 fn table(
