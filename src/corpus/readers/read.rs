@@ -304,7 +304,7 @@ fn nearest(names: &[String]) -> String {
 /// Describes an unknown file.
 fn unknown(head: &Head<'_>, begin: &str) -> String {
     if is_binary(begin) {
-        return "binary data, no text".to_owned();
+        return "binary data, not text".to_owned();
     }
     let keys = Keys::of(begin).top;
     if begin.starts_with('{') && !keys.is_empty() {

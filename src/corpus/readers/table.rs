@@ -77,18 +77,18 @@ pub(crate) fn rows(
 
 /// Fields of a line, of which those that begin with a quotation mark end with one.
 fn quoted_fields(line: &str) -> Vec<&str> {
-    let (mut values, mut begin, mut open) = (Vec::new(), 0, false);
+    let (mut values, mut begin, mut open, mut last) = (Vec::new(), 0, false, '\t');
     for (at, c) in line.char_indices().chain([(line.len(), '\t')]) {
-        let begins = c == '"' && at == begin;
         match c {
             '\t' if !open => {
                 values.push(&line[begin..at]);
                 begin = at + 1;
             }
             // Doubled marks close and open again.
-            '"' if open || begins => open = !open,
+            '"' if open || at == begin || last == '"' => open = !open,
             _ => {}
         }
+        last = c;
     }
     values
 }

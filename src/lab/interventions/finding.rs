@@ -106,7 +106,7 @@ pub struct DataFinding {
     /// Further properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
-    /// Distance behind C and S: `js` for Jensen-Shannon; none for total variation.
+    /// Distance behind C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
     /// Examples longer than the model reads: left out, cut or read in a window, as set in the spec.

@@ -85,7 +85,7 @@ pub struct PooledFinding {
     pub tasks: usize,
     /// Mean of the first minus mean of the second; under ten tasks without an interval, whose ends are then -1 and 1.
     pub difference: Estimate,
-    /// The p-value; `None` without an interval.
+    /// The p-value; null without an interval.
     pub p: Option<f64>,
     /// That p-value adjusted by Holm over all pairs of systems. Absent for two systems, and for the mean that is not
     /// the deciding one.

@@ -120,7 +120,7 @@ impl Bias {
         let most = adjust.mentions.map_or(data.mentions, |n| n.min(data.mentions));
         let names = match most {
             1 => "one name per subject: nothing is averaged".to_owned(),
-            n => format!("up to {n} names a subject"),
+            n => format!("up to {n} names per subject"),
         };
         match self {
             Self::Prompt => {

@@ -346,7 +346,7 @@ pub struct LedgerFinding {
 /// The score after further pretraining.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DisparityFinding {
-    /// Share of sentences that state facts; `None` for the original model.
+    /// Share of sentences that state facts; null for the original model.
     #[id]
     pub gamma: Option<f64>,
     /// P@1 over all facts: first prompt, usual name, the token with the largest logit.

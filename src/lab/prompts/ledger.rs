@@ -163,9 +163,9 @@ pub struct Ledger {
     pub residual: Estimate,
     /// `prompt` corrected for chance.
     pub prompt_unbiased: Estimate,
-    /// `prompt / total`; `None` if the total is 0.
+    /// `prompt / total`; null if the total is 0.
     pub prompt_share: Option<Estimate>,
-    /// `prompt_unbiased / total`, not below 0; `None` if the total is 0.
+    /// `prompt_unbiased / total`, not below 0; null if the total is 0.
     pub prompt_unbiased_share: Option<Estimate>,
 }
 

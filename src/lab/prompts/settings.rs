@@ -410,8 +410,8 @@ mod tests {
                 assert_eq!(setting.get(&spec, &known), value, "{}", setting.key);
             }
             assert!(!setting.text(&spec, &known).is_empty(), "{}", setting.key);
-            let told = spec.check("x");
-            assert!(told.is_ok(), "{}: {told:?}", setting.key);
+            let printed = spec.check("x");
+            assert!(printed.is_ok(), "{}: {printed:?}", setting.key);
         }
     }
 
@@ -442,8 +442,8 @@ mod tests {
         mixtures.set(&mut spec, &known(), Value::Text("1 0,50%".into())).unwrap();
         assert_eq!(spec.disparity.gammas, [0.0, 0.5, 1.0]);
         for wrong in ["2", "-0.1", "half"] {
-            let told = mixtures.set(&mut spec, &known(), Value::Text(wrong.into())).unwrap_err();
-            assert!(told.to_string().contains("0 to 1"), "{told}");
+            let printed = mixtures.set(&mut spec, &known(), Value::Text(wrong.into())).unwrap_err();
+            assert!(printed.to_string().contains("0 to 1"), "{printed}");
         }
         mixtures.set(&mut spec, &known(), Value::Unset).unwrap();
         assert!(spec.disparity.is_off());

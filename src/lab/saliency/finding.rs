@@ -296,8 +296,8 @@ pub struct InterpretabilityFinding {
     /// Identifier of the method.
     #[id]
     pub method: String,
-    /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the partners.
-    /// `None` without gold rationales.
+    /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the
+    /// partners. Null without gold rationales.
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, computed over all rankings.
     pub random_f1: Option<Estimate>,

@@ -312,7 +312,7 @@ mod tests {
         made.move_mask(4).unwrap();
         assert_eq!((made.mask(), made.words()[4].as_str(), made.refused()), (None, "are", &["glad".to_owned()][..]));
         made.move_mask(0).unwrap();
-        assert_eq!((made.answer(), round(&[person("anna", vec![made])])), (Some("In"), 2));
+        assert_eq!((made.answer(), round(&[person("anna", vec![made.clone()])])), (Some("In"), 2));
         for answer in ["", r#", "answer": " ""#] {
             let line = format!(r#"{{"sent_id": 2, "sent_token": ["[MASK]", "b"], "mask_index": 0{answer}}}"#);
             assert!(read(&line).unwrap()[0].clone().move_mask(1).unwrap_err().contains("not known"));
