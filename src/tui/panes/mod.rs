@@ -69,7 +69,7 @@ fn too_small(frame: &mut Frame, state: &State) {
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
     // What an example shows says so in every pane.
-    let mark = if pane != setup::PANE && state.example_shown().is_some() { "Recorded: " } else { "" };
+    let mark = if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" };
     let title = &format!("{mark}{title}");
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
     let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);
@@ -191,7 +191,7 @@ pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
 /// A problem in the pane that asked: what failed, on what, what to do.
 pub fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
     let theme = state.theme();
-    let line = |text: &str, role| Line::styled(printable(text).into_owned(), theme.style(role));
+    let line = |text: &str, role| Line::styled(printable(&state.in_labels(text)).into_owned(), theme.style(role));
     let lines = vec![
         line(&format!("{} {}", state.view.glyphs.cross(), problem.what), Role::Error),
         line(&problem.r#where, Role::Dim),
