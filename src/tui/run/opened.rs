@@ -1,4 +1,4 @@
-//! Parts of a session that was read: its name, and what to go on from.
+//! Parts of a session that was read: its name, and how to continue it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) fn called(path: &Path) -> String {
     file.strip_suffix(session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
-/// Reads a session to go on with, from `spec` or else from what it ran last or started with.
+/// Reads a session to continue, with `spec` or else its last or first spec.
 pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -> Result<Box<Resumed>, Problem> {
     let past = session.until(f64::INFINITY);
     let (gone, past) = (past.gone, past.entries.collect::<Vec<_>>());
@@ -84,7 +84,7 @@ mod tests {
         spec
     }
 
-    /// A session that set out with one spec and ran others.
+    /// A session that started with one spec and ran others.
     fn session(header: Option<Spec>, ran: &[u64]) -> Session {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.probity.jsonl");
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(seed(&[], None), 1);
     }
 
-    /// A lab that had run nothing was blank, and nothing showed what it finds.
+    /// A lab that had run nothing was blank, and did not show its kind of results.
     #[test]
     fn every_lab_has_a_shipped_session_that_answers_its_question() {
         for lab in LABS {
