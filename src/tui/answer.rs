@@ -92,8 +92,10 @@ enum Whose {
     SoFar,
     /// The run is in progress, and settings were changed since it began.
     SoFarBefore,
-    /// The run was stopped or failed before its end.
+    /// The run was stopped before its end.
     OfPart,
+    /// The run failed before its end.
+    OfFailed,
     /// Settings were changed since.
     Before,
     /// A recorded example is shown instead.
@@ -109,10 +111,11 @@ fn left(state: &State) -> bool {
 fn whose(state: &State) -> Whose {
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     match run {
-        _ if state.example_shown().is_some() => Whose::Example,
+        _ if state.shows_example() => Whose::Example,
         Some(run) if run.job.outcome.is_none() && !left(state) => Whose::SoFar,
         Some(run) if run.job.outcome.is_none() => Whose::SoFarBefore,
         Some(_) if left(state) => Whose::Before,
+        Some(run) if matches!(run.job.outcome, Some(Outcome::Failed(_))) => Whose::OfFailed,
         Some(run) if run.job.outcome != Some(Outcome::Done) => Whose::OfPart,
         _ => Whose::Plain,
     }
@@ -124,9 +127,8 @@ const APART: usize = 60;
 /// The settings by which the answer's run differs from the current ones; in a replay, from the other runs.
 fn other_run(state: &State) -> Option<String> {
     let setup = state.screen().setup()?;
-    let run = state.board.run_of(setup.lab()).filter(|_| state.example_shown().is_none())?;
-    let mine = &run.job.spec;
-    let apart = match left(state) {
+    let mine = &state.shown_run(setup.lab())?.job.spec;
+    let apart = match state.example_shown().is_some() || left(state) {
         true => labs::apart(mine, [&setup.spec(state)]),
         false => labs::apart(mine, state.board.runs_of(setup.lab()).map(|other| &other.job.spec)),
     };
@@ -144,9 +146,11 @@ fn marked(text: &str, whose: Whose, apart: &str) -> String {
         Whose::SoFarBefore if apart.is_empty() => format!("Run in progress: {text}"),
         Whose::SoFarBefore => format!("Run in progress ({apart}): {text}"),
         Whose::OfPart => format!("Stopped early: {text}"),
+        Whose::OfFailed => format!("Before it failed: {text}"),
         Whose::Before if apart.is_empty() => format!("Run before: {text}"),
         Whose::Before => format!("Run before ({apart}): {text}"),
-        Whose::Example => format!("Example: {text}"),
+        Whose::Example if apart.is_empty() => format!("Example: {text}"),
+        Whose::Example => format!("Example ({apart}): {text}"),
         _ => text.to_owned(),
     }
 }
@@ -185,7 +189,12 @@ fn nothing(state: &State) -> (Role, String) {
         };
     };
     match &run.job.outcome {
-        Some(Outcome::Failed(problem)) => (Role::Error, format!("Failed: {}", printable(&problem.to_string()))),
+        Some(Outcome::Failed(problem)) => {
+            // The panes say where.
+            let hint = if problem.hint.is_empty() { String::new() } else { format!(" ({})", problem.hint) };
+            let text = labs::with_labels(run.job.spec.lab(), &format!("Failed: {}{hint}", problem.what));
+            (Role::Error, printable(&text).into_owned())
+        }
         Some(Outcome::Cancelled) => {
             (Role::Dim, format!("Cancelled before there was an answer; {} runs it again.", key("run")))
         }
@@ -243,16 +252,21 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// The note that an example is shown, and what replaces it; empty without one.
+/// Says that an example is shown, what tells it from the settings, and what replaces it; empty without one.
 fn example_of(state: &State) -> String {
-    let Some(example) = state.example_shown() else { return String::new() };
+    let Some(example) = state.example_shown() else {
+        let key = |name| state.keymap.short_label(name);
+        let text = format!("Recorded example: {} or {} goes back to your own runs", key("example"), key("back"));
+        return if state.shows_example() { text } else { String::new() };
+    };
+    let of = other_run(state).map_or(String::new(), |apart| format!(" ({apart})"));
     let day = printable(&example.day);
     match state.board.job().filter(|_| state.board.running()) {
         Some(job) => {
             let left = job.progress.as_ref().and_then(|p| p.left).map_or(String::new(), |t| format!(" ({})", about(t)));
-            format!("Example, recorded on {day}: your own run replaces it{left}")
+            format!("Example{of}, recorded on {day}: your own run replaces it{left}")
         }
-        None => format!("Example, recorded on {day}: {} runs these settings", state.keymap.short_label("run")),
+        None => format!("Example{of}, recorded on {day}: {} runs these settings", state.keymap.short_label("run")),
     }
 }
 
@@ -266,17 +280,19 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let what = match whose(state) {
             Whose::SoFar => "Answer so far",
             Whose::SoFarBefore => "Answer so far of the run in progress",
-            Whose::OfPart => "Answer from a part of the run, which did not come to its end",
+            Whose::OfPart => "Answer from a part of the run, which was stopped",
+            Whose::OfFailed if state.screen().answer(state).says.is_empty() => "The run failed",
+            Whose::OfFailed => "Answer from a part of the run, which failed",
             Whose::Before => "Answer of the run before",
             Whose::Example => &example,
             Whose::Plain => "Answer",
         };
-        let run = crate::reduce::runs::place(state).filter(|_| example.is_empty());
-        let title =
-            [run, other_run(state)].into_iter().flatten().fold(what.to_owned(), |title, part| match title == what {
-                true => format!("{title}: {part}"),
-                false => format!("{title}, {part}"),
-            });
+        let parts = [crate::reduce::runs::place(state), other_run(state)];
+        let parts = if example.is_empty() { parts } else { [None, None] };
+        let title = parts.into_iter().flatten().fold(what.to_owned(), |title, part| match title == what {
+            true => format!("{title}: {part}"),
+            false => format!("{title}, {part}"),
+        });
         let title = fit(&title, usize::from(area.width.saturating_sub(6))).into_owned();
         let more = format!(" {}: all of it ", state.keymap.short_label("answer"));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();

@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use super::action::Effect;
+use super::example;
 use super::panes::table;
 use super::popups;
 use super::reduce::{job, look, popup, replay, runs, typing};
@@ -164,8 +165,8 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "back", "back", "Closes the form of settings, shows what a filter hides, or leaves the zoom.", ["esc"], None, always => look::back;
     "run", "run", "Runs the settings; asks first while another run is in progress, or if nothing has changed since the last one.",
         ["r"], Some(("run", 2)), can_run => job::run;
-    "example", "recorded example", "Replays the shipped session of this lab, as long as the lab has not run anything.",
-        ["E"], Some(("example", 3)), setup::blank => setup::open_example;
+    "example", "recorded example", "Shows the recorded example of this lab, whatever ran here; there, goes back.",
+        ["E"], Some(("example", 13)), example::is_offered => example::toggle;
     "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
     "earlier-run", "earlier run", "Shows the previous run of this lab, with its settings.",
         ["{"], None, runs::several => |s| runs::turn(s, -1);
@@ -173,8 +174,8 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["}"], None, runs::several => |s| runs::turn(s, 1);
     "runs", "all runs", "Lists the runs of this lab: what each changed, how long it took, how it ended.",
         ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
-    "compare-runs", "compare two runs", "Compares the run in view with another run: settings that differ, and every number of both.",
-        ["D"], None, runs::several => runs::compare;
+    "compare-runs", "compare two runs", "Lays another run, or the recorded example, beside the run that is shown: settings that differ and every number of both.",
+        ["D"], None, runs::can_compare => runs::compare;
     "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
     "filter", "filter", "Filters the list: shows rows that contain the typed text.", ["/"], None, table::lists => table::filter;

@@ -1,21 +1,29 @@
-//! The finished run that the first start shows until a run has an answer: recorded, packed with the program, marked as
-//! an example. It is not on the board, so it is neither recorded nor compared.
+//! The recorded example of each lab, shipped with the program. It can be shown at any time, and compared with the runs of the session.
+//! The first start shows it until a run there has an answer. It is on no board, so it is not recorded.
 
+use std::borrow::Cow;
 use std::io::Read;
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 
 use super::action::Effect;
+use super::screens;
+use super::setup::Setup;
 use super::state::State;
+use base::Problem;
 use engine::board::{Board, Run};
 use engine::message::Outcome;
 use labs::{LabId, LabResults, by_id};
-use session::format::{Item, parse_entry};
+use session::SessionError;
+use session::format::Session;
 
-/// Lines of a session, after a note with the day of the recording.
-const PACKED: &[u8] = include_bytes!("../../assets/example.jsonl.gz");
+/// The final findings of the default experiment, as a session.
+pub(crate) const PACKED: &[u8] = include_bytes!("../../assets/example.jsonl.gz");
+/// The first bytes of a packed session.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// A recorded run that is shown before the first one.
+/// A recorded run.
 #[derive(Debug, Clone)]
 pub(crate) struct Example {
     pub(crate) run: Run,
@@ -23,26 +31,61 @@ pub(crate) struct Example {
     pub(crate) day: String,
 }
 
-fn unpacked() -> Option<String> {
-    let mut text = String::new();
-    GzDecoder::new(PACKED).read_to_string(&mut text).ok().map(|_| text)
+fn setup_of(lab: LabId) -> Option<&'static dyn Setup> {
+    screens::labs().find_map(|screen| screen.setup().filter(|setup| setup.lab() == lab))
 }
 
-/// The shipped example; a test checks that it can be read.
-pub(crate) fn shipped() -> Option<Example> {
-    let (mut board, mut day) = (Board::default(), String::new());
-    for line in unpacked()?.lines() {
-        let entry = parse_entry(line.as_bytes(), false).ok()?;
-        match entry.item {
-            Item::Note(note) => day = note,
-            _ => entry.fold(&mut board),
-        }
+fn unpacked(bytes: &'static [u8]) -> std::io::Result<Cow<'static, [u8]>> {
+    if !bytes.starts_with(&MAGIC) {
+        return Ok(bytes.into());
     }
+    let mut out = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut out).map(|_| out.into())
+}
+
+/// The example of a lab as a session, with its name.
+pub(crate) fn session(lab: LabId) -> Result<(String, Session), Problem> {
+    let name = format!("the recorded example of {}", by_id(lab).title());
+    let bytes = setup_of(lab).map_or(&[][..], |setup| setup.example());
+    let read = |source| SessionError::Read { path: name.clone().into(), source };
+    let session = unpacked(bytes).map_err(read).and_then(|bytes| Session::parse(&bytes, Path::new(&name)));
+    let problem = |error: SessionError| Problem {
+        what: error.to_string(),
+        r#where: name.clone(),
+        hint: "install the program again".into(),
+    };
+    Ok((name.clone(), session.map_err(problem)?))
+}
+
+/// The run of the example of a lab; a test checks that all of them can be read.
+pub(crate) fn recorded(lab: LabId) -> Option<Example> {
+    let (_, session) = session(lab).ok()?;
+    let mut board = Board::default();
+    session.until(f64::INFINITY).entries.for_each(|entry| entry.fold(&mut board));
+    let day = session.header.created.chars().take(10).collect();
     board.runs.pop().map(|run| Example { run, day })
 }
 
+/// True if the screen shows a lab, whose example can be shown or left again.
+pub(crate) fn is_offered(state: &State) -> bool {
+    state.screen().setup().is_some() && state.replay.as_ref().is_none_or(|replay| replay.example)
+}
+
+/// Shows the example of the shown lab on top of the program, or leaves it.
+pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
+    match &state.replay {
+        Some(_) => vec![Effect::Quit],
+        None => state.screen().setup().map_or(Vec::new(), |setup| vec![Effect::OpenExample(setup.lab())]),
+    }
+}
+
 impl State {
-    /// The example, while the shown lab shows it.
+    /// True if the screen shows the example of a lab in one of the two ways.
+    pub(crate) fn shows_example(&self) -> bool {
+        self.example_shown().is_some() || self.replay.as_ref().is_some_and(|replay| replay.example)
+    }
+
+    /// The example, while it stands in for results of the shown lab.
     pub(crate) fn example_shown(&self) -> Option<&Example> {
         self.screen().setup().and_then(|setup| self.example_of(setup.lab()))
     }
@@ -76,8 +119,7 @@ pub(crate) fn give_way(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     state.example = None;
-    let setup = super::screens::labs().find_map(|screen| screen.setup().filter(|setup| setup.lab() == lab));
-    setup.map_or(Vec::new(), |setup| setup.along(state))
+    setup_of(lab).map_or(Vec::new(), |setup| setup.along(state))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod end;
 mod input;
 mod link;
-mod opened;
+pub(crate) mod opened;
 mod pace;
 
 use std::future::{Future, poll_fn};
@@ -23,9 +23,10 @@ pub use input::translate;
 
 use self::input::add;
 use self::link::{Feed, Item, Link};
-use self::opened::{called, error, example, on_top_of, resumed, worth_keeping};
+use self::opened::{called, error, on_top_of, resumed, worth_keeping};
 use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
+use super::example;
 use super::memory::Memory;
 pub use super::outside::Outside;
 use super::panes;
@@ -345,7 +346,7 @@ impl App {
                     Err(problem) => Done::of(Action::Notice(error(problem))),
                 });
             }
-            Effect::OpenExample(lab) => self.spawn(move || match example(lab) {
+            Effect::OpenExample(lab) => self.spawn(move || match example::session(lab) {
                 Ok((name, session)) => Done::Opened(None, name, Box::new(session)),
                 Err(problem) => Done::of(Action::Notice(error(problem))),
             }),
@@ -424,9 +425,13 @@ impl App {
                     let problem = Problem { what, r#where: name.clone(), hint };
                     self.on_top(Action::Notice(Notice { level: NoticeLevel::Warning, problem }));
                 }
-                let quit = self.top().keymap.label("quit");
+                let leave = self.top().keymap.label(if self.top().replay.as_ref().is_some_and(|r| r.example) {
+                    "example"
+                } else {
+                    "quit"
+                });
                 if let Some(over) = &mut self.over {
-                    over.state.view.toast = Some(format!("replay of {}; {quit} leaves it", printable(&name)));
+                    over.state.view.toast = Some(format!("replay of {}; {leave} leaves it", printable(&name)));
                 }
             }
         }

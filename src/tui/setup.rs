@@ -43,7 +43,7 @@ pub trait Setup: Sync {
     /// The lab that is set up.
     fn lab(&self) -> LabId;
 
-    /// The shipped session of the lab.
+    /// The recorded example of the lab: a session, packed or not.
     fn example(&self) -> &'static [u8];
 
     /// The keys of the rows that the pane shows; the form shows all.
@@ -94,7 +94,7 @@ pub trait Setup: Sync {
 /// The setup of a lab whose rows are only its settings.
 pub struct Plain<S: 'static> {
     pub lab: LabId,
-    /// The shipped session of the lab.
+    /// The recorded example of the lab.
     pub(crate) example: &'static [u8],
     /// Key of the row that steps change while another pane has the focus.
     pub main: &'static str,
@@ -237,17 +237,6 @@ pub fn changed(state: &State) -> bool {
     ran(state).is_some_and(|job| !setup.answered(state, &job.spec))
 }
 
-/// True if the shown lab has run nothing, so that its shipped session can show what it finds.
-pub(crate) fn blank(state: &State) -> bool {
-    let ran = |setup: &dyn Setup| state.shown_run(setup.lab()).is_some();
-    state.replay.is_none() && state.screen().setup().is_some_and(|setup| !ran(setup))
-}
-
-/// Opens the shipped session of the shown lab.
-pub(crate) fn open_example(state: &mut State) -> Vec<Effect> {
-    state.screen().setup().map_or(Vec::new(), |setup| vec![Effect::OpenExample(setup.lab())])
-}
-
 /// The settings of a run in a few words: the rows of the pane that have one value.
 pub(crate) fn in_words(state: &State) -> String {
     let Some(setup) = state.screen().setup() else { return String::new() };
@@ -258,7 +247,11 @@ pub(crate) fn in_words(state: &State) -> String {
     // `A model` keeps its capital.
     let is_letter = |label: &str| label.split(' ').next().is_some_and(|word| word.len() == 1);
     let label = |row: &Row| if is_letter(&row.label) { row.label.clone() } else { row.label.to_lowercase() };
-    let values = named.map(|row| format!("{} {}", label(row), row.text.trim()));
+    let values = named.map(|row| match (label(row).strip_suffix(", most"), row.text.trim()) {
+        (Some(what), "all") => format!("all {what}"),
+        (Some(what), most) => format!("at most {most} {what}"),
+        (None, text) => format!("{} {text}", label(row)),
+    });
     let models = setup.short().contains(&"models").then(|| labs::answer::asked_of(setup.spec(state).models()));
     models.into_iter().chain(values).collect::<Vec<_>>().join(", ")
 }

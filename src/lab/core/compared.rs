@@ -15,6 +15,7 @@ pub struct Number {
     pub name: String,
     /// Its model and the oracle that judged, as the heading of its rows; empty if the name states them.
     pub group: String,
+    /// With ends that are NaN if it has no interval.
     pub value: Estimate,
     /// Number of examples behind it; both numbers if it is computed from two samples.
     pub n: Count,
@@ -31,7 +32,7 @@ pub struct Common {
     pub b: Number,
     /// The second minus the first, with its interval by square-and-add.
     pub difference: Estimate,
-    /// p-value of no difference, by the arm of the interval towards 0; `None` if neither number has an interval.
+    /// p-value of no difference, by the arm of the interval towards 0; `None` without an interval.
     pub p: Option<f64>,
 }
 
@@ -95,12 +96,14 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let apart = p.iter().filter(|p| **p <= ALPHA).count();
     let all = counted(p.len(), "number", "numbers");
     let count = match apart {
+        _ if p.is_empty() => "Nothing is tested: no number has an interval in both runs".to_owned(),
         0 => format!("None of {all} differs"),
         1 => format!("1 of {all} differs"),
         _ => format!("{apart} of {all} differ"),
     };
+    let how = if p.is_empty() { "" } else { " significantly after Holm's adjustment" };
     let same = if same.is_empty() { String::new() } else { format!("; {} more the same in both", same.len()) };
-    format!("{count} significantly after Holm's adjustment{same}.")
+    format!("{count}{how}{same}.")
 }
 
 fn counted(n: usize, one: &str, many: &str) -> String {
@@ -149,10 +152,15 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     if rows.iter().any(|(_, p)| p.is_some_and(|p| p <= ALPHA)) {
         out.push("* significant after Holm's adjustment for all numbers tested here.".into());
     }
+    if rows.iter().any(|(c, _)| c.difference.lo.is_nan()) {
+        out.push(NO_INTERVAL.into());
+    }
     out.push(if shared { SAME_EXAMPLES } else { OTHER_EXAMPLES }.into());
     out
 }
 
+/// Why a difference has no interval.
+const NO_INTERVAL: &str = "A difference has an interval and a test if both numbers have an interval; the answer of each run says why one has none.";
 /// How runs that differ in nothing but their models are compared.
 const SAME_EXAMPLES: &str = "Both runs test the same examples but keep no result for each, so the test is not paired: it takes the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
 /// How other runs are compared.
@@ -162,7 +170,8 @@ impl Common {
     /// True if both runs have made the same measurement, where they test the same examples.
     fn is_same(&self, shared: bool) -> bool {
         let Self { a, b, .. } = self;
-        shared && (&a.name, &a.group, a.value, a.n) == (&b.name, &b.group, b.value, b.n)
+        let ends = |x: &Number| [x.value.mean, x.value.lo, x.value.hi].map(f64::to_bits);
+        shared && (&a.name, &a.group, ends(a), a.n) == (&b.name, &b.group, ends(b), b.n)
     }
 }
 
@@ -179,9 +188,14 @@ fn value_of(number: &Number, x: f64) -> String {
     format!("{:.decimals$}", factor * x).replacen("0.", ".", usize::from(x.abs() < 1.0 && factor == 1.0))
 }
 
+/// The name of a run by its number; 0 is the recorded example.
+pub fn run_name(number: usize) -> String {
+    if number == 0 { "example".into() } else { format!("run {number}") }
+}
+
 /// Column headings for the two runs; runs of two sessions may have the same number.
 fn names_of((a, b): (usize, usize)) -> (String, String) {
-    if a == b { ("first".into(), "second".into()) } else { (format!("run {a}"), format!("run {b}")) }
+    if a == b { ("first".into(), "second".into()) } else { (run_name(a), run_name(b)) }
 }
 
 /// Minimum number of cells of a name that is broken.
@@ -211,7 +225,10 @@ fn section_of(
             n,
             show(c.a.value.mean),
             show(c.b.value.mean),
-            format!("{} [{}, {}]{unit}", signed(d.mean), signed(d.lo), signed(d.hi)),
+            match d.lo.is_nan() {
+                true => format!("{}{unit}", signed(d.mean)),
+                false => format!("{} [{}, {}]{unit}", signed(d.mean), signed(d.lo), signed(d.hi)),
+            },
             c.p.map_or("–".into(), probability),
             adjusted.map_or("–".into(), mark),
         ]
@@ -392,5 +409,13 @@ mod tests {
     fn numbers_without_intervals_have_no_p() {
         let both = common((&[number("x", 1.0, 0.0)], &[]), (&[number("x", 2.0, 0.0)], &[]));
         assert_eq!((both[0].p, both[0].difference.lo), (None, 1.0));
+        // Two trainings have values and no interval: one interval is not enough for a test.
+        let both = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.6, 0.01)], &[]));
+        assert_eq!(verdict(&both, false), "Nothing is tested: no number has an interval in both runs.");
+        let told = table((1, 2), &both, false, 80).join(" ");
+        let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(".500 .600 +.100 – –") && words.contains("A difference has an interval"), "{told}");
+        let same = common((&[number("x", 0.5, f64::NAN)], &[]), (&[number("x", 0.5, f64::NAN)], &[]));
+        assert!(verdict(&same, true).starts_with("Nothing differs"), "{}", verdict(&same, true));
     }
 }

@@ -33,7 +33,7 @@ impl From<StimuliError> for Fault {
     fn from(e: StimuliError) -> Self {
         match e {
             StimuliError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "stimuli", "choose another model or task")),
+            e => Fault::Failed(problem(&e, "sentences", "choose another model or task")),
         }
     }
 }
@@ -80,7 +80,7 @@ macro_rules! told {
 }
 
 told! {
-    TaskError: "task", "see task.name and task.examples of the spec";
+    TaskError: "task", "choose another task, or set task.examples";
     FrequencyError: "task.phi", "leave phi out for the natural frequencies";
     SplitError: "split", "raise task.examples";
     DataError: "data", "raise task.examples";

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Results;
+use super::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use super::doubts::{doubts, is_unmoved};
 use super::finding::{BehaviourFinding, OptimumFinding};
 use super::key::MethodKey;
@@ -10,6 +11,7 @@ use super::method::Goal;
 use super::oracle::OracleKind;
 use super::registry::find;
 use super::score::Distance;
+use super::settings::examples_for;
 use super::spec::Spec;
 use super::verdict::VersusFinding;
 use base::numbers::{percent, probability, score, short};
@@ -23,8 +25,8 @@ use lab::{Answer, Tagged};
 /// Number of trainings from which a comparison omits the smallest gap it could have shown.
 const ENOUGH: usize = 10;
 /// Below this many test examples with the property to keep, it is hard to show that an oracle still reads it after an
-/// edit.
-pub(crate) const FEW_TO_KEEP: usize = 100;
+/// edit: the best strength is chosen on one half of them and measured on the other.
+pub(crate) const FEW_TO_KEEP: usize = 200;
 /// Number of methods named after the best one.
 const NEXT: usize = 4;
 
@@ -67,7 +69,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         let Some(best) = order.first() else { continue };
         let on = on_model(spec, model);
         let of = among(results, spec, model, oracle, order.len());
-        says[0].push(format!("Best{on}{}", best_sentence(best, spec.distance, &of)));
+        says[0].push(format!("Best{on}{}", best_sentence(best, results.counts(best), spec.distance, &of)));
         says[1].extend(next_sentence(results, model, oracle, &order).map(|text| format!("Next{on}: {text}")));
         says[2].extend(model_itself(results, best, &on));
     }
@@ -99,15 +101,19 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     if is_unmoved(v) {
         return None;
     }
-    let (flips, before, after) = (v.flip_rate, v.correct_before.mean, v.correct_after.mean);
-    let goes = if after < before { "falls" } else { "rises" };
+    let (flips, before, after) = (v.flip_rate, v.correct_before, v.correct_after);
+    let goes = if after.mean < before.mean { "falls" } else { "rises" };
+    let told = |b: &Banded| format!("{} {}", probability(b.mean), b.spread(v.replicates));
+    let spread = match (flips.values(v.replicates), is_few(v.replicates)) {
+        (Some([lo, hi]), _) => format!(" ({:.1}, {:.1})", 100.0 * lo, 100.0 * hi),
+        (None, true) => String::new(),
+        (None, false) => format!(" [{:.1}, {:.1}]", 100.0 * flips.lo, 100.0 * flips.hi),
+    };
     Some(format!(
-        "The model's prediction{on} changes in {} of sentences [{:.1}, {:.1}]; P(correct form of two) {goes} from {} to {}.",
+        "The model's prediction{on} changes in {} of sentences{spread}; P(correct form of two) {goes} from {} to {}.",
         percent(flips.mean),
-        100.0 * flips.lo,
-        100.0 * flips.hi,
-        probability(before),
-        probability(after)
+        told(&before),
+        told(&after)
     ))
 }
 
@@ -136,38 +142,46 @@ fn of_oracle<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&
 
 /// ` of the 3 methods scored so far`, while some methods have neither a score nor a reason for having none.
 fn among(results: &Results, spec: &Spec, model: &str, oracle: OracleKind, scored: usize) -> String {
-    let has = |key: &MethodKey| {
-        let none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
-        none.into_iter().any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
-    };
-    let judged = |key: &MethodKey| find(&key.name).is_none_or(|method| !method.is_control());
-    let waits = spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key));
     match scored {
-        _ if !waits => String::new(),
+        _ if !waits(results, spec, model, oracle) => String::new(),
         1 => " (the only method scored so far)".to_owned(),
         _ => format!(" of the {scored} methods scored so far"),
     }
 }
 
-fn best_sentence(best: &Tagged<OptimumFinding>, distance: Distance, of: &str) -> String {
+/// True if a method of the run that is no control has neither a score nor a reason for having none.
+fn waits(results: &Results, spec: &Spec, model: &str, oracle: OracleKind) -> bool {
+    let has = |key: &MethodKey| {
+        let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
+        none.any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
+    };
+    let judged = |key: &MethodKey| find(&key.name).is_none_or(|method| !method.is_control());
+    spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key))
+}
+
+fn best_sentence(best: &Tagged<OptimumFinding>, counts: (usize, usize), distance: Distance, of: &str) -> String {
     let v = &best.value;
     let trainings = match v.how.replicates {
         0 => String::new(),
         1 => ", 1 training".to_owned(),
+        k if is_few(k) => format!(", {k} trainings: {ENOUGH_TRAININGS} or more give an interval"),
         k => format!(", {k} trainings"),
     };
     let so_far = if best.is_final || !of.is_empty() { "" } else { " so far" };
     let by = if distance.is_papers() { String::new() } else { format!(", by {}", distance.title()) };
+    let spread = |b: &Banded| format!("{} {}", score(b.mean), b.spread(v.how.replicates));
+    let examples = match counts {
+        (all, with) if with < all => format!("{} examples ({} for S)", grouped(all), grouped(with)),
+        (all, _) => format!("{} examples", grouped(all)),
+    };
     format!(
-        "{of}{so_far}: {} ({}) at {}, reliability R {} {} (completeness C {}, selectivity S {}{by}); {} examples{trainings}.",
+        "{of}{so_far}: {} ({}) at {}, reliability R {} (completeness C {}, selectivity S {}{by}); {examples}{trainings}.",
         v.method_key().title(),
         does(best),
         strength(&v.parameter, v.value),
-        score(v.reliability.mean),
-        v.reliability.band(),
-        score(v.completeness.mean),
-        score(v.selectivity.mean),
-        grouped(best.n),
+        spread(&v.reliability),
+        spread(&v.completeness),
+        spread(&v.selectivity),
     )
 }
 
@@ -187,14 +201,17 @@ fn next_sentence(
     order: &[&Tagged<OptimumFinding>],
 ) -> Option<String> {
     let (best, second) = (order.first()?, order.get(1)?);
-    let named =
-        |o: &&Tagged<OptimumFinding>| format!("{} {}", o.value.method_key().title(), score(o.value.reliability.mean));
+    let shown = |o: &Tagged<OptimumFinding>| {
+        let r = o.value.reliability;
+        format!("{} {}", score(r.mean), r.spread(o.value.how.replicates))
+    };
+    let named = |o: &&Tagged<OptimumFinding>| format!("{} {}", o.value.method_key().title(), shown(o));
     let mut rest: String = order[2..].iter().take(NEXT - 1).map(|o| format!("; {}", named(o))).collect();
     if let Some(control) = control(results, model, oracle) {
         rest += &format!("; {}", named(&control));
     }
     let other = if does(best) == does(second) { String::new() } else { format!(" ({})", does(second)) };
-    let next = format!("{}{other} {}", second.value.method_key().title(), score(second.value.reliability.mean));
+    let next = format!("{}{other} {}", second.value.method_key().title(), shown(second));
     let trainings = best.value.how.replicates;
     let (best, second) = (best.value.method_key(), second.value.method_key());
     let versus = compared(results, model, oracle, [&best, &second]);
@@ -227,28 +244,32 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     };
     let adjusted = if deciding > p { adjusted } else { String::new() };
     let shown = versus.detectable.filter(|_| trainings < ENOUGH);
-    let from = shown.map_or(String::new(), |gap| format!("; {trainings} trainings show gaps from {}", score(gap)));
+    let from = shown.map_or(String::new(), |gap| match gap < 1.0 {
+        true => format!("; {trainings} trainings show gaps from {}", score(gap)),
+        false => format!("; {trainings} trainings show no gap"),
+    });
     let could = if deciding <= ALPHA { String::new() } else { format!(" (could be chance{from})") };
-    Some(format!(
-        ", behind by {} [{}, {}], p {}{adjusted}{could}",
-        score(d.mean),
-        score(d.lo),
-        score(d.hi),
-        probability(p)
-    ))
+    let interval = if is_few(trainings) { String::new() } else { format!(" [{}, {}]", score(d.lo), score(d.hi)) };
+    Some(format!(", behind by {}{interval}, p {}{adjusted}{could}", score(d.mean), probability(p)))
 }
 
 /// Reason why no method has a best strength, if that is so; starts with the number of examples if they are the cause.
 fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
-    let so_far = if none.is_final { "" } else { " so far" };
+    let so_far = if none.is_final && !waits(results, spec, &none.model, oracle) { "" } else { " so far" };
     let (title, reason) = (none.value.method_key().title(), &none.value.reason);
     let curve = results.curve(&none.model, &none.value.method_key(), oracle);
     let counts = curve.and_then(|c| c.points.first()).map(|p| (p.value.n_s, p.value.n_c));
     let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
         let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
+        let enough = if with == 0 || !none.is_final {
+            "run more examples".to_owned()
+        } else {
+            let enough = examples_for(with as f64 / spec.task.examples as f64);
+            format!("run about {} examples, of which about {FEW_TO_KEEP} would", grouped(enough))
+        };
         format!(
-            "only {} of {} test sentences {kept}, which may be too few to distinguish selectivity from chance: run more examples; ",
+            "only {} of {} test sentences {kept}, which may be too few to tell selectivity from chance: {enough}; ",
             grouped(with),
             grouped(all)
         )
@@ -267,7 +288,7 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
         parts.map(|(name, value, n)| Number {
             name: format!("{name} of {method}"),
             group: format!("{}, {}", o.model, oracle_name(v.oracle)),
-            value: value.estimate(),
+            value: value.reported(v.how.replicates),
             n,
             level: o.level.unwrap_or(0.95),
             unit: (1.0, ""),
@@ -337,7 +358,38 @@ mod tests {
         let said = |results: &Results| answer(results, &Spec::shipped()).says[0].clone();
         assert!(!said(&results).contains("only"), "{}", said(&results));
         results.curves.iter_mut().flat_map(|c| &mut c.points).for_each(|p| (p.value.n_c, p.value.n_s) = (200, 31));
-        assert!(said(&results).contains("only 31 of 200 test sentences have an attractor"), "{}", said(&results));
+        let text = said(&results);
+        assert!(text.contains("only 31 of 200 test sentences have an attractor"), "{text}");
+        // 31 of 12,000 examples, so 200 of 77,420, rounded up.
+        assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
+    }
+
+    /// Two trainings had intervals of one degree of freedom; now their values stand beside the mean, and once how many give an interval.
+    #[test]
+    fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
+        let mut results = sample::results();
+        for o in &mut results.optima {
+            let v = &mut o.value;
+            v.how.replicates = 2;
+            for b in [&mut v.reliability, &mut v.completeness, &mut v.selectivity] {
+                b.range = Some([b.mean - 0.02, b.mean + 0.02]);
+            }
+        }
+        let says = answer(&results, &Spec::shipped()).says;
+        assert!(!says.join(" ").contains('±') && !says[0].contains('['), "{says:?}");
+        assert_eq!(says.join(" ").matches("3 or more give an interval").count(), 1, "{says:?}");
+        let numbers = numbers(&results);
+        assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "nothing to test with: {numbers:?}");
+    }
+
+    /// S and C, and the methods after the best, had no interval.
+    #[test]
+    fn every_score_of_the_answer_has_its_interval() {
+        let says = answer(&sample::results(), &Spec::shipped()).says;
+        let best = says[0].matches(['±', '[']).count();
+        assert_eq!(best, 3, "R, C and S: {says:?}");
+        let methods = says[1].split("; ").count();
+        assert!(says[1].matches(['±', '[']).count() >= methods, "{says:?}");
     }
 
     /// "Best so far" contradicted the figure, whose best method had no held-out score yet.

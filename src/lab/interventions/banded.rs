@@ -34,23 +34,41 @@ pub struct Banded {
     pub form: Option<Form>,
 }
 
+/// Trainings from which a score has an interval over them. With two, Student's t has one degree of freedom, and an interval can span
+/// most of the range of a score: their two values are reported instead.
+pub const ENOUGH_TRAININGS: usize = 3;
+
 impl Banded {
     /// Unknown: the whole range rather than a guess.
     pub const UNKNOWN: Self =
         Self { mean: f64::NAN, lo: 0.0, hi: 1.0, sampling: None, range: None, sd: None, form: None };
 
-    /// Half the width of the shown band.
+    /// Half the width of the band.
     pub fn half_width(&self) -> f64 {
         self.estimate().half_width()
     }
 
-    /// The mean with the shown band, clipped to the range of a score.
+    /// The values of the single trainings, if these are too few for an interval.
+    pub fn values(&self, trainings: usize) -> Option<[f64; 2]> {
+        self.range.filter(|_| is_few(trainings))
+    }
+
+    /// The mean with its band, clipped to the range of a score. Reports show [`Self::reported`].
     pub fn estimate(&self) -> Estimate {
         Estimate { mean: self.mean, lo: self.lo.max(0.0), hi: self.hi.min(1.0) }
     }
 
-    /// The shown band as text: `±.012`, or its ends if they are not equally far from the mean.
-    pub fn band(&self) -> String {
+    /// The mean with its interval; without ends (NaN) if its trainings are too few for one.
+    pub fn reported(&self, trainings: usize) -> Estimate {
+        if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
+    }
+
+    /// What is reported beside the mean: the interval as `±.012`, or its ends if they are not equally far from the mean; for two
+    /// trainings, their values.
+    pub fn spread(&self, trainings: usize) -> String {
+        if is_few(trainings) {
+            return self.range.map_or_else(|| "–".into(), |[lo, hi]| format!("({}, {})", score(lo), score(hi)));
+        }
         let e = self.estimate();
         let (half, off) = (e.half_width(), ((e.lo + e.hi) / 2.0 - e.mean).abs());
         if off > (0.1 * half).max(0.000_5) { format!("[{}, {}]", score(e.lo), score(e.hi)) } else { plus_minus(half) }
@@ -60,6 +78,11 @@ impl Banded {
     pub fn narrow_half_width(&self) -> Option<f64> {
         self.sampling.map(|[lo, hi]| (hi - lo) / 2.0)
     }
+}
+
+/// True for several trainings that are too few for an interval. One training has an interval over examples alone.
+pub fn is_few(trainings: usize) -> bool {
+    (2..ENOUGH_TRAININGS).contains(&trainings)
 }
 
 impl From<Estimate> for Banded {
@@ -94,12 +117,22 @@ mod tests {
 
     /// A score of 0 to 1 was shown as `.93 ±.469`.
     #[test]
-    fn a_band_of_two_trainings_stays_within_the_range_of_a_score() {
+    fn an_interval_stays_within_the_range_of_a_score() {
         let wide = Banded::from(Estimate { mean: 0.93, lo: 0.461, hi: 1.399 });
-        assert_eq!(wide.band(), "[.46, 1.00]");
-        assert!(wide.half_width() < 0.3);
+        assert_eq!(wide.spread(3), "[.46, 1.00]");
+        assert!(wide.estimate().half_width() < 0.3);
         let narrow = Banded::from(Estimate { mean: 0.5, lo: 0.488, hi: 0.512 });
-        assert_eq!(narrow.band(), "±.012");
+        assert_eq!(narrow.spread(1), "±.012");
+    }
+
+    /// S .95 [.02, 1.00] stood beside R .92 [.75, .98], both by Student's t with one degree of freedom.
+    #[test]
+    fn two_trainings_show_their_values_and_no_interval() {
+        let range = Some([0.93, 0.97]);
+        let two = Banded { range, ..Estimate { mean: 0.95, lo: 0.02, hi: 1.0 }.into() };
+        assert_eq!((two.spread(2).as_str(), two.values(2)), ("(.93, .97)", range));
+        assert!(two.reported(2).lo.is_nan() && two.reported(2).hi.is_nan());
+        assert_eq!((two.spread(3).as_str(), two.values(3)), ("[.02, 1.00]", None));
     }
 
     #[test]
@@ -108,7 +141,7 @@ mod tests {
         let bands = Bands::new(&[0.4, 0.6], &draws, 0.95).unwrap();
         let b = Banded::from(bands);
         let narrow = b.narrow_half_width().unwrap();
-        assert!(b.half_width() > narrow && narrow > 0.0, "{b:?}");
+        assert!(b.estimate().half_width() > narrow && narrow > 0.0, "{b:?}");
         assert_eq!(b.range, Some([0.4, 0.6]));
         assert!((b.sd.unwrap() - 0.02f64.sqrt()).abs() < 1e-12);
         let one = Banded::from(Bands::new(&[0.4], &[0.3, 0.4, 0.5], 0.95).unwrap());

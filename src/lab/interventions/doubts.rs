@@ -10,7 +10,7 @@ use super::spec::Spec;
 use super::verdict::RivalFinding;
 use base::numbers::{percent, score};
 use lab::Tagged;
-use lab::answer::{few, listed};
+use lab::answer::listed;
 use lab::family::ALPHA;
 
 /// Calibration error above which an oracle counts as poorly calibrated.
@@ -45,7 +45,6 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
             (6, moves),
             (8, left_over(results, best, &spec.task.target, &on)),
             (10, others),
-            (11, two_trainings(best)),
             (12, at_end(best, &on)),
         ];
         ranked_doubts.extend(each.into_iter().filter_map(|(rank, text)| Some((rank, text?))));
@@ -87,10 +86,11 @@ fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -
     }
     let verb = if names.len() == 1 { "is" } else { "are" };
     let text = format!(
-        "{} {verb} not shown to beat {} at R {}{on}: an edit made without knowledge of the property may score as well",
+        "{} {verb} not shown to beat {} at R {} {}{on}: an edit made without knowledge of the property may score as well",
         listed(&names, "methods"),
         key.title(),
-        score(least)
+        score(least),
+        control.value.reliability.spread(control.value.how.replicates)
     );
     if order.first().is_some_and(|best| !beats(&best)) { (Some(text), None) } else { (None, Some(text)) }
 }
@@ -157,7 +157,7 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
 }
 
 /// The range of R of the best method at its strength under other probe settings that validate equally well, if it
-/// leaves the interval by more than `MOVED`.
+/// leaves the interval, or the values of two trainings, by more than `MOVED`.
 fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let same = |r: &&Tagged<RivalFinding>| {
@@ -165,7 +165,8 @@ fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     };
     let scores = || results.rivals.iter().filter(same).filter_map(|r| r.value.reliability);
     let (least, most) = (scores().reduce(f64::min)?, scores().reduce(f64::max)?);
-    let outside = least < v.reliability.lo - MOVED || most > v.reliability.hi + MOVED;
+    let [lo, hi] = v.reliability.values(v.how.replicates).unwrap_or([v.reliability.lo, v.reliability.hi]);
+    let outside = least < lo - MOVED || most > hi + MOVED;
     let same = score(least) == score(most);
     outside.then(|| if same { score(least) } else { format!("{} to {}", score(least), score(most)) })
 }
@@ -185,8 +186,9 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
         (v.accuracy.mean - v.majority) / (1.0 - v.majority).max(f64::EPSILON)
     };
     let shares = |p: &Tagged<ProbeFinding>| {
-        let (accuracy, majority) = (percent(p.value.accuracy.mean), percent(p.value.majority));
-        format!("{} is right on {accuracy} of sentences (majority {majority})", name(p))
+        let (e, majority) = (p.value.accuracy, percent(p.value.majority));
+        let ends = format!("[{:.1}, {:.1}]", 100.0 * e.lo, 100.0 * e.hi);
+        format!("{} is right on {} {ends} of sentences (majority {majority})", name(p), percent(e.mean))
     };
     let no_better = |p: &&Tagged<ProbeFinding>| p.value.accuracy.lo <= p.value.majority;
     let least = |a: &&Tagged<ProbeFinding>, b: &&Tagged<ProbeFinding>| learned(a).total_cmp(&learned(b));
@@ -228,21 +230,17 @@ fn left_over(results: &Results, best: Best<'_>, target: &str, on: &str) -> Optio
     let at = |l: &&Tagged<super::verdict::LeakFinding>| l.model == best.model && l.value.method_key() == key;
     let leak = results.leaks.iter().find(at)?;
     let shares = [leak.value.linear.share, leak.value.mlp.share].into_iter().flatten();
-    let most = shares.map(|s| s.mean).fold(f64::NEG_INFINITY, f64::max);
-    (most > LEFT).then(|| {
+    let most = shares.max_by(|a, b| a.mean.total_cmp(&b.mean)).filter(|most| most.mean > LEFT);
+    most.map(|most| {
         format!(
-            "fresh probes still read {:.0} % of the {} that {} removed{on}: it is hidden from the oracle, not gone",
-            100.0 * most,
+            "fresh probes still read {:.0} % [{:.0}, {:.0}] of the {} that {} removed{on}: it is hidden from the oracle, not gone",
+            100.0 * most.mean,
+            100.0 * most.lo,
+            100.0 * most.hi,
             words(target),
             key.title()
         )
     })
-}
-
-/// Bands of two trainings are too narrow where training matters.
-fn two_trainings(best: Best<'_>) -> Option<String> {
-    let trainings = best.value.how.replicates;
-    few(trainings, 3, "trainings", ".88 to .90 with 2").filter(|_| trainings == 2)
 }
 
 fn at_end(best: Best<'_>, on: &str) -> Option<String> {
@@ -325,7 +323,7 @@ mod tests {
         worse.probes.push(beside);
         assert!(place(&of(&worse), "the linear oracle is off by .30").is_some(), "{:?}", of(&worse));
         set(&mut results, Estimate { mean: 0.8, lo: 0.75, hi: 0.85 }, 0.01);
-        let weak = "is right on 80.0 % of sentences (majority 70.0 %)";
+        let weak = "is right on 80.0 % [75.0, 85.0] of sentences (majority 70.0 %)";
         assert!(place(&of(&results), weak).is_some(), "{:?}", of(&results));
         set(&mut results, Estimate { mean: 0.72, lo: 0.69, hi: 0.75 }, 0.01);
         assert_eq!(place(&of(&results), "not shown to read anything"), Some(0), "{:?}", of(&results));
@@ -396,7 +394,7 @@ mod tests {
         results.behaviour = vec![tagged(&first, flips(0.098, 0.72))];
         let text = says(&results);
         assert!(text.contains("changes in 9.8 % of sentences [9.8, 10.0]"), "{text}");
-        assert!(text.contains("P(correct form of two) falls from .99 to .72"), "{text}");
+        assert!(text.contains("P(correct form of two) falls from .99 ±.000 to .72 ±.000"), "{text}");
         assert_eq!(place(&of(&results), "model's own"), None);
         results.behaviour = vec![tagged(&first, flips(0.0, 0.985))];
         assert!(!says(&results).contains("model's own"));

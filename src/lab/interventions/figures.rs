@@ -17,7 +17,7 @@ pub use self::map::map;
 pub use self::plane::{Rated, pareto};
 use self::single::{base_lines, by_property, rivals};
 
-use super::banded::Banded;
+use super::banded::{Banded, is_few};
 use super::finding::ReliabilityFinding;
 use super::key::{CurveKey, MethodKey};
 use super::map::{Map, Score};
@@ -49,16 +49,13 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
-/// Up to this many trainings are drawn one by one: an interval over so few would span the axis.
-const PAIR: usize = 2;
-
 /// A legend entry that states what the intervals cover: examples, and trainings if there are several.
 fn covered(level: f64, trainings: usize) -> Layer {
     let examples = Intervals::covering(level, "examples");
     Layer::Intervals(match trainings {
         0 | 1 => examples,
         many => Intervals {
-            narrow: if many == PAIR { format!("{} alone", examples.wide) } else { "examples alone".into() },
+            narrow: if is_few(many) { format!("{} alone", examples.wide) } else { "examples alone".into() },
             pair: "each of 2 trainings".into(),
             ..Intervals::covering(level, &format!("examples and {many} trainings"))
         },
@@ -218,12 +215,15 @@ type Quantity = fn(&ReliabilityFinding) -> Datum;
 fn datum(x: f64, b: Banded, n: Count, trainings: usize) -> Datum {
     // With one replicate both bands are the same.
     let inner = b.form.and(b.sampling).map(|[lo, hi]| (lo, hi));
-    Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n, pair: pair(b, trainings), ..Datum::default() }
-}
-
-/// The values of two trainings, which are the smallest and the largest.
-fn pair(b: Banded, trainings: usize) -> Option<(f64, f64)> {
-    b.range.filter(|_| trainings == PAIR).map(|[lo, hi]| (lo, hi))
+    Datum {
+        x,
+        y: b.mean,
+        band: Some((b.lo, b.hi)),
+        inner,
+        n,
+        pair: b.values(trainings).map(Into::into),
+        ..Datum::default()
+    }
 }
 
 fn judge(oracle: OracleKind) -> &'static str {
@@ -311,7 +311,7 @@ fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
         0 | 1 => "bootstrap paired over examples, one training".into(),
-        PAIR => "examples alone: bootstrap paired over examples, of the mean of 2 trainings".into(),
+        few if is_few(few) => "examples alone: bootstrap paired over examples, of the mean of 2 trainings".into(),
         _ => format!("outer: examples and {trainings} trainings, inner: examples alone (paired bootstrap)"),
     }
 }

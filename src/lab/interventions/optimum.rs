@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::assess::{Strength, balanced};
 use super::score::{linearised, reliability};
 use super::table::{Sweep, Table};
+use base::numbers::score;
 use stats::Estimate;
 use stats::halves::Halves;
 use stats::replicates::Bands;
@@ -91,7 +92,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// The oracle no longer reads the other property, at any strength.
-    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {:.3}, from {:.3}; chance is {chance:.3})", best.mean, best.lo)]
+    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {}, from {}; chance is {})", score(best.mean), score(best.lo), score(*chance))]
     Ruined {
         /// The best balanced accuracy of any strength.
         best: Estimate,
@@ -109,7 +110,7 @@ pub enum NoOptimum {
         classes: usize,
     },
     /// [`Self::Ruined`] for a further property.
-    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {:.3}, from {:.3}; chance is {chance:.3})", best.mean, best.lo)]
+    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {}, from {}; chance is {})", score(best.mean), score(best.lo), score(*chance))]
     FurtherRuined {
         /// Its name.
         property: String,

@@ -9,6 +9,7 @@ use super::spec::{GRIDS, MOST_REPLICATES, Spec};
 use corpus::agreement::Position;
 use corpus::micro::frequencies::Frequencies;
 use corpus::task::TASKS;
+use figure::layers::grouped;
 use lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES, TaskSpec};
 use lab::layer::LayerRef;
 use lab::setting::rows::{level, long, models, row, seed, typed};
@@ -204,9 +205,16 @@ pub fn few_examples(task: &TaskSpec) -> Option<String> {
     let share = TEST * attractors;
     let tested = (share * task.examples as f64).round() as usize;
     (task.has_attractors() && tested < FEW_TO_KEEP).then(|| {
-        let enough = (FEW_TO_KEEP as f64 / share / 500.0).ceil() * 500.0;
-        format!("about {tested} test sentences will have an attractor, which may be too few to judge selectivity by: {enough:.0} examples have {FEW_TO_KEEP}")
+        format!(
+            "about {tested} test sentences will have an attractor, which may be too few to judge selectivity by: about {} examples have {FEW_TO_KEEP}",
+            grouped(examples_for(share))
+        )
     })
+}
+
+/// Examples of which [`FEW_TO_KEEP`] are expected to be test sentences with the property to keep, where this share of them is; rounded up.
+pub(crate) fn examples_for(share: f64) -> usize {
+    (FEW_TO_KEEP as f64 / share / 500.0).ceil() as usize * 500
 }
 
 fn examples() -> Setting<Spec> {

@@ -3,7 +3,9 @@
 use super::finding::ComparisonFinding;
 use super::results::Results;
 use super::spec::{Spec, in_words};
-use super::summary::{exaggerated, few_values, none_enough, often, p_value, points, seen, too_few, unbounded};
+use super::summary::{
+    exaggerated, few_values, none_enough, often, p_value, points, power_at_hand, seen, span, too_few, unbounded,
+};
 use super::systems::FEWEST_TASKS;
 use super::tasks::{PooledFinding, TaskFinding, TaskVerdict, few_clusters};
 use base::numbers::score;
@@ -44,7 +46,8 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let mut says = vec![verdict(c, results.alpha(), items(spec))];
     says.extend(needed(results, c, items(spec)));
     if let Some((n, bound)) = results.recommended() {
-        says.push(format!("Training sentences needed by the {bound}: {}.", grouped(n as usize)));
+        let ends = bound_ends(results, spec, &c.value).unwrap_or_default();
+        says.push(format!("Training sentences needed by the {bound}: {}{ends}.", grouped(n as usize)));
     }
     let mut doubts: Vec<String> = results.collapsed().map_or(Vec::new(), <[String]>::to_vec);
     doubts.extend(low_bar(spec));
@@ -56,6 +59,16 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     doubts.extend(results.needed().and_then(|r| unbounded(&c.value, &r.value.n_test)));
     doubts.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     Answer::new(says, doubts)
+}
+
+/// The interval of the training sentences that the bound asks for: what it asks for at both ends of the difference.
+fn bound_ends(results: &Results, spec: &Spec, c: &ComparisonFinding) -> Option<String> {
+    let d = c.difference;
+    let parameters = results.needed().and_then(|r| r.value.parameters);
+    let of = |gap: f64| spec.recommended(gap.abs(), parameters).0.map(|n| grouped(n as usize));
+    let (near, far) = if d.lo.abs() < d.hi.abs() { (d.lo, d.hi) } else { (d.hi, d.lo) };
+    let most = of(near).filter(|_| d.lo > 0.0 || d.hi < 0.0).unwrap_or_else(|| "unbounded".into());
+    Some(format!(" [{}, {most}]", of(far)?))
 }
 
 /// A rival that was never trained.
@@ -232,16 +245,16 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
     let r = &results.needed()?.value;
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
     let text = match r.n_test.mean.filter(|_| results.collapsed().is_none()) {
-        Some(n) => seen(&c.value, (n as usize, items), &often(r.target), by, r.design),
+        Some(_) => seen(&c.value, (&span(&r.n_test), items), &often(r.target), by, r.design),
         None => {
-            let text = seen(&c.value, (c.n, items), &often(r.power), by, r.design);
+            let text = seen(&c.value, (&grouped(c.n), items), &power_at_hand(results, r.power), by, r.design);
             if results.collapsed().is_some() { text } else { format!("{text}; {}", none_enough(&c.value)) }
         }
     };
     let smallest = r.mde.map_or(String::new(), |mde| {
         let (amount, unit) = (c.value.amount(mde), c.value.unit());
         format!(
-            "; {} show differences from {}{unit} on {} of the time",
+            "; {} show differences from about {}{unit} on (no interval) {} of the time",
             grouped(c.n),
             amount.trim_start_matches('+'),
             often(r.target)

@@ -210,12 +210,19 @@ pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     format!("equivalent: the {level} interval lies within ±{margin}{} (p {p}{of})", c.unit())
 }
 
-/// How often a comparison would show the difference, and by which test. Power is that of the deciding test; only where
-/// the sides ran several times on independent items it is that of McNemar's test of one run of each (a mean over seeds
-/// shows more).
-pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str, by: Test, design: Option<f64>) -> String {
-    let items = if n == 1 { items.trim_end_matches('s') } else { items };
-    let count = format!("{} {items}", grouped(n));
+/// The power at hand with its interval. Limits that both round to 100 say no more than the power itself.
+pub(crate) fn power_at_hand(results: &Results, power: f64) -> String {
+    let known = results.power_at_hand().filter(|p| p.lo < 0.995);
+    let known = known.map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
+    format!("{}{known}", often(power))
+}
+
+/// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran
+/// several times on independent items it is that of McNemar's test of one run of each (a mean over seeds shows more).
+/// `n` is the number of items, with its interval if it is an estimate.
+pub fn seen(c: &ComparisonFinding, (n, items): (&str, &str), share: &str, by: Test, design: Option<f64>) -> String {
+    let items = if n == "1" { items.trim_end_matches('s') } else { items };
+    let count = format!("{n} {items}");
     let (what, by) = match (c.clusters.map(grouped), design) {
         (Some(units), Some(design)) => {
             (format!("{count} in {units} clusters (design effect {})", score(design)), String::new())
@@ -255,11 +262,8 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
     let items = if r.bound.is_some() { "test sentences" } else { "items" };
-    // Limits that both round to 100 add nothing to the share itself.
-    let known = results.power_at_hand().filter(|p| p.lo < 0.995);
-    let known = known.map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
-    let mut says = vec![seen(&c.value, (n, items), &format!("{}{known}", often(r.power)), by, r.design)];
+    let mut says = vec![seen(&c.value, (&grouped(n), items), &power_at_hand(results, r.power), by, r.design)];
     match r.n_test.mean {
         Some(_) if results.collapsed().is_some() => {}
         Some(_) => says.push(format!("{} {items} would give {} power", span(&r.n_test), often(r.target))),

@@ -28,6 +28,11 @@ fn whole(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
+/// A share with its interval: `52 % [48, 56]`.
+fn within(e: Estimate) -> String {
+    format!("{} [{:.0}, {:.0}]", whole(e.mean), 100.0 * e.lo, 100.0 * e.hi)
+}
+
 /// The answer of a run so far.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let asked: usize = results.relations.iter().map(|r| r.value.kept).sum();
@@ -58,8 +63,8 @@ fn so_far(results: &Results, done: usize, all: usize) -> Vec<String> {
         "{done} of {all} relations asked. Largest gap so far, on {}: {} finds {} of the facts with its worst prompt and {} with its best (n {}).",
         v.relation.replace('_', " "),
         last_part(&widest.model),
-        whole(v.worst.mean),
-        whole(v.best.mean),
+        within(v.worst),
+        within(v.best),
         grouped(widest.n)
     )]
 }
@@ -90,17 +95,17 @@ fn decides(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
     let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
-    let held =
-        v.mean_gap_held_out.map_or(String::new(), |e| format!(", {:.0} if chosen on other facts", 100.0 * e.mean));
+    let ends = |e: Estimate| format!("[{:.0}, {:.0}]", 100.0 * e.lo, 100.0 * e.hi);
+    let held = v.mean_gap_held_out;
+    let held = held.map_or(String::new(), |e| format!(", {:.0} {} if chosen on other facts", 100.0 * e.mean, ends(e)));
     let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
     Some(format!(
-        "The prompt {matters}: {} finds {} of its facts under the best one and {} under the worst: {:.0} points [{:.0}, {:.0}]{held}.",
+        "The prompt {matters}: {} finds {} of its facts under the best one and {} under the worst: {:.0} points {}{held}.",
         last_part(first),
-        whole(best.mean),
-        whole(worst.mean),
+        within(best),
+        within(worst),
         100.0 * gap.mean,
-        100.0 * gap.lo,
-        100.0 * gap.hi
+        ends(gap)
     ))
 }
 
@@ -116,7 +121,8 @@ fn unstable(results: &Results) -> Option<String> {
     let v = &results.summaries.iter().find(|s| s.value.unstable.is_some())?.value;
     // A single model has no order.
     let changed = v.unstable_relations.filter(|_| results.models().len() > 1)?;
-    Some(format!("The order of the models changes with the prompt in {changed} of {} relations.", v.relations))
+    let share = v.unstable.map_or(String::new(), |e| format!(" ({})", within(e)));
+    Some(format!("The order of the models changes with the prompt in {changed} of {} relations{share}.", v.relations))
 }
 
 /// Share of answers that stay the same under every name of their subject.
@@ -124,13 +130,7 @@ fn stability(results: &Results) -> Option<String> {
     let first = results.models().into_iter().next()?;
     let v = &results.summaries.iter().find(|s| s.model == first)?.value;
     let e = v.mean_stability?;
-    Some(format!(
-        "{} gives the same answer under every name of a subject {} of the time [{:.0}, {:.0}].",
-        last_part(first),
-        whole(e.mean),
-        100.0 * e.lo,
-        100.0 * e.hi
-    ))
+    Some(format!("{} gives the same answer under every name of a subject {} of the time.", last_part(first), within(e)))
 }
 
 /// The share of the choice of prompt in the gap of the first two models.
@@ -142,7 +142,7 @@ fn luck(results: &Results, spec: &Spec) -> Option<String> {
         "with one prompt, the gap between {} and {} depends on which it is ({} of its random variance)",
         last_part(&v.a),
         last_part(&v.b),
-        whole(share.mean)
+        within(share)
     ))
 }
 
@@ -202,6 +202,20 @@ mod tests {
         results.tuned.clear();
         let after = said(&results);
         assert!(!after.contains("The order of the models") && !after.contains("count like"), "{after}");
+    }
+
+    /// The best and the worst prompt, and the share of the prompt in the gap, had no interval.
+    #[test]
+    fn every_share_of_the_answer_has_its_interval() {
+        let answer = answer(&crate::testing::results(), &Spec::shipped());
+        let shares = |text: &str| text.matches(" %").count();
+        for text in answer.says.iter().filter(|text| !text.starts_with("Averaged")) {
+            assert!(text.matches('[').count() >= shares(text), "{text}");
+        }
+        assert!(
+            answer.doubts.iter().filter(|text| text.contains("variance")).all(|text| text.contains('[')),
+            "{answer:?}"
+        );
     }
 
     #[test]

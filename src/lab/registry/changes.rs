@@ -42,6 +42,27 @@ fn names(lab: LabId) -> impl Fn(&str) -> String {
     }
 }
 
+/// A text about a lab's spec for people who see its settings: keys are replaced by labels.
+pub fn with_labels(lab: LabId, text: &str) -> String {
+    let mut all = settings(lab, &Known::default());
+    // A longer key may begin with a shorter one.
+    all.sort_by_key(|setting| std::cmp::Reverse(setting.key.len()));
+    let within = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    all.iter().filter(|setting| setting.key.contains('.')).fold(text.to_owned(), |text, setting| {
+        let text = text.replace(&format!("`{}`", setting.key), &setting.label);
+        let mut out = String::new();
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(setting.key.as_str()) {
+            let (before, after) = (&rest[..at], &rest[at + setting.key.len()..]);
+            let whole = !before.ends_with(within) && !after.starts_with(|c: char| within(c) && c != '.');
+            out += before;
+            out += if whole { &setting.label } else { &setting.key };
+            rest = after;
+        }
+        out + rest
+    })
+}
+
 /// The fields of a spec with their values.
 fn fields(spec: &Spec) -> Vec<(String, String)> {
     let text = spec.to_toml();
@@ -123,6 +144,17 @@ mod tests {
         let printed = apart(&a, [&b, &c]);
         assert!(printed.contains(&"layer last".to_owned()) && printed.len() == 2, "{printed:?}");
         assert!(apart(&a, [&a]).is_empty());
+    }
+
+    /// A failed run asked for more `task.examples`, which no setting of the screen is called.
+    #[test]
+    fn texts_for_the_screen_name_settings_by_their_labels() {
+        let lab =
+            LABS.iter().find(|lab| settings(lab.id(), &Known::default()).iter().any(|s| s.key == "task.examples"));
+        let told = |text: &str| with_labels(lab.unwrap().id(), text);
+        assert_eq!(told("split: too few (raise task.examples)"), "split: too few (raise Examples)");
+        assert_eq!(told("`task.examples` is 3: see task.examples."), "Examples is 3: see Examples.");
+        assert_eq!(told("my.task.examples, task.examples_2"), "my.task.examples, task.examples_2");
     }
 
     /// A list of runs said `site.layer last → 2`.

@@ -20,7 +20,7 @@ pub use power;
 pub use prompts;
 pub use saliency;
 
-pub use changes::{apart, changes, share_examples};
+pub use changes::{apart, changes, share_examples, with_labels};
 pub use glossary::glossary;
 pub use specs::preset;
 

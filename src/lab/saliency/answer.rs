@@ -7,6 +7,7 @@ use super::spec::Spec;
 use super::summary::relative;
 use base::numbers::{probability, score};
 use base::text::last_part;
+use figure::capital;
 use figure::layers::grouped;
 use lab::answer::{asked_of, few};
 use lab::compared::Number;
@@ -24,11 +25,6 @@ pub(crate) fn question(spec: &Spec) -> String {
 
 fn title(method: &str) -> String {
     named(method).map_or(method, |m| m.title()).to_owned()
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |c| format!("{}{}", c.to_uppercase(), chars.as_str()))
 }
 
 fn interval(e: Estimate) -> String {
@@ -80,7 +76,7 @@ fn ordered<'a>(all: &[Row<'a>], of: impl Fn(&InterpretabilityFinding) -> Option<
 }
 
 fn others(rows: &[(Row<'_>, Estimate)], who: &impl Fn(Row<'_>) -> String) -> String {
-    let rest = rows.iter().skip(1).take(3).map(|(i, e)| format!("; {} {}", who(i), score(e.mean)));
+    let rest = rows.iter().skip(1).take(3).map(|(i, e)| format!("; {} {}", who(i), interval(*e)));
     rest.collect()
 }
 
@@ -104,7 +100,7 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         "{} {verdict}: token-F1 {}, chance {} ({} originals{inputs}){}.",
         begins(best),
         interval(*f1),
-        score(chance.mean),
+        interval(chance),
         grouped(n),
         others(&rows, who)
     ))
@@ -120,7 +116,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
         "When words change, {} {keeps}: MAP {}, chance {} ({} pairs of an original and a partner){}.",
         who(best),
         interval(*map),
-        score(chance.mean),
+        interval(chance),
         grouped(best.value.pairs),
         others(&rows, who)
     ))
@@ -133,9 +129,11 @@ fn wrong(results: &Results) -> Option<String> {
     };
     let worst = results.accuracy.iter().filter(all).min_by(|a, b| a.value.top1.mean.total_cmp(&b.value.top1.mean))?;
     Some(format!(
-        "{} answers {:.0} % of these sentences correctly (n {}): wrong answers are explained too",
+        "{} answers {:.0} % [{:.0}, {:.0}] of these sentences correctly (n {}): wrong answers are explained too",
         last_part(&worst.model),
         100.0 * worst.value.top1.mean,
+        100.0 * worst.value.top1.lo,
+        100.0 * worst.value.top1.hi,
         grouped(worst.n)
     ))
 }

@@ -13,20 +13,18 @@ use ratatui::backend::TestBackend;
 
 const RECORDING: &str = include_str!("../../../sessions/agreement.probity.jsonl");
 
-/// The final findings under the first oracle, with the questions and answers, after a note with the day.
+/// The final findings under the first oracle, with the questions and answers, behind the header.
 fn lines() -> String {
-    let mut lines = RECORDING.lines();
-    let head: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
-    let mut out = format!("{{\"t\":0.0,\"note\":\"{}\"}}\n", &head["created"].as_str().unwrap()[..10]);
-    for line in lines {
+    let mut out = String::new();
+    for (i, line) in RECORDING.lines().enumerate() {
         let value: Value = serde_json::from_str(line).unwrap();
         let finding = &value["finding"];
         let kept = match (value["command"].as_str(), value["event"].as_str()) {
-            (Some("run" | "ask"), _) | (_, Some("started" | "answer" | "finished")) => true,
+            (Some("run" | "ask"), _) | (_, Some("ready" | "models" | "started" | "answer" | "finished")) => true,
             (_, Some("finding")) => {
                 finding["final"] == true && finding["kind"] != "rival" && finding["oracle"] != "linear"
             }
-            _ => false,
+            _ => i == 0,
         };
         if kept {
             out.push_str(line);
@@ -63,7 +61,7 @@ fn the_example_is_packed_from_the_shipped_recording() {
         packer.finish().unwrap();
         return;
     }
-    assert!(unpacked().unwrap() == lines(), "PROBITY_PINS=write packs it again");
+    assert!(*unpacked(PACKED).unwrap() == *lines().as_bytes(), "PROBITY_PINS=write packs it again");
 }
 
 /// Nothing could be read for a minute after the first start.
@@ -123,5 +121,69 @@ fn later_starts_show_no_example() {
         let mut state = State::new(Start { opening, ..Start::new() });
         reduce(&mut state, Action::Start);
         assert!(state.example.is_none());
+    }
+}
+
+fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
+    keys.split(' ').flat_map(|key| reduce(state, Action::Key(key.parse().unwrap()))).collect()
+}
+
+/// A newcomer could not bring the example back beside the first run.
+#[test]
+fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
+    let mut state = first_start((120, 40));
+    state.example = None;
+    let lab = state.board.runs[0].job.spec.lab();
+    assert_eq!(keys(&mut state, "E"), [Effect::OpenExample(lab)]);
+    for lab in labs::LABS {
+        let (name, session) = session(lab.id()).unwrap();
+        let (mut over, _) = crate::run::opened::on_top_of(&state, None, &name, session);
+        assert!(screen(&over).contains("Recorded example: E or esc goes back"), "{}", screen(&over));
+        assert_eq!(keys(&mut over, "E"), [Effect::Quit], "{name}");
+        assert_eq!(keys(&mut over, "esc"), [Effect::Quit], "{name}");
+    }
+}
+
+/// A first run could be compared with nothing.
+#[test]
+fn the_example_is_one_of_the_runs_to_compare_with() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = first_start(size);
+        let own = state.example.take().unwrap().run;
+        state.board.runs[0] = Run { job: state.board.runs[0].job.clone(), ..own };
+        keys(&mut state, "D");
+        assert!(screen(&state).contains("the recorded example of 2026-"), "{}", screen(&state));
+        keys(&mut state, "enter");
+        let text = screen(&state);
+        assert!(text.contains("Example and run 1") && text.contains("Settings: the same in both"), "{text}");
+    }
+}
+
+/// The answer of the example stood under another question without its model.
+#[test]
+fn the_example_names_what_it_is_of_where_the_settings_differ() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = first_start(size);
+        let setup = state.setup().unwrap();
+        let mut spec = setup.spec(&state);
+        let own = spec.models().to_vec();
+        spec.common_mut().set_models(vec!["gpt2-mini".into()]);
+        setup.take(&mut state, &spec);
+        let text = screen(&state);
+        assert!(text.contains("gpt2-mini") && text.contains(&format!("Example (models {}", own[0])), "{text}");
+    }
+}
+
+/// 418 sentences stood without their interval [121, 8,554], and chance, C and S without theirs.
+#[test]
+fn every_sentence_of_the_shipped_answers_has_an_interval() {
+    for lab in labs::LABS {
+        let example = recorded(lab.id()).unwrap();
+        let says = lab.answer(&example.run.results, &example.run.job.spec).says;
+        assert!(says.iter().all(|text| text.contains(['[', '±'])), "{says:?}");
+        if lab.id() == LabId::Power {
+            assert!(says[1].contains("] test sentences would show it"), "{says:?}");
+            assert!(says[2].starts_with("Training sentences needed") && says[2].contains(" ["), "{says:?}");
+        }
     }
 }

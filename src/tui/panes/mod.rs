@@ -68,8 +68,8 @@ fn too_small(frame: &mut Frame, state: &State) {
 /// The border of a pane of the screen. Where several panes share a place their names are in the border, and the title below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
-    // Every pane that shows the example is marked.
-    let mark = if pane != setup::PANE && state.example_shown().is_some() { "Recorded: " } else { "" };
+    // What an example shows says so in every pane.
+    let mark = if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" };
     let title = &format!("{mark}{title}");
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
     let width = compute(state).and_then(|layout| layout.pane(pane)).map_or(0, |rect| rect.width);
@@ -192,7 +192,7 @@ pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
 /// A problem in the pane that asked: the failure, its place and its remedy.
 pub fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
     let theme = state.theme();
-    let line = |text: &str, role| Line::styled(printable(text).into_owned(), theme.style(role));
+    let line = |text: &str, role| Line::styled(printable(&state.in_labels(text)).into_owned(), theme.style(role));
     let lines = vec![
         line(&format!("{} {}", state.view.glyphs.cross(), problem.what), Role::Error),
         line(&problem.r#where, Role::Dim),

@@ -33,6 +33,8 @@ pub struct Table {
     pub first: usize,
     /// Legend of the column names, from the longest form to the shortest; the first that fits below the rows is shown.
     pub legend: &'static [&'static str],
+    /// Why the rows have no numbers; stands below them in place of the legend.
+    pub note: String,
 }
 
 /// A row of a list.
@@ -61,7 +63,13 @@ impl Table {
         listed.and_then(|l| l.sort).filter(|(column, _)| *column < self.columns.len()).unwrap_or(self.sort)
     }
 
-    /// The word for the rows that follow all others, if any.
+    /// True if a column is sorted by its text: the first one, and any without a number in its rows that has text.
+    fn is_of_words(&self, column: usize) -> bool {
+        let has_number = || self.rows.iter().any(|row| row.cells[column].1.is_some());
+        column == 0 || !has_number() && self.rows.iter().any(|row| row.cells[column].0.chars().any(char::is_alphabetic))
+    }
+
+    /// The word for the rows that stand behind all others, if there are such.
     fn held_last(&self) -> Option<&'static str> {
         self.rows.iter().find_map(|row| row.last)
     }
@@ -82,7 +90,7 @@ impl Table {
                 // Entries without a number follow those with one.
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, Some(_)) => std::cmp::Ordering::Greater,
-                (None, None) if column > 0 => std::cmp::Ordering::Equal,
+                (None, None) if !self.is_of_words(column) => std::cmp::Ordering::Equal,
                 (None, None) if down => y.cells[column].0.cmp(&x.cells[column].0),
                 (None, None) => x.cells[column].0.cmp(&y.cells[column].0),
             };
@@ -196,9 +204,11 @@ impl Table {
     /// Writes the legend of the column names into the `spare` rows at the bottom.
     fn explain(&self, frame: &mut Frame, inner: Rect, state: &State, spare: usize) {
         let room = usize::from(inner.width.saturating_sub(1));
-        let mut forms = self.legend.iter().map(|text| wrapped(text, room));
+        let note = Some(self.note.as_str()).filter(|note| !note.is_empty());
+        let mut forms = note.into_iter().chain(self.legend.iter().copied()).map(|text| wrapped(text, room));
         let Some(lines) = forms.find(|lines| lines.len() <= spare) else { return };
-        let style = state.theme().style(Role::Dim);
+        let noted = note.is_some_and(|note| wrapped(note, room) == lines);
+        let style = state.theme().style(if noted { Role::Warning } else { Role::Dim });
         for (row, text) in inner.rows().skip(usize::from(inner.height) - lines.len()).zip(lines) {
             frame.render_widget(Line::styled(format!(" {text}"), style), row);
         }
@@ -333,9 +343,12 @@ pub(crate) fn is_filter(purpose: &Purpose) -> bool {
     matches!(purpose, Purpose::Ask(prompt) if std::ptr::eq(*prompt, &FILTER))
 }
 
-/// Sorts by the next column.
+/// Sorts by the next column: numbers from the largest, words from A.
 pub(crate) fn next_column(state: &mut State) -> Vec<Effect> {
-    sort(state, |(column, _), columns| ((column + 1) % columns, (column + 1) % columns > 0))
+    sort(state, |(column, _), table| {
+        let next = (column + 1) % table.columns.len();
+        (next, !table.is_of_words(next))
+    })
 }
 
 /// Turns the direction of sorting.
@@ -343,12 +356,17 @@ pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
     sort(state, |(column, down), _| (column, !down))
 }
 
-fn sort(state: &mut State, change: impl FnOnce((usize, bool), usize) -> (usize, bool)) -> Vec<Effect> {
+fn sort(state: &mut State, change: impl FnOnce((usize, bool), &Table) -> (usize, bool)) -> Vec<Effect> {
     let Some((pane, table)) = target(state) else { return Vec::new() };
     let now = table.sorting(state.here().listed.get(&pane));
-    let next = change(now, table.columns.len());
+    let next = change(now, &table);
     state.here_mut().listed.entry(pane).or_default().sort = Some(next);
-    let way = if next.1 { "largest first" } else { "smallest first" };
+    let way = match (table.is_of_words(next.0), next.1) {
+        (true, false) => "A to Z",
+        (true, true) => "Z to A",
+        (false, true) => "largest first",
+        (false, false) => "smallest first",
+    };
     let held = table.held_last().map_or(String::new(), |word| format!("; {word} last"));
     state.view.toast = Some(format!("sorted by {}, {way}{held}", table.columns[next.0]));
     Vec::new()

@@ -12,7 +12,9 @@ use crate::state::State;
 use crate::theme::Role;
 use crate::widgets::chart::Chart;
 use base::text::{printable, width, wrapped};
+use engine::board::Run;
 use figure::{Dash, Emphasis, Figure, Layer, layers};
+use labs::compared::run_name;
 
 /// The runs of the shown lab; choosing one shows it.
 pub(crate) struct Runs;
@@ -62,12 +64,15 @@ impl Picker for Compare {
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let text = |place: usize| format!("run {}: {}", place + 1, runs::words(state, place));
-        entries(state, selected, runs::others(state).into_iter().map(text))
+        let example = state.beside.as_ref().map(|example| format!("the recorded example of {}", example.day));
+        entries(state, selected, runs::others(state).into_iter().map(text).chain(example))
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         let generation = |place: usize| runs::all(state).get(place).map(|run| run.job.generation);
-        let other = runs::others(state).get(entry).copied().and_then(generation);
+        let others = runs::others(state);
+        let example = state.beside.as_ref().filter(|_| entry == others.len()).map(|_| runs::EXAMPLE);
+        let other = others.get(entry).copied().and_then(generation).or(example);
         let (Some(a), Some(b)) = (other, runs::shown(state).and_then(generation)) else {
             return Vec::new();
         };
@@ -81,12 +86,13 @@ pub(crate) struct Diff;
 
 /// The text of two runs side by side, in lines of at most `room` cells if possible.
 fn text(state: &State, room: usize) -> Vec<String> {
-    let all = runs::all(state);
-    let find = |generation| all.iter().position(|run| run.job.generation == generation);
-    let (Some(a), Some(b)) = (find(state.view.compared.0), find(state.view.compared.1)) else {
-        return Vec::new();
-    };
-    engine::beside::lines((a + 1, all[a]), (b + 1, all[b]), room)
+    pair(state).map_or(Vec::new(), |[a, b]| engine::beside::lines(a, b, room))
+}
+
+/// The two runs with their numbers.
+fn pair(state: &State) -> Option<[(usize, &Run); 2]> {
+    let (a, b) = state.view.compared;
+    Some([runs::named(state, a)?, runs::named(state, b)?])
 }
 
 /// Rows of the figure of both runs.
@@ -94,10 +100,7 @@ const ROWS: u16 = 16;
 
 /// The first figure that both runs have, with the leading line or bars of each: those of the first run solid, of the second dashed.
 fn overlaid(state: &State) -> Option<Figure> {
-    let all = runs::all(state);
-    let (a, b) = state.view.compared;
-    let run = |generation| all.iter().enumerate().find(|(_, run)| run.job.generation == generation);
-    let (first, second) = (run(a)?, run(b)?);
+    let [first, second] = pair(state)?;
     let lab = labs::by_id(first.1.job.spec.lab());
     let figures = [first, second].map(|(_, run)| lab.figures(&run.results, state.board.engine.as_ref()));
     let pairs = figures[0].iter().filter_map(|f| Some((f, figures[1].iter().find(|g| g.name == f.name)?)));
@@ -107,7 +110,7 @@ fn overlaid(state: &State) -> Option<Figure> {
             let drawn = |l: &&Layer| matches!(l, Layer::Line(l) if l.role.dash.is_some()) || matches!(l, Layer::Bars(_));
             let layer = figure.layers.iter().find(leads).or_else(|| figure.layers.iter().find(drawn))?;
             let role = figure::Role { dash: Some(dash), ..figure::Role::line(usize::from(dash != Dash::Solid)) };
-            let label = |label: &str| format!("{label}, run {}", place + 1);
+            let label = |label: &str| format!("{label}, {}", run_name(place));
             Some(match layer.clone() {
                 Layer::Line(line) => Layer::Line(layers::Line { label: label(&line.label), role, ..line }),
                 Layer::Bars(bars) => Layer::Bars(layers::Bars { label: label(&bars.label), role, ..bars }),
@@ -118,7 +121,7 @@ fn overlaid(state: &State) -> Option<Figure> {
         // Titles name settings, such as the layer, in which the runs may differ.
         let title = match f.title == g.title {
             true => f.title.clone(),
-            false => format!("run {}: {}; run {}: {}", first.0 + 1, f.title, second.0 + 1, g.title),
+            false => format!("{}: {}; {}: {}", run_name(first.0), f.title, run_name(second.0), g.title),
         };
         let mut both = Figure { layers, title, ..f.clone() };
         // The second run may not fit the axes of the first.
@@ -157,9 +160,8 @@ impl Page for Diff {
     }
 
     fn title(&self, state: &State) -> String {
-        let all = runs::all(state);
-        let place = |generation| all.iter().position(|run| run.job.generation == generation).map_or(0, |i| i + 1);
-        format!("Run {} and run {}", place(state.view.compared.0), place(state.view.compared.1))
+        let [a, b] = pair(state).map_or([0, 0], |pair| pair.map(|(number, _)| number));
+        figure::capital(&format!("{} and {}", run_name(a), run_name(b)))
     }
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {

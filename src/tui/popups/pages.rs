@@ -184,7 +184,7 @@ impl Page for Notices {
                 NoticeLevel::Error => (state.view.glyphs.cross(), Role::Error),
             };
             let from = origin_of(state, count, &runs);
-            let text = format!("{sign} {}{from}", printable(&notice.problem.to_string()));
+            let text = format!("{sign} {}{from}", printable(&state.in_labels(&notice.problem.to_string())));
             hanging(&text, room).into_iter().map(move |l| Line::styled(l, theme.style(role)))
         });
         lines.collect()

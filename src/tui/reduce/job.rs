@@ -27,7 +27,7 @@ pub(super) fn start(state: &mut State) -> Vec<Effect> {
     } else if state.board.job().is_none() {
         effects.extend(run(state));
         if state.view.opening == Opening::First && state.replay.is_none() {
-            state.example = example::shipped();
+            state.example = setup::ran(state).and_then(|job| example::recorded(job.spec.lab()));
         }
     }
     effects
@@ -97,9 +97,11 @@ pub fn run(state: &mut State) -> Vec<Effect> {
 fn ready(state: &mut State) -> Option<Spec> {
     let setup = state.setup().filter(|_| state.replay.is_none())?;
     let spec = setup.spec(state);
-    if let Err(error) = spec.check("setup") {
+    // A far engine has files of its own. Here a missing one is said before the run waits for its turn.
+    let reach = || if state.far.is_none() { spec.common().reach("cannot run") } else { Ok(()) };
+    if let Err(error) = spec.check("cannot run").and_then(|()| reach()) {
         let hint = "change it in the settings".into();
-        state.fail(Problem { what: error.to_string(), r#where: "run".into(), hint });
+        state.fail(Problem { what: error.to_string(), r#where: "settings".into(), hint });
         return None;
     }
     setup.take(state, &spec);

@@ -1,6 +1,7 @@
 //! Commands of the view: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
 
 use crate::action::Effect;
+use crate::example;
 use crate::panes::table;
 use crate::popups;
 use crate::screen::Pane;
@@ -94,6 +95,8 @@ pub fn back(state: &mut State) -> Vec<Effect> {
     }
     if state.here().zoom {
         state.here_mut().zoom = false;
+    } else if state.replay.as_ref().is_some_and(|replay| replay.example) {
+        return example::toggle(state);
     } else if state.view.opening == Opening::First {
         state.view.opening = Opening::Work;
     }

@@ -1,6 +1,7 @@
 //! The runs of a lab: earlier and later ones, and two of them side by side.
 
 use crate::action::Effect;
+use crate::example;
 use crate::popups;
 use crate::state::{State, moved};
 use engine::board::Run;
@@ -93,7 +94,26 @@ pub(crate) fn others(state: &State) -> Vec<usize> {
     places
 }
 
-/// Asks with which run the shown one is compared.
+/// The number that stands for the recorded example among those of runs, which begin at 1.
+pub(crate) const EXAMPLE: u64 = 0;
+
+/// True if there is a run to compare, with another one or with the recorded example.
+pub(crate) fn can_compare(state: &State) -> bool {
+    several(state) || state.replay.is_none() && !all(state).is_empty()
+}
+
+/// The run with a number, and its name.
+pub(crate) fn named(state: &State, generation: u64) -> Option<(usize, &Run)> {
+    if generation == EXAMPLE {
+        return state.beside.as_ref().map(|example| (0, &example.run));
+    }
+    let mut all = all(state).into_iter().enumerate();
+    all.find(|(_, run)| run.job.generation == generation).map(|(place, run)| (place + 1, run))
+}
+
+/// Asks with which run the shown one is compared. The recorded example is the last choice; a replay has its own runs alone.
 pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
+    let example = lab(state).filter(|_| state.replay.is_none()).and_then(example::recorded);
+    state.beside = example;
     popups::pick(state, &popups::Compare, 0)
 }

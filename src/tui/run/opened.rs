@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::action::{Effect, Resumed};
-use crate::screens;
 use crate::state::{ReplayState, Start, State};
 use base::Problem;
 use engine::message::{Command, Notice, NoticeLevel};
-use labs::{LabId, Spec, by_id};
+use labs::Spec;
 use session::format::{Item as Line, Session};
 use session::replay::Recorded;
 
@@ -34,23 +33,8 @@ pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -
     Ok(Box::new(Resumed { name: called(path), spec, past, gone }))
 }
 
-/// The shipped session of a lab, with its name.
-pub(super) fn example(lab: LabId) -> Result<(String, Session), Problem> {
-    let name = format!("the example of {}", by_id(lab).title());
-    let setup = screens::labs().find_map(|screen| screen.setup().filter(|setup| setup.lab() == lab));
-    let bytes = setup.map_or(&[][..], |setup| setup.example());
-    let problem = |error: session::SessionError| Problem {
-        what: error.to_string(),
-        r#where: name.clone(),
-        hint: "install the program again".into(),
-    };
-    let session = Session::parse(bytes, Path::new(&name)).map_err(problem)?;
-    Ok((name, session))
-}
-
-/// The state of a replay of a session on top of another state, and the player. It opens at its end; the user can go
-/// back to watch it.
-pub(super) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> (State, Recorded) {
+/// The state of a replay of a session on top of another state, and the player. It opens at its end: whoever wants to watch it goes back.
+pub(crate) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> (State, Recorded) {
     let end = session.duration();
     let start = Start {
         spec: session.header.spec.clone().unwrap_or_else(|| Start::new().spec),
@@ -59,7 +43,12 @@ pub(super) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session:
         glyphs: top.view.glyphs,
         size: top.view.size,
         folder: top.folder.clone(),
-        replay: Some(ReplayState { file, opening: true, ..ReplayState::new(name.to_owned(), end, 1.0) }),
+        replay: Some(ReplayState {
+            example: file.is_none(),
+            file,
+            opening: true,
+            ..ReplayState::new(name.to_owned(), end, 1.0)
+        }),
         ..Start::new()
     };
     let mut state = State::new(start);
@@ -130,7 +119,7 @@ mod tests {
     #[test]
     fn every_lab_has_a_shipped_session_that_answers_its_question() {
         for lab in LABS {
-            let (name, session) = example(lab.id()).unwrap();
+            let (name, session) = crate::example::session(lab.id()).unwrap();
             let (state, _) = on_top_of(&State::new(Start::new()), None, &name, session.clone());
             assert_eq!(state.screen().setup().map(|setup| setup.lab()), Some(lab.id()));
             let mut board = engine::board::Board::default();

@@ -41,6 +41,8 @@ pub struct State {
     pub board: Board,
     /// The recorded run that a first start shows until there are results.
     pub(crate) example: Option<Example>,
+    /// The recorded example that runs are compared with, once that was asked for.
+    pub(crate) beside: Option<Example>,
     /// State of each screen, including its settings.
     pub screens: Views,
     /// State of the view.
@@ -277,6 +279,7 @@ impl State {
             history: BTreeMap::new(),
             board: Board::default(),
             example: None,
+            beside: None,
             screens,
             view,
             keymap,

@@ -19,8 +19,13 @@ impl State {
 
     /// Shows a problem at once and keeps it in the notices.
     pub(crate) fn fail(&mut self, problem: Problem) {
-        self.view.toast = Some(printable(&problem.to_string()).into_owned());
+        self.view.toast = Some(printable(&self.in_labels(&problem.to_string())).into_owned());
         self.notify(Notice { level: NoticeLevel::Error, problem });
+    }
+
+    /// A text about a spec, with the labels of the lab's settings in place of keys.
+    pub(crate) fn in_labels(&self, text: &str) -> String {
+        self.setup().map_or_else(|| text.to_owned(), |setup| labs::with_labels(setup.lab(), text))
     }
 
     /// All notices, oldest first: the board's and the local ones.

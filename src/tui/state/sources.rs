@@ -25,7 +25,9 @@ pub struct ReplayState {
     pub opening: bool,
     /// True for a remote engine controlled by another screen; false for a recording.
     pub live: bool,
-    /// The recording's file, if an engine can continue it.
+    /// True for the recorded example of a lab, shown on top of the program.
+    pub example: bool,
+    /// The recording's file, where an engine is at hand to go on with it.
     pub file: Option<PathBuf>,
 }
 
@@ -58,7 +60,7 @@ pub struct Followed {
 impl ReplayState {
     /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
-        let (held, ended, opening, live) = (false, false, false, false);
-        Self { name, at: 0.0, length, speed, marks: Vec::new(), held, ended, opening, live, file: None }
+        let (held, ended, opening, live, example) = (false, false, false, false, false);
+        Self { name, at: 0.0, length, speed, marks: Vec::new(), held, ended, opening, live, example, file: None }
     }
 }

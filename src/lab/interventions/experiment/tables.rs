@@ -3,7 +3,7 @@
 mod map;
 mod paper;
 
-use crate::banded::Banded;
+use crate::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use crate::figures::Rated;
 use crate::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
 use crate::key::MethodKey;
@@ -34,7 +34,12 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         let level = results.curves.iter().flat_map(|c| &c.points).find_map(|p| p.level);
         let head = level.map_or("Highest reliability".to_owned(), |l| {
             let level = (l * 1e4).round() / 1e2;
-            format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)")
+            match trainings(results, &data.model) {
+                few if is_few(few) => format!(
+                    "Highest reliability (with the values of {few} trainings: {ENOUGH_TRAININGS} or more give an interval; elsewhere {level} % intervals)"
+                ),
+                _ => format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)"),
+            }
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
         section(&mut out, KEPT_TITLE, &KEPT_HEAD, kept(results, &data.model));
@@ -47,6 +52,11 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         map::lines(&mut out, results, &data.model);
     }
     out
+}
+
+/// Number of trainings behind the best strengths of a model.
+fn trainings(results: &Results, model: &str) -> usize {
+    results.optima.iter().find(|o| o.model == model).map_or(0, |o| o.value.how.replicates)
 }
 
 /// The tables of a run in the style of papers.
@@ -134,9 +144,9 @@ fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {
             o.value.method_key().title(),
             oracle.to_string(),
             format!("{parameter} {}{end}", short(*value)),
-            bands(completeness),
-            bands(selectivity),
-            bands(reliability),
+            bands(completeness, how.replicates),
+            bands(selectivity, how.replicates),
+            bands(reliability, how.replicates),
             range,
             paper,
         ]
@@ -168,7 +178,7 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
                 best.method_key().title(),
                 best.oracle.to_string(),
                 on.property.clone(),
-                bands(&on.selectivity),
+                bands(&on.selectivity, best.how.replicates),
                 on.s_floor.map_or_else(|| "-".into(), score),
                 on.balanced_accuracy.map_or_else(|| "-".into(), |e| interval(&e)),
                 on.n.to_string(),
@@ -204,7 +214,10 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
                 oracle.to_string(),
                 format!("{} {} {}", v.a.title(), v.verb(), v.b.title()),
                 score(v.p_greater),
-                v.difference.map_or("-".into(), |d| format!("{} [{}, {}]", score(d.mean), score(d.lo), score(d.hi))),
+                v.difference.map_or("-".into(), |d| match is_few(ranking.value.replicates) {
+                    true => score(d.mean),
+                    false => interval(&d),
+                }),
                 v.p.map_or("-".into(), probability),
                 v.holm_p.map_or("-".into(), probability),
                 v.turns_with.join(", "),
@@ -317,8 +330,12 @@ fn span([lo, hi]: [f64; 2]) -> String {
     format!("{} to {}", score(lo), score(hi))
 }
 
-/// The mean, the wide band, and the narrow one if it is shown separately.
-fn bands(b: &Banded) -> String {
+/// The mean, the wide band, and the narrow one if it is shown separately; or the mean and the values of two trainings.
+fn bands(b: &Banded, trainings: usize) -> String {
+    if is_few(trainings) {
+        let values = b.values(trainings).map_or(String::new(), |[lo, hi]| format!(" ({}, {})", score(lo), score(hi)));
+        return format!("{}{values}", score(b.mean));
+    }
     let wide = interval(&b.estimate());
     match b.form.and(b.sampling) {
         Some([lo, hi]) => format!("{wide} ({}, {})", score(lo), score(hi)),

@@ -1,7 +1,7 @@
 //! Completeness against selectivity of all methods: their settings, the front with its knee, the best strengths.
 
-use super::{PAIR, covered, datum, judge, look, pair, provenance};
-use crate::banded::Banded;
+use super::{covered, datum, judge, look, provenance};
+use crate::banded::{Banded, is_few};
 use crate::find;
 use crate::finding::ReliabilityFinding;
 use crate::front::{Front, MIXED, RULE, Standing};
@@ -115,7 +115,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
     // The plane shows only the intervals of the knee and the stars, and none of two trainings.
     provenance.entries.retain(|(key, _)| key != "intervals");
-    if let Some(level) = first.points[0].level.filter(|_| trainings != PAIR) {
+    if let Some(level) = first.points[0].level.filter(|_| !is_few(trainings)) {
         let over =
             if trainings > 1 { format!("examples and {trainings} trainings") } else { "examples, one training".into() };
         let text = format!(
@@ -191,7 +191,7 @@ fn knee(rated: &Rated<'_>) -> Option<Layer> {
 
 /// Both scores of two trainings, if there are no more.
 fn pairs(c: Banded, s: Banded, trainings: usize) -> Option<[(f64, f64); 2]> {
-    Some([pair(c, trainings)?, pair(s, trainings)?])
+    Some([c.values(trainings)?.into(), s.values(trainings)?.into()])
 }
 
 /// The strengths of the highest reliability.

@@ -36,6 +36,9 @@ const POOLINGS: [Option<PoolOver>; 6] = [
     Some(PoolOver::Pooler),
 ];
 
+/// A side that takes the task of both.
+const SHARED: &str = "the shared task";
+
 fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
     if first { &mut spec.a } else { &mut spec.b }
 }
@@ -52,7 +55,7 @@ fn label(first: bool, word: &str) -> String {
 fn own_task(first: bool) -> Setting<Spec> {
     let names = || {
         let own = PROBING.iter().map(|t| t.id.replace('_', " "));
-        std::iter::once("as above".to_owned()).chain(own).collect::<Vec<_>>()
+        std::iter::once(SHARED.to_owned()).chain(own).collect::<Vec<_>>()
     };
     Setting::new(
         key(first, "task"),
@@ -73,7 +76,7 @@ fn own_task(first: bool) -> Setting<Spec> {
     )
     .shown(move |spec, _| match &spec.side(first).data {
         Some(data) => last_part(data).to_owned(),
-        None => spec.side(first).task.as_ref().map_or("as above".into(), |task| task.replace('_', " ")),
+        None => spec.side(first).task.as_ref().map_or(SHARED.into(), |task| task.replace('_', " ")),
     })
 }
 

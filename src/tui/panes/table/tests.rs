@@ -89,3 +89,20 @@ fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {
     keys(&mut state, "/ r a n d enter esc");
     assert_eq!(method(&state), before);
 }
+
+/// Methods in the order of their names were said to be "smallest first", and a column of words was not sorted at all.
+#[test]
+fn a_list_sorted_by_words_goes_from_a_to_z() {
+    let mut state = listed();
+    let words = |state: &State| state.view.toast.clone().unwrap_or_default();
+    let columns = state.screen().table(&state, LIST).unwrap().columns.len();
+    // From R through all others to the names.
+    (0..columns - 1).for_each(|_| keys(&mut state, "s"));
+    assert!(words(&state).starts_with("sorted by method, A to Z"), "{}", words(&state));
+    keys(&mut state, "S");
+    assert!(words(&state).starts_with("sorted by method, Z to A"), "{}", words(&state));
+    let row = |name: &str, verdict: &str| Row { cells: vec![(name.into(), None), (verdict.into(), None)], last: None };
+    let rows = vec![row("x", "undecided"), row("y", "better"), row("z", "–")];
+    let table = Table { columns: vec!["task", "verdict"], rows, sort: (1, false), ..Table::default() };
+    assert_eq!(table.order(listed().here(), LIST)[0], 1, "by the verdict");
+}

@@ -430,6 +430,48 @@ fn a_lab_that_has_run_nothing_says_what_it_would_run_and_opens_an_example() {
         let lab = screen.setup().unwrap().lab();
         assert_eq!(keys(&mut state, "E"), [Effect::OpenExample(lab)]);
     }
+}
+
+/// A run whose data are not there was queued and failed later.
+#[test]
+fn a_run_whose_files_are_not_there_is_refused_at_once() {
+    for busy in [false, true] {
+        let mut state = if busy { running() } else { State::new(Start::new()) };
+        let setup = state.setup().unwrap();
+        let mut spec = setup.spec(&state);
+        spec.common_mut().set_models(vec!["/nowhere/model".into()]);
+        setup.take(&mut state, &spec);
+        let effects = keys(&mut state, "r");
+        assert!(effects.is_empty() && state.view.popup.is_none(), "{effects:?}");
+        assert!(wait(&mut state).is_empty() && state.queue.is_empty());
+        assert!(
+            state.view.toast.as_ref().is_some_and(|text| text.contains("/nowhere/model")),
+            "{:?}",
+            state.view.toast
+        );
+    }
+}
+
+/// A failed run had an "Answer from a part".
+#[test]
+fn a_failed_run_is_called_failed() {
     let mut state = running();
-    assert!(keys(&mut state, "E").is_empty(), "it has a run");
+    let problem = Problem { what: "too few".into(), r#where: "split".into(), hint: "raise task.examples".into() };
+    ended(&mut state, 1, Outcome::Failed(problem));
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+    let text = terminal.backend().to_string();
+    assert!(text.contains(" The run failed ") && !text.contains("from a part"), "{text}");
+    assert!(!text.contains("task.examples") && text.contains("raise Examples"), "{text}");
+}
+
+/// The settings of a lab that had not run read "prompts, most all".
+#[test]
+fn settings_in_words_are_phrases() {
+    for screen in labs() {
+        let mut state = State::new(Start::new());
+        state.show(screen.id());
+        let said: String = crate::answer::lines(&state, 120).into_iter().map(|(_, line)| line + " ").collect();
+        assert!(!said.contains(", most"), "{said}");
+    }
 }

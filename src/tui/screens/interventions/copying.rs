@@ -27,7 +27,8 @@ fn curve_text(state: &State) -> Option<String> {
     let mut text = format!("{}\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn\n", curve.parameter);
     for p in &curve.points {
         let v = &p.value;
-        let columns = [v.completeness, v.selectivity, v.reliability].map(|b| cells(b.estimate())).join("\t");
+        let columns = [v.completeness, v.selectivity, v.reliability];
+        let columns = columns.map(|b| cells(b.reported(v.beside.replicates))).join("\t");
         let _ = writeln!(text, "{}\t{columns}\t{}", v.value, p.n);
     }
     Some(text)
@@ -39,7 +40,8 @@ fn optima_text(state: &State) -> Option<String> {
     let mut any = false;
     for o in mine.filter(|o| o.model == view(state).model && o.value.oracle == view(state).oracle) {
         let v = &o.value;
-        let columns = [v.completeness, v.selectivity, v.reliability].map(|b| cells(b.estimate())).join("\t");
+        let columns = [v.completeness, v.selectivity, v.reliability];
+        let columns = columns.map(|b| cells(b.reported(v.how.replicates))).join("\t");
         let _ = writeln!(text, "{}\t{}\t{}\t{columns}", v.method, v.parameter, v.value);
         any = true;
     }
@@ -81,6 +83,8 @@ fn probes_text(state: &State) -> Option<String> {
     (!results(state).probes.is_empty()).then_some(text)
 }
 
-fn cells(e: Estimate) -> String {
-    format!("{}\t{}\t{}", e.mean, e.lo, e.hi)
+/// A mean and the ends of its interval, which are empty if it has none.
+pub(crate) fn cells(e: Estimate) -> String {
+    let end = |x: f64| if x.is_nan() { String::new() } else { x.to_string() };
+    format!("{}\t{}\t{}", e.mean, end(e.lo), end(e.hi))
 }

@@ -8,7 +8,8 @@ use super::measured::{
     awaiting_point, behaviour as measured_behaviour, closest_rival, distances, marker, method, readout as measured,
     results, without,
 };
-use super::{BEHAVIOUR, DISTANCE, ran, run, view};
+use super::methods::intervals;
+use super::{BEHAVIOUR, CURVES, DISTANCE, ran, run, view};
 use crate::layout::inside;
 use crate::panes::{message, pane_block, problem};
 use crate::screen::Pane;
@@ -20,7 +21,7 @@ use base::text::{fit, last_part, printable, width};
 use engine::message::Outcome;
 use figure::layers::{Count, grouped};
 use labs::interventions::answer::oracle_name;
-use labs::interventions::banded::Banded;
+use labs::interventions::banded::{Banded, ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures;
 use labs::interventions::finding::{ProbeRole, ReliabilityFinding};
 use stats::Estimate;
@@ -31,9 +32,10 @@ fn title(state: &State) -> String {
 }
 
 /// Lines of numbers below the chart in a pane with `rows` rows inside. Distances are not in older recordings.
-fn numbers(rows: u16, with_distances: bool) -> u16 {
+fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     match rows {
         0..6 => 0,
+        8..12 if with_reason => 2,
         6..12 => 1,
         12..15 => 2,
         15..18 => 3,
@@ -44,7 +46,7 @@ fn numbers(rows: u16, with_distances: bool) -> u16 {
 
 /// The area of the chart inside the pane.
 pub(crate) fn chart_area(inner: Rect, state: &State) -> Rect {
-    Rect { height: inner.height - numbers(inner.height, distances(state).is_some()), ..inner }
+    Rect { height: inner.height - numbers(inner.height, distances(state).is_some(), without(state).is_some()), ..inner }
 }
 
 /// Draws the pane.
@@ -77,13 +79,17 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     frame.render_widget(chart, area);
     let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };
     let room = below.width.into();
-    let lines = [
+    let mut lines = vec![
         readout(state, room),
         rests_on(state, room),
         verdict(state, room),
         behaviour(state, room),
         distance(state, room),
     ];
+    // The reason for the mark beside R comes before its basis.
+    if without(state).is_some() {
+        lines.swap(1, 2);
+    }
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
@@ -114,7 +120,7 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ] {
-            spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.style(role)));
+            spans.push(Span::styled(format!("  {name} {}", estimate(e, p.beside.replicates)), theme.style(role)));
         }
         spans
     };
@@ -144,18 +150,24 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
         (true, false) => "refining".into(),
         (true, true) => "all examples".into(),
     };
-    let level = readout.point.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
+    if is_doubtful(state, p) {
+        spans.push(Span::styled(" !", theme.style(Role::Warning)));
+    }
     let short_form = count(p);
     let used: usize = spans.iter().map(Span::width).sum();
     let full = format!("{short_form}  {kind}");
-    let fullest = format!("{full}{level}");
-    let fits = |text: &String| used + width(text) <= room;
-    let text = [fullest, full].into_iter().find(fits).unwrap_or(short_form);
+    let text = Some(full).filter(|text| used + width(text) <= room).unwrap_or(short_form);
     spans.push(Span::styled(text, theme.style(Role::Dim)));
     Some(Line::from(spans))
 }
 
-/// Basis of the numbers at the marker, with notes: as much as fits, warnings first.
+/// True if the scores of a point are marked: its method has no best strength, or the property to keep is not shown to be read there.
+fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
+    without(state).is_some() || p.beside.eligible == Some(false)
+}
+
+/// Basis of the numbers at the marker and the notes beside them: as much as fits, a warning before
+/// all else.
 fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
     let b = &p.beside;
@@ -163,7 +175,8 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         (0, _) => return None,
         (_, true) => "first probe settings, still searching".to_owned(),
         (1, _) => "1 training".to_owned(),
-        (k, _) => format!("{k} trainings"),
+        (k, _) if is_few(k) => format!("{k} trainings: {ENOUGH_TRAININGS} give an interval"),
+        (k, _) => intervals(super::lines(state, CURVES)).unwrap_or_else(|| format!("{k} trainings")),
     };
     let ruined = b.eligible == Some(false);
     let warning = if ruined { format!(" ! {} is no longer read: no optimum here;", lost(p)) } else { String::new() };
@@ -199,7 +212,8 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let form = |intervals: bool, counts: bool| {
         let each = on.iter().map(|on| {
             let name = printable(&on.property).replace('_', " ");
-            let half = if intervals { format!(" {}", on.selectivity.band()) } else { String::new() };
+            let half =
+                if intervals { format!(" {}", on.selectivity.spread(p.beside.replicates)) } else { String::new() };
             let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
             format!("{name} {}{half}{n}", score(on.selectivity.mean))
         });
@@ -212,7 +226,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
 /// Certainty that the drawn method is more reliable than the nearest one, and the strength at which that reverses.
 fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
-        let text = fit(&format!(" no optimum: {}", printable(&none.value.reason)), room).into_owned();
+        let text = fit(&format!(" ! no best strength: {}", printable(&none.value.reason)), room).into_owned();
         return Some(Line::styled(text, state.theme().style(Role::Warning)));
     }
     let v = &closest_rival(state)?.value;
@@ -241,11 +255,15 @@ fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
 fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     let b = measured_behaviour(state)?;
     let v = &b.value;
+    let rate = 100.0 * v.flip_rate.mean;
+    let flips = match v.flip_rate.values(v.replicates) {
+        Some([lo, hi]) => format!("{rate:.1} % ({:.1}, {:.1})", 100.0 * lo, 100.0 * hi),
+        None if is_few(v.replicates) => format!("{rate:.1} %"),
+        None => format!("{rate:.1} ±{:.1} %", 100.0 * v.flip_rate.half_width()),
+    };
     let mut text = format!(
-        " model at {}: flips {:.1} ±{:.1} %, correct form {} → {}  n {}",
+        " model at {}: flips {flips}, correct form {} → {}  n {}",
         short(v.value),
-        100.0 * v.flip_rate.mean,
-        100.0 * v.flip_rate.half_width(),
         score(v.correct_before.mean),
         score(v.correct_after.mean),
         b.n
@@ -289,9 +307,9 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 
-/// The mean with half the outer band.
-pub(crate) fn estimate(b: &Banded) -> String {
-    format!("{} {}", score(b.mean), b.band())
+/// The mean with its interval, or with the values of two trainings.
+pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
+    format!("{} {}", score(b.mean), b.spread(trainings))
 }
 
 /// Reason for the absence of a curve.

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
+use super::copying::cells;
 use super::curves::estimate;
 use super::measured::{method, method_key, results};
 use super::{MAPS, view, view_mut};
@@ -22,6 +23,7 @@ use base::text::{fit, printable, width, wrapped};
 use figure::Figure;
 use figure::layers::Count;
 use labs::Tagged;
+use labs::interventions::banded::is_few;
 use labs::interventions::figures;
 use labs::interventions::key::MethodKey;
 use labs::interventions::map::{Map, MapFinding, Score};
@@ -145,14 +147,16 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
     ];
     let place = places.iter().find(|text| width(text) <= room).unwrap_or(&places[1]).clone();
     let state_of = if cell.is_final { "final" } else { "refining" };
-    let level = cell.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
+    let level = cell.level.filter(|_| !is_few(p.beside.replicates));
+    let level = level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
     let line = |tail: &str| {
         let each = [
             (Role::Completeness, "C", &p.completeness),
             (Role::Selectivity, "S", &p.selectivity),
             (Role::Reliability, "R", &p.reliability),
         ];
-        let score = |(role, name, e)| Span::styled(format!(" {name} {} ", estimate(e)), theme.style(role));
+        let score =
+            |(role, name, e)| Span::styled(format!(" {name} {} ", estimate(e, p.beside.replicates)), theme.style(role));
         let tail = Span::styled(tail.to_owned(), theme.style(Role::Dim));
         Line::from(each.into_iter().map(score).chain([tail]).collect::<Vec<_>>())
     };
@@ -196,7 +200,7 @@ pub(crate) fn text(state: &State) -> Option<String> {
         let p = &cell.value.point;
         let _ = write!(text, "{}\t{}\t{}", p.layer, p.oracle_layer, p.value);
         for b in [p.completeness, p.selectivity, p.reliability] {
-            let _ = write!(text, "\t{}\t{}\t{}", b.mean, b.lo, b.hi);
+            let _ = write!(text, "\t{}", cells(b.reported(p.beside.replicates)));
         }
         let _ = writeln!(text, "\t{}\t{}", p.n_c, p.n_s);
     }

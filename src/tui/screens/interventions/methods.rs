@@ -1,15 +1,19 @@
 //! The methods of the run with their scores at their best strengths; the one under the cursor is drawn.
 
-use super::measured::{method, results, run_models};
-use super::{BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, ID, METHODS, PARETO, PROBES, ask_point, ran, setup, view, view_mut};
+use super::measured::{method, results, run_models, without};
+use super::{
+    BEHAVIOUR, CURVES, DISTANCE, EXAMPLE, ID, METHODS, PARETO, PROBES, ask_point, lines, ran, setup, view, view_mut,
+};
 use crate::action::Effect;
 use crate::panes::table::{Row, Table};
 use crate::screen::Pane;
 use crate::state::{State, moved};
 use base::numbers::{percent, score, short};
 use base::text::printable;
+use figure::{Figure, Layer};
 use labs::LabId;
 use labs::interventions::answer::{behaviour_at, ranked};
+use labs::interventions::banded::is_few;
 use labs::interventions::distance::DistanceFinding;
 use labs::interventions::finding::OptimumFinding;
 use labs::interventions::key::MethodKey;
@@ -23,8 +27,15 @@ const LEGEND: &[&str] = &[
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
-/// The methods of the setup, each once for every set of options that it runs with, and the drawn one even if it does
-/// not run: the cursor is always on the drawn method.
+/// The same for two trainings, which have no interval.
+const LEGEND_OF_TWO: &[&str] = &[
+    "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval.",
+    "C: the target changes; S: the rest stays; R: both; trainings: R of each (3 give an interval)",
+    "C: target changes; S: rest stays; R: both",
+];
+
+/// The methods of the setup, each once for every set of options that it runs with, and the drawn one where it does not run: the cursor is on
+/// what is drawn.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
     for method in &view(state).spec.methods {
@@ -56,7 +67,8 @@ pub(crate) fn table(state: &State) -> Table {
         let best = found.optimum(&view.model, &key, view.oracle).map(|o| &o.value);
         let none = || ("–".to_owned(), None);
         let of = |value: fn(&OptimumFinding) -> f64| best.map_or_else(none, |o| (score(value(o)), Some(value(o))));
-        let half = best.map_or_else(none, |o| (o.reliability.band(), Some(o.reliability.half_width())));
+        let half =
+            best.map_or_else(none, |o| (o.reliability.spread(o.how.replicates), Some(o.reliability.half_width())));
         let at = best.map_or_else(none, |o| (short(o.value), Some(o.value)));
         let away = best.and_then(|o| {
             let mine = found.distances.iter().filter(|d| d.model == view.model && d.value.method_key() == key);
@@ -85,16 +97,32 @@ pub(crate) fn table(state: &State) -> Table {
             last: find(&entry.0).filter(|method| method.is_control()).map(|_| "controls"),
         }
     };
+    let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
+    let few = mine().any(|o| is_few(o.value.how.replicates));
+    let beside = if few { "trainings" } else { "±R" };
+    // A list of dashes says why.
+    let note = if mine().next().is_none() { reason(state) } else { None };
     Table {
-        columns: vec!["method", "R", "C", "S", "at", "±R", "flips", "distance"],
+        columns: vec!["method", "R", "C", "S", "at", beside, "flips", "distance"],
         rows: listed(state).iter().map(row).collect(),
         sort: (1, true),
-        legend: LEGEND,
+        note: note.unwrap_or_default(),
+        legend: if few { LEGEND_OF_TWO } else { LEGEND },
         ..Table::default()
     }
 }
 
-/// The index of the drawn method in the list.
+/// Why the drawn method has no best strength, or why it is doubtful that the scores of its strengths are selective.
+pub(crate) fn reason(state: &State) -> Option<String> {
+    let none = without(state)?;
+    let so_far = if none.is_final { "" } else { " so far" };
+    Some(
+        printable(&format!("{}: no best strength{so_far}, {}", none.value.method_key().title(), none.value.reason))
+            .into_owned(),
+    )
+}
+
+/// The place of the drawn method in the list.
 pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     let all = listed(state);
     let order = table(state).order(state.here(), pane);
@@ -205,16 +233,49 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     ask_point(state)
 }
 
+/// What the hatched range of R is.
+const HATCHED: &str = " Hatched: R under other probe settings that validate as well; each has oracles of its own, so it need not hold the line.";
+
+/// True if the drawn curve has a range over other probe settings.
+fn is_hatched(state: &State) -> bool {
+    let layers = lines(state, CURVES).map_or(&[][..], |figure| &figure.layers);
+    layers.iter().any(|layer| matches!(layer, Layer::Line(line) if line.role.dash.is_none()))
+}
+
+/// What the intervals of a figure cover, in the words of its legend on paper; for two trainings, what is shown in their place.
+pub(crate) fn intervals(figure: Option<&Figure>) -> Option<String> {
+    let layers = &figure?.layers;
+    let find = |layer: &Layer| if let Layer::Intervals(found) = layer { Some(found.clone()) } else { None };
+    let found = layers.iter().find_map(find)?;
+    let has_pairs = |layer: &Layer| match layer {
+        Layer::Line(line) => line.points.iter().any(|p| p.pair.is_some()),
+        Layer::Points(points) => points.points.iter().any(|p| p.pairs.is_some()),
+        _ => false,
+    };
+    Some(if layers.iter().any(has_pairs) { found.pair } else { found.wide })
+}
+
 /// One sentence about the entry under the cursor.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
-        METHODS => method(state).map_or(String::new(), |m| {
-            format!("C: target changes; S: rest stays; R: both, on held-out examples. {}: {}", m.title, m.doc)
-        }),
+        METHODS => match (reason(state), method(state)) {
+            (Some(reason), _) => format!("– {reason}."),
+            (None, Some(m)) => {
+                format!("C: target changes; S: rest stays; R: both, on held-out examples. {}: {}", m.title, m.doc)
+            }
+            (None, None) => String::new(),
+        },
         CURVES => {
-            "How completely (C) and selectively (S) the method edits, and both in one (R), by its strength.".into()
+            let hatched = if is_hatched(state) { HATCHED } else { "" };
+            match intervals(lines(state, pane)) {
+                Some(over) => format!("C, S and R by strength. ± and band: {over}.{hatched}"),
+                None => format!("Completeness C, selectivity S and both in one, R, by strength.{hatched}"),
+            }
         }
-        PARETO => "Every strength of every method: up is more selective, right is more complete.".into(),
+        PARETO => {
+            let over = intervals(lines(state, pane)).map_or(String::new(), |over| format!(" Intervals: {over}."));
+            format!("Every strength of every method: up is more selective, right is more complete.{over}")
+        }
         BEHAVIOUR => "What the model itself says after the edit: how often its preferred verb form changes.".into(),
         DISTANCE => "How far edited states lie from real ones; 1 is as far as unedited ones.".into(),
         PROBES => "Accuracy and calibration of the probes: those that judge, and those that are attacked.".into(),

@@ -8,6 +8,7 @@ use crate::state::State;
 use base::numbers::{decimals, plus_minus, score, short};
 use labs::Tagged;
 use labs::examples::TaskSpec;
+use labs::interventions::banded::{ENOUGH_TRAININGS, is_few};
 use labs::interventions::figures::Rated;
 use labs::interventions::finding::ReliabilityFinding;
 use labs::interventions::front::MIXED;
@@ -56,12 +57,15 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
 
 /// The provenance of a point that is, or is part of, a number.
 fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) -> Origin {
-    let r = format!("{} {}", score(p.reliability.mean), p.reliability.band());
+    let r = format!("{} {}", score(p.reliability.mean), p.reliability.spread(p.beside.replicates));
     let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
     let mut origin = origin_of(state, what, number);
     let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
     origin.entries.insert(2, ("site".into(), site));
-    if let Some(half) = p.reliability.narrow_half_width() {
+    if is_few(p.beside.replicates) {
+        let text = format!("{}: {ENOUGH_TRAININGS} or more give an interval", p.beside.replicates);
+        origin.entries.insert(3, ("trainings".into(), text));
+    } else if let Some(half) = p.reliability.narrow_half_width() {
         let bands = format!(
             "examples and trainings ±{}; examples alone ±{}",
             decimals(p.reliability.half_width(), 3),

@@ -11,7 +11,7 @@ use crate::layout::inside;
 use crate::panes::{message, pane_block};
 use crate::state::State;
 use crate::theme::Role;
-use base::numbers::{decimals, percent, score, short};
+use base::numbers::{percent, score, short};
 use base::text::{fit, pad, printable};
 use labs::Tagged;
 use labs::interventions::finding::{ProbeFinding, ProbeRole};
@@ -93,7 +93,7 @@ fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
         pad(&in_percent(&v.accuracy), 15),
         pad(&percent(v.majority), 10),
         pad(&percent(v.balanced_accuracy), 10),
-        pad(&format!("{:.3}", v.calibration_error), 19),
+        pad(&score(v.calibration_error), 19),
         p.n.to_string(),
         trainings(v).map_or(String::new(), |t| format!("  {t}")),
         if v.cached { "  cached".into() } else { String::new() },
@@ -109,7 +109,7 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
     let line = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
     let points = |share: f64| format!("{:.1}", 100.0 * share);
     let accuracy = format!(" {} ±{}", points(v.accuracy.mean), points(v.accuracy.half_width()));
-    let rest = [pad(&points(v.majority), 6), pad(&points(v.balanced_accuracy), 6), decimals(v.calibration_error, 3)];
+    let rest = [pad(&points(v.majority), 6), pad(&points(v.balanced_accuracy), 6), score(v.calibration_error)];
     let mut lines = vec![
         line(format!(" {}", name(p)), Role::Text),
         Line::from(vec![

@@ -108,7 +108,7 @@ impl Setup for InterventionsSetup {
     }
 
     fn example(&self) -> &'static [u8] {
-        include_bytes!("../../../../sessions/interventions.probity.jsonl")
+        crate::example::PACKED
     }
 
     fn short(&self) -> &'static [&'static str] {

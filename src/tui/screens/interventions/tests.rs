@@ -1,6 +1,7 @@
 //! The screen of the lab: methods, strengths, options, examples, what follows a recording.
 
 mod map;
+mod scores;
 
 use super::*;
 use crate::setup::{row, set, turn, typed, undo};

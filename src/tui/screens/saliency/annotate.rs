@@ -12,6 +12,7 @@ use crate::reduce::look;
 use crate::state::{Prompt, State};
 use crate::theme::Role;
 use base::Problem;
+use base::numbers::score;
 use base::text::printable;
 use labs::answer::few;
 use labs::saliency::annotation::rounds::{Alphas, COMPACT, Fate, Person, SUFFICIENT, alphas, scored};
@@ -422,15 +423,15 @@ impl Page for Annotators {
 fn words(compared: &Compared) -> Vec<(Role, String)> {
     let f = &compared.found;
     let span = |e: &Estimate| match f.sentences {
-        // A single sentence gives no interval.
-        0 | 1 => format!("{:.3} (no interval from one sentence)", e.mean),
-        _ => format!("{:.3} ({:.3} to {:.3})", e.mean, e.lo, e.hi),
+        // One sentence alone says nothing about others.
+        0 | 1 => format!("{} (no interval from one sentence)", score(e.mean)),
+        _ => format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)),
     };
     let kappa = f.kappa.as_ref().map_or("not defined: chance alone makes the marks alike".into(), span);
     let scored = |what: &str, (kappa, n): (Option<f64>, usize)| {
         let kappa = match (kappa, n) {
             (_, 0) => "nobody has scored the same sentences".to_owned(),
-            (Some(kappa), n) => format!("kappa {kappa:.3}, n {n}"),
+            (Some(kappa), n) => format!("kappa {}, n {n}", score(kappa)),
             (None, n) => format!("kappa not defined: all scores are the same, n {n}"),
         };
         (Role::Text, format!("{what}: {kappa}"))

@@ -102,13 +102,13 @@ fn mean(e: &Estimate) -> String {
 }
 
 fn span(e: &Estimate) -> String {
-    format!("{} ({}-{})", decimals(e.mean, 2), decimals(e.lo, 2), decimals(e.hi, 2))
+    format!("{} [{}, {}]", decimals(e.mean, 2), decimals(e.lo, 2), decimals(e.hi, 2))
 }
 
 /// A difference of two parts; a part of one original has no interval.
 fn signed(e: &Estimate) -> String {
     let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| decimals(x, 2));
-    if e.half_width() >= 2.0 { format!("{mean} (no interval)") } else { format!("{mean} ({lo} to {hi})") }
+    if e.half_width() >= 2.0 { format!("{mean} (no interval)") } else { format!("{mean} [{lo}, {hi}]") }
 }
 
 fn some(e: Option<&Estimate>, show: fn(&Estimate) -> String) -> String {
@@ -242,7 +242,8 @@ pub(crate) fn copy(state: &State) -> Option<String> {
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let level = results(state).interpretability.first().and_then(|i| i.level);
-    let level = level.map_or(String::new(), |l| format!(", {} % intervals", (l * 1e6).round() / 1e4));
+    let level =
+        level.map_or(String::new(), |l| format!(", {}", figure::layers::Intervals::covering(l, "originals").wide));
     let k = results(state).data.as_ref().map_or(String::new(), |d| format!(", {}", d.value.k));
     let inner = inside(area);
     let laid = laid(state, usize::from(inner.width.saturating_sub(MARK)));

@@ -28,7 +28,7 @@ pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
             row.extend(layers.iter().map(|read| {
                 map.at(*layer, *read).map_or_else(String::new, |c| {
                     let r = c.value.point.reliability;
-                    format!("{} {}", score(r.mean), r.band())
+                    format!("{} {}", score(r.mean), r.spread(c.value.point.beside.replicates))
                 })
             }));
             row.push(how.unwrap_or_default().to_owned());
@@ -57,7 +57,7 @@ pub(crate) fn table(results: &Results) -> Option<Table> {
                     row: vec![model.clone(), method.title(), oracle.to_string(), layer.to_string(), strength],
                     group: score.name().into(),
                     column: format!("at {read}"),
-                    value: found.map(|p| score.of(p).estimate()),
+                    value: found.map(|p| score.of(p).reported(p.beside.replicates)),
                     n,
                     decimals: None,
                 });

@@ -165,8 +165,10 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
             add(HELD_OUT, best.map_or([None; 4], |b| ours(&b.value)));
             let paper = best.and_then(|b| b.value.how.paper.as_ref());
             let paper = paper.or(none.and_then(|o| o.value.paper.as_ref()));
-            let alike =
-                |p: &PaperFinding| [&p.completeness, &p.selectivity, &p.reliability].map(|b| Some(b.estimate()));
+            let alike = |p: &PaperFinding| {
+                let trainings = best.map_or(1, |b| b.value.how.replicates);
+                [&p.completeness, &p.selectivity, &p.reliability].map(|b| Some(b.reported(trainings)))
+            };
             let [c, s, r] = paper.map_or([None; 3], alike);
             add(PAPERS_WAY, [c, s, r, paper.map(|p| Estimate::exact(p.value))]);
             if oracle == OracleKind::Mlp && is_the_papers(results, data) && data.value.distance.is_papers() {
@@ -199,10 +201,22 @@ fn selectivity(results: &Results) -> Option<Table> {
         let (title, oracle) = (best.value.method_key().title(), best.value.oracle.to_string());
         let row = [best.model.as_str(), &title, &oracle];
         for on in &best.value.how.selectivities {
-            entries.push(entry(&row, "S on", &on.property, Some(on.selectivity.estimate()), on.n));
+            entries.push(entry(
+                &row,
+                "S on",
+                &on.property,
+                Some(on.selectivity.reported(best.value.how.replicates)),
+                on.n,
+            ));
         }
         if !best.value.how.selectivities.is_empty() {
-            entries.push(entry(&row, "S on", "mean", Some(best.value.selectivity.estimate()), best.n));
+            entries.push(entry(
+                &row,
+                "S on",
+                "mean",
+                Some(best.value.selectivity.reported(best.value.how.replicates)),
+                best.n,
+            ));
         }
     }
     let caption = "Selectivity on each property that is to stay, at the strength of highest reliability on all test examples; the mean over the \
@@ -211,7 +225,8 @@ fn selectivity(results: &Results) -> Option<Table> {
 }
 
 fn ours(best: &OptimumFinding) -> Scored {
-    let of = [&best.completeness, &best.selectivity, &best.reliability].map(|b| Some(b.estimate()));
+    let of = [&best.completeness, &best.selectivity, &best.reliability];
+    let of = of.map(|b| Some(b.reported(best.how.replicates)));
     [of[0], of[1], of[2], Some(Estimate::exact(best.value))]
 }
 

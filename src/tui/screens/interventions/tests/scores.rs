@@ -1,0 +1,101 @@
+//! What the list and the chart say of scores: two trainings, no best strength, ranges over other probe settings.
+
+use super::*;
+use labs::interventions::results::Results;
+use labs::interventions::verdict::NoOptimumFinding;
+
+/// The default experiment with results in the place of its own.
+fn with(results: Results, size: (u16, u16)) -> State {
+    let mut state = started();
+    state.board.runs[0].results = labs::Results::Interventions(Box::new(results));
+    state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
+    state.view.size = size;
+    view_mut(&mut state).method = "pgd".into();
+    SCREEN.refresh(&mut state);
+    state
+}
+
+fn drawn(state: &State) -> String {
+    let (width, height) = state.view.size;
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| crate::panes::draw(frame, state)).unwrap();
+    terminal.backend().to_string()
+}
+
+/// Scores of two trainings had intervals by Student's t with one degree of freedom, such as [.02, 1.00].
+#[test]
+fn two_trainings_are_shown_by_their_values() {
+    let mut results = sample::results();
+    for o in &mut results.optima {
+        o.value.how.replicates = 2;
+        let v = &mut o.value;
+        for b in [&mut v.reliability, &mut v.completeness, &mut v.selectivity] {
+            (b.lo, b.hi, b.range) = (0.02, 1.0, Some([b.mean - 0.02, b.mean + 0.02]));
+        }
+    }
+    for p in results.curves.iter_mut().flat_map(|c| &mut c.points) {
+        p.value.beside.replicates = 2;
+    }
+    for size in [(120, 40), (80, 24)] {
+        let mut state = with(results.clone(), size);
+        let text = drawn(&state);
+        assert!(!text.contains("[.02, 1.00]") && text.contains("3 or more give an interval"), "{text}");
+        assert!(text.contains("trainings"), "the column is called by what it has\n{text}");
+        state.focus_on(CURVES);
+        SCREEN.refresh(&mut state);
+        assert!(drawn(&state).contains("each of 2 trainings"), "{}", drawn(&state));
+    }
+}
+
+/// All rows of the list were dashes beside a pane with R .93 and no warning; the reason was cut.
+#[test]
+fn a_list_without_best_strengths_says_why_and_r_is_marked() {
+    let mut results = sample::results();
+    let best = results.optima.iter().find(|o| o.value.method == "pgd").unwrap().clone();
+    let Tagged { spec, model, seed, n, is_final, t, level, value: v } = best;
+    let value = NoOptimumFinding {
+        method: v.method,
+        options: v.options,
+        layer: v.layer,
+        oracle: v.oracle,
+        oracle_layer: v.layer,
+        parameter: v.parameter,
+        reason: "half of the test examples are too few".into(),
+        paper: None,
+    };
+    results.optima.clear();
+    results.without = vec![Tagged { spec, model, seed, n, is_final, t, level, value }];
+    for size in [(120, 40), (80, 24)] {
+        let mut state = with(results.clone(), size);
+        state.focus_on(METHODS);
+        let said = methods::about(&state, METHODS);
+        assert!(said.contains("PGD: no best strength, half of the test examples are too few"), "{said}");
+        assert!(drawn(&state).contains("no best strength"), "{}", drawn(&state));
+        state.focus_on(CURVES);
+        let text = drawn(&state);
+        let marked = text.lines().any(|line| line.contains("  R ") && line.contains(" !  n "));
+        assert!(marked && text.contains("! no best strength: half of"), "{text}");
+    }
+}
+
+/// A hatched range lay off its curve, and nothing said what it was.
+#[test]
+fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
+    let mut results = sample::results();
+    let point = results.curves.iter().find(|c| c.key.method.name == "pgd").unwrap().points[0].clone();
+    let v = &point.value;
+    let value = serde_json::json!({"method": v.method, "layer": v.layer, "oracle": v.oracle, "oracle_layer": v.oracle_layer,
+        "parameter": v.parameter, "value": v.value, "rival": 1, "recipes": [], "completeness": 0.5, "selectivity": 0.5,
+        "reliability": 0.5});
+    let rival = serde_json::from_value(value).unwrap();
+    let Tagged { spec, model, seed, n, is_final, t, level, .. } = point;
+    let mut state = with(results.clone(), (120, 40));
+    assert!(!methods::about(&state, CURVES).contains("Hatched"), "{}", methods::about(&state, CURVES));
+    results.rivals = vec![Tagged { spec, model, seed, n, is_final, t, level, value: rival }];
+    state.board.runs[0].results = labs::Results::Interventions(Box::new(results));
+    SCREEN.refresh(&mut state);
+    let said = methods::about(&state, CURVES);
+    let on_paper = methods::intervals(view(&state).curves.as_ref()).unwrap();
+    assert!(said.contains("Hatched: R under other probe settings") && said.contains(&on_paper), "{said}");
+    assert!(on_paper.starts_with("95 %: examples"), "{on_paper}");
+}
