@@ -82,7 +82,7 @@ pub(crate) fn table(state: &State) -> Table {
                 flips,
                 away,
             ],
-            last: find(&entry.0).filter(|method| method.is_control()).map(|_| "controls"),
+            last: find(&entry.0).filter(|method| method.is_control).map(|_| "controls"),
         }
     };
     Table {
