@@ -64,7 +64,7 @@ fn the_tables_of_the_guide_are_those_of_the_program() {
 fn the_guide_names_every_method_task_and_built_in_model() {
     let all: String = PAGES.iter().map(|p| p.text).collect();
     for method in registry() {
-        assert!(all.contains(&format!("`{}`", method.id())), "{}", method.id());
+        assert!(all.contains(&format!("`{}`", method.id)), "{}", method.id);
     }
     for name in BUILTINS.iter().map(|b| b.name).chain(TASKS.iter().map(|t| t.id)) {
         assert!(all.contains(&format!("`{name}`")), "{name}");

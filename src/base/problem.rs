@@ -26,8 +26,8 @@ impl std::fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl Problem {
-    /// A problem from an error, a place and a hint.
-    pub fn new(what: &dyn std::fmt::Display, place: &str, hint: &str) -> Self {
+    /// A problem from an error or a text, a place and a hint.
+    pub fn new(what: impl std::fmt::Display, place: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.to_string(), r#where: place.into(), hint: hint.into() }
     }
 }

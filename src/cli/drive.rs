@@ -218,11 +218,11 @@ impl Run<'_, '_> {
 }
 
 fn stopped() -> Problem {
-    Problem {
-        what: "the engine stopped in the middle of the run".into(),
-        r#where: "engine".into(),
-        hint: "run it again; if it happens again, please report it".into(),
-    }
+    Problem::new(
+        "the engine stopped in the middle of the run",
+        "engine",
+        "run it again; if it happens again, please report it",
+    )
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fn ready() -> Event {
 }
 
 fn problem() -> Problem {
-    Problem { what: "no weights \u{1b}[2J".into(), r#where: "bert-mini".into(), hint: "fetch them".into() }
+    Problem::new("no weights \u{1b}[2J", "bert-mini", "fetch them")
 }
 
 #[test]

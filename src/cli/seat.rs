@@ -11,7 +11,7 @@ use remote::message::{Hello, Want};
 use remote::{Address, Past};
 use session::format::Item;
 use session::name;
-use session::record::Recorder;
+use session::record::{Record as _, Recorder};
 use tui::run::Source;
 use tui::state::{ReplayState, Seat};
 

@@ -233,7 +233,7 @@ pub(super) fn outside() -> Outside {
         read: Arc::new(|path| Session::read(path).map_err(|e| problem(&e, "replay another session"))),
         submit: Arc::new(|| {
             let (what, hint) = ("no grid is followed".into(), "probity --follow DIR follows one".into());
-            Err(Problem { what, r#where: "submit".into(), hint })
+            Err(Problem::new(what, "submit", hint))
         }),
     }
 }
@@ -299,7 +299,7 @@ pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, 
 }
 
 pub(super) fn notice(what: String, place: &str, hint: &str) -> Notice {
-    let problem = Problem { what, r#where: place.into(), hint: hint.into() };
+    let problem = Problem::new(what, place, hint);
     Notice { level: NoticeLevel::Warning, problem }
 }
 
@@ -336,5 +336,5 @@ fn sessions(change: Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Reco
 }
 
 fn problem(error: &SessionError, hint: &str) -> Problem {
-    Problem { what: error.to_string(), r#where: "session".into(), hint: hint.into() }
+    Problem::new(error.to_string(), "session", hint)
 }

@@ -12,7 +12,7 @@ use super::arch::Arch;
 use super::error::{ModelError, Result};
 use super::source::Files;
 
-pub use self::words::{Coverage, Split, UNKNOWN, WordRules, split};
+pub use self::words::{Split, UNKNOWN, WordRules, split};
 
 /// A tokenizer with the special tokens that its folder names.
 pub struct Tokenizer {

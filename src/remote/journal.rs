@@ -14,7 +14,7 @@ use base::size;
 use engine::Engine;
 use engine::message::{Command, Event, Generation, Notice, NoticeLevel, Outcome};
 use session::format::{MAX_LINE, line};
-use session::record::{Recorder, too_long};
+use session::record::{Record, Recorder, too_long};
 use session::thin::Slot;
 
 /// Maximum idle time of an engine that never received a command.
@@ -198,12 +198,11 @@ impl Hub {
     fn recorded(&mut self, result: Option<Result<(), session::SessionError>>) {
         let Some(Err(error)) = result else { return };
         self.recorder = None;
-        let problem = Problem {
-            what: place::told(&error),
-            r#where: place::machine(),
-            hint: "the engine continues there without recording; its findings are kept in memory and recorded here"
-                .into(),
-        };
+        let problem = Problem::new(
+            place::told(&error),
+            place::machine(),
+            "the engine continues there without recording; its findings are kept in memory and recorded here".into(),
+        );
         let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
         self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
     }
@@ -256,14 +255,14 @@ impl Hub {
 
     /// Reports that clients that attach from now on do not get everything.
     fn say_forgotten(&mut self) {
-        let problem = Problem {
-            what: format!(
+        let problem = Problem::new(
+            format!(
                 "results of earlier runs are no longer sent to clients that attach: the engine keeps {} of them",
                 size::show(MOST_KEPT)
             ),
-            r#where: self.name.clone(),
-            hint: format!("`probity remote fetch HOST {}` copies all of them", self.name),
-        };
+            self.name.clone(),
+            format!("`probity remote fetch HOST {}` copies all of them", self.name),
+        );
         let notice = Event::Notice(Notice { level: NoticeLevel::Warning, problem });
         self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
     }
@@ -380,7 +379,7 @@ impl Hub {
     /// Flushes the session to disk.
     pub(crate) fn finish(&mut self) {
         // There may be no client to report to; the lines written so far are complete.
-        let _ = self.recorder.as_mut().map(Recorder::finish);
+        let _ = self.recorder.as_mut().map(Record::finish);
     }
 }
 

@@ -150,7 +150,7 @@ impl Line {
     }
 
     fn tell(&self, level: NoticeLevel, what: &str, hint: &str) {
-        let problem = Problem { what: what.into(), r#where: self.address.host().into(), hint: hint.into() };
+        let problem = Problem::new(what, self.address.host(), hint);
         self.sink.tell(level, problem);
     }
 

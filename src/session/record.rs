@@ -30,22 +30,8 @@ pub trait Record {
     /// [`SessionError::Write`] if it cannot be written (also for the methods below).
     fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
     fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
-    /// Ends the run: everything must reach the disk.
+    /// Ends the run: withheld events are written, and everything must reach the disk.
     fn finish(&mut self) -> Result<(), SessionError>;
-}
-
-impl Record for Recorder {
-    fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError> {
-        Recorder::command(self, t, command)
-    }
-
-    fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
-        Recorder::event(self, t, event)
-    }
-
-    fn finish(&mut self) -> Result<(), SessionError> {
-        Recorder::finish(self)
-    }
 }
 
 /// Writes a session. It has no clock and no thread: every call passes the time, and each line is written at once,
@@ -98,70 +84,6 @@ impl Recorder {
         file.strip_suffix(name::EXTENSION).unwrap_or(&file).to_owned()
     }
 
-    /// Records a command at `t` seconds after the start.
-    ///
-    /// # Errors
-    /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
-    pub fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError> {
-        // A question does not depend on the withheld lines, and its answer may replace one of them.
-        if !matches!(command, Command::Ask { question: Question::Experiment { .. }, .. }) {
-            self.release()?;
-        }
-        if let Command::Run { generation, .. } = command {
-            self.generation = *generation;
-            self.written.clear();
-        }
-        let t = self.time(t);
-        self.write(line(t, command))
-    }
-
-    /// Records an event. Events that later ones replace are thinned out, but not stale progress, because boards count
-    /// it.
-    pub fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
-        let every = match event {
-            Event::Progress { .. } => PROGRESS_EVERY,
-            Event::Answer { .. } => ANSWER_EVERY,
-            Event::Finding { finding, .. } if !finding.r#final => FINDING_EVERY,
-            _ => 0.0,
-        };
-        let is_finding = matches!(event, Event::Finding { .. });
-        // A final finding affects only the withheld lines.
-        let matters = every > 0.0 || (is_finding && !self.withheld.is_empty());
-        let slot = if matters { Slot::new(event, self.generation) } else { None };
-        let Some((slot, ticket)) = slot else {
-            if !is_finding || every > 0.0 {
-                self.release()?;
-            } else if !self.withheld.is_empty()
-                && let Some(slot) = Slot::replaced(event, self.generation)
-            {
-                self.withheld.remove(&slot);
-            }
-            let t = self.time(t);
-            self.write(line(t, event))?;
-            // The findings of a run must survive a power loss.
-            return if matches!(event, Event::Finished { .. }) { self.sync() } else { Ok(()) };
-        };
-        let before = self.written.get(&slot).copied();
-        if before.is_some_and(|(_, answered)| ticket < answered) {
-            // A stale answer: a board counts it only if the one before it was recorded.
-            self.release()?;
-            let t = self.time(t);
-            return self.write(line(t, event));
-        }
-        if every > 0.0 {
-            let at = before.map(|(at, _)| at).filter(|at| t - at < every);
-            self.written.insert(slot.clone(), (at.unwrap_or(t), ticket));
-            if at.is_some() {
-                self.withheld.insert(slot, (t, event.clone()));
-                self.oldest = self.oldest.min(t);
-                return if t - self.oldest > FINDING_EVERY { self.release() } else { Ok(()) };
-            }
-        }
-        self.withheld.remove(&slot);
-        let t = self.time(t);
-        self.write(line(t, event))
-    }
-
     /// The time for a line written now.
     fn time(&mut self, t: f64) -> f64 {
         self.latest = self.latest.max(t);
@@ -173,6 +95,9 @@ impl Recorder {
     }
 
     /// Records the user's remark.
+    ///
+    /// # Errors
+    /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
     pub fn note(&mut self, t: f64, note: &str) -> Result<(), SessionError> {
         self.entry(t, Item::Note(note.to_owned()))
     }
@@ -180,12 +105,6 @@ impl Recorder {
     /// Records the state of the screen.
     pub fn view(&mut self, t: f64, view: Value) -> Result<(), SessionError> {
         self.entry(t, Item::View(view))
-    }
-
-    /// Writes withheld events and asks the system to flush the file to disk.
-    pub fn finish(&mut self) -> Result<(), SessionError> {
-        self.release()?;
-        self.sync()
     }
 
     /// Removes the session's file.
@@ -239,11 +158,79 @@ impl Recorder {
     }
 }
 
+impl Record for Recorder {
+    fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError> {
+        // A question does not depend on the withheld lines, and its answer may replace one of them.
+        if !matches!(command, Command::Ask { question: Question::Experiment { .. }, .. }) {
+            self.release()?;
+        }
+        if let Command::Run { generation, .. } = command {
+            self.generation = *generation;
+            self.written.clear();
+        }
+        let t = self.time(t);
+        self.write(line(t, command))
+    }
+
+    /// Records an event. Events that later ones replace are thinned out, but not stale progress, because boards count
+    /// it.
+    fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
+        let every = match event {
+            Event::Progress { .. } => PROGRESS_EVERY,
+            Event::Answer { .. } => ANSWER_EVERY,
+            Event::Finding { finding, .. } if !finding.r#final => FINDING_EVERY,
+            _ => 0.0,
+        };
+        let is_finding = matches!(event, Event::Finding { .. });
+        // A final finding affects only the withheld lines.
+        let matters = every > 0.0 || (is_finding && !self.withheld.is_empty());
+        let slot = if matters { Slot::new(event, self.generation) } else { None };
+        let Some((slot, ticket)) = slot else {
+            if !is_finding || every > 0.0 {
+                self.release()?;
+            } else if !self.withheld.is_empty()
+                && let Some(slot) = Slot::replaced(event, self.generation)
+            {
+                self.withheld.remove(&slot);
+            }
+            let t = self.time(t);
+            self.write(line(t, event))?;
+            // The findings of a run must survive a power loss.
+            return if matches!(event, Event::Finished { .. }) { self.sync() } else { Ok(()) };
+        };
+        let before = self.written.get(&slot).copied();
+        if before.is_some_and(|(_, answered)| ticket < answered) {
+            // A stale answer: a board counts it only if the one before it was recorded.
+            self.release()?;
+            let t = self.time(t);
+            return self.write(line(t, event));
+        }
+        if every > 0.0 {
+            let at = before.map(|(at, _)| at).filter(|at| t - at < every);
+            self.written.insert(slot.clone(), (at.unwrap_or(t), ticket));
+            if at.is_some() {
+                self.withheld.insert(slot, (t, event.clone()));
+                self.oldest = self.oldest.min(t);
+                return if t - self.oldest > FINDING_EVERY { self.release() } else { Ok(()) };
+            }
+        }
+        self.withheld.remove(&slot);
+        let t = self.time(t);
+        self.write(line(t, event))
+    }
+
+    /// Writes withheld events and asks the system to flush the file to disk.
+    fn finish(&mut self) -> Result<(), SessionError> {
+        self.release()?;
+        self.sync()
+    }
+}
+
 /// The notice in place of a line that is too long for readers.
 pub fn too_long(bytes: usize, place: &str) -> Event {
     let what = format!("a result of {bytes} bytes is too long to be recorded or sent");
-    let hint = "it is left out of the recording; please report it".into();
-    Event::Notice(Notice { level: NoticeLevel::Error, problem: Problem { what, r#where: place.into(), hint } })
+    let hint = "it is left out of the recording; please report it";
+    Event::Notice(Notice { level: NoticeLevel::Error, problem: Problem::new(what, place, hint) })
 }
 
 impl Drop for Recorder {

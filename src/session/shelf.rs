@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn the_last_run_says_how_the_session_ended() {
         let (done, cancelled) = (finished(Outcome::Done), finished(Outcome::Cancelled));
-        let problem = base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+        let problem = base::Problem::new("x", "y", "z");
         let failed = finished(Outcome::Failed(problem));
         let run = r#"{"t":0.0,"command":"run","job":1}"#;
         for (lines, end) in [

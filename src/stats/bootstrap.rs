@@ -32,17 +32,6 @@ pub struct Resamples {
     table: Option<Vec<u8>>,
 }
 
-/// Two means over the same examples and the harmonic mean of the two, with intervals from the same resamples.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PairedMeans {
-    /// Mean of the first column.
-    pub first: Estimate,
-    /// Mean of the second column over the examples where it is defined; `None` if there are none.
-    pub second: Option<Estimate>,
-    /// `2ab/(a+b)` of the two means (0 if both are 0); `None` if the second mean is `None`.
-    pub harmonic: Option<Estimate>,
-}
-
 /// The harmonic mean of two non-negative numbers; 0 if both are 0.
 pub fn harmonic_mean(a: f64, b: f64) -> f64 {
     if a + b > 0.0 { 2.0 * a * b / (a + b) } else { 0.0 }
@@ -171,37 +160,9 @@ impl Resamples {
     /// # Panics
     /// If the length of `values` is not [`Self::examples`].
     pub fn mean(&self, values: &[f64], level: f64) -> Estimate {
-        let column = Column::new(values.iter().map(|v| Some(*v)), self.n);
-        let n = self.n as f64;
-        interval(column.mean, self.each(|w| column.resampled(sum(w, &column.centred), n)), level)
-    }
-
-    /// Means of two columns over the same examples, and their harmonic mean. The second column may be undefined for
-    /// some examples: all examples are resampled together, and its mean is taken over the defined ones that were drawn.
-    /// Resamples without a defined example are left out of its interval.
-    ///
-    /// # Panics
-    /// If the length of a column is not [`Self::examples`].
-    pub fn paired(&self, first: &[f64], second: &[Option<f64>], level: f64) -> PairedMeans {
-        let a = Column::new(first.iter().map(|v| Some(*v)), self.n);
-        let b = Column::new(second.iter().copied(), self.n);
-        let n = self.n as f64;
-        let pairs =
-            self.each(|w| (a.resampled(sum(w, &a.centred), n), b.resampled(sum(w, &b.centred), sum(w, &b.mask))));
-        let estimate = |mean, values: Vec<f64>| interval(mean, values, level);
-        let first = estimate(a.mean, pairs.iter().map(|p| p.0).collect());
-        if b.defined == 0 {
-            return PairedMeans { first, second: None, harmonic: None };
-        }
-        let drawn: Vec<(f64, f64)> = pairs.into_iter().filter(|p| !p.1.is_nan()).collect();
-        PairedMeans {
-            first,
-            second: Some(estimate(b.mean, drawn.iter().map(|p| p.1).collect())),
-            harmonic: Some(estimate(
-                harmonic_mean(a.mean, b.mean),
-                drawn.iter().map(|p| harmonic_mean(p.0, p.1)).collect(),
-            )),
-        }
+        assert_eq!(values.len(), self.n, "the column has a different number of examples");
+        let Column { mean, range, centred } = Column::new(values);
+        interval(mean, self.each(|w| held(mean + sum(w, &centred) / self.n as f64, range)), level)
     }
 }
 
@@ -211,26 +172,13 @@ struct Column {
     mean: f64,
     range: (f64, f64),
     centred: Vec<f32>,
-    /// 1 where the value is defined.
-    mask: Vec<f32>,
-    defined: usize,
 }
 
 impl Column {
-    fn new(values: impl ExactSizeIterator<Item = Option<f64>> + Clone, n: usize) -> Self {
-        assert_eq!(values.len(), n, "the column has a different number of examples");
-        let defined = values.clone().flatten().count();
-        let range =
-            values.clone().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
-        let mean = held(values.clone().flatten().sum::<f64>() / defined as f64, range);
-        let centred = values.clone().map(|v| v.map_or(0.0, |v| (v - mean) as f32)).collect();
-        let mask = values.map(|v| f32::from(u8::from(v.is_some()))).collect();
-        Self { mean, range, centred, mask, defined }
-    }
-
-    /// Mean over a resample, from its sum of centred values and its number of defined examples; NaN if that is 0.
-    fn resampled(&self, sum: f64, drawn: f64) -> f64 {
-        held(self.mean + sum / drawn, self.range)
+    fn new(values: &[f64]) -> Self {
+        let range = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
+        let mean = held(values.iter().sum::<f64>() / values.len() as f64, range);
+        Self { mean, range, centred: values.iter().map(|v| (v - mean) as f32).collect() }
     }
 }
 
@@ -330,29 +278,6 @@ mod tests {
         let r = Resamples::new(97, 300, 1);
         let e = r.mean(&[0.1; 97], 0.95);
         assert!(e.mean == 0.1 && e.lo == 0.1 && e.hi == 0.1);
-    }
-
-    #[test]
-    fn pairing_narrows_the_harmonic_mean() {
-        // b = 1 - a: the two means vary in opposite directions, so paired resampling leaves their harmonic mean nearly
-        // constant.
-        let mut rng = stream(2, "values");
-        let a: Vec<f64> = (0..400).map(|_| unit(&mut rng)).collect();
-        let b: Vec<Option<f64>> = a.iter().map(|v| Some(1.0 - v)).collect();
-        let r = Resamples::new(400, 1_000, 5).paired(&a, &b, 0.95);
-        let harmonic = r.harmonic.map(|e| e.half_width());
-        assert!(harmonic.is_some_and(|h| h < 0.25 * r.first.half_width()), "{r:?}");
-    }
-
-    #[test]
-    fn undefined_examples_do_not_count() {
-        let a = [0.2, 0.4, 0.6, 0.8];
-        let r = Resamples::new(4, 500, 5);
-        let some = r.paired(&a, &[Some(0.5), None, Some(0.7), None], 0.95);
-        let second = some.second.map(|e| (e.mean, e.lo, e.hi));
-        assert!(second.is_some_and(|(m, lo, hi)| (m - 0.6).abs() < 1e-12 && lo >= 0.5 - 1e-12 && hi <= 0.7 + 1e-12));
-        let none = r.paired(&a, &[None; 4], 0.95);
-        assert!(none.second.is_none() && none.harmonic.is_none());
     }
 
     #[test]

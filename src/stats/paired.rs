@@ -38,11 +38,6 @@ impl Table {
         self.both + self.only_a + self.only_b + self.neither
     }
 
-    /// Accuracies of the first and the second. NaN without items.
-    pub fn accuracies(&self) -> [f64; 2] {
-        [self.only_a, self.only_b].map(|only| (self.both + only) as f64 / self.n() as f64)
-    }
-
     /// Accuracy of the first minus accuracy of the second.
     pub fn gap(&self) -> f64 {
         (self.only_a as f64 - self.only_b as f64) / self.n() as f64

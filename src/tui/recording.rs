@@ -39,11 +39,11 @@ pub trait Recorder {
 
 impl Recorder for record::Recorder {
     fn command(&mut self, t: f64, command: &Command) -> Result<(), Problem> {
-        record::Recorder::command(self, t, command).map_err(stopped)
+        record::Record::command(self, t, command).map_err(stopped)
     }
 
     fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem> {
-        record::Recorder::event(self, t, event).map_err(stopped)
+        record::Record::event(self, t, event).map_err(stopped)
     }
 
     fn note(&mut self, t: f64, text: &str) -> Result<(), Problem> {
@@ -57,8 +57,8 @@ impl Recorder for record::Recorder {
     }
 
     fn finish(&mut self) {
-        // Every line is written already; only a crash of the machine could lose it.
-        let _ = record::Recorder::finish(self);
+        // Every line is written already; what remains at stake is a crash of the machine itself.
+        let _ = record::Record::finish(self);
     }
 
     fn discard(&mut self) {

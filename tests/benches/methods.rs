@@ -11,8 +11,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use probity::base::NoPulse;
-use probity::lab::interventions::methods::inlp::{Directions, Inlp};
-use probity::lab::interventions::methods::rlace::{Curve, Rlace};
+use probity::lab::interventions::methods::inlp::{Directions, INLP};
+use probity::lab::interventions::methods::rlace::{Curve, RLACE};
 use probity::lab::interventions::parameter::EPSILONS;
 use probity::lab::interventions::{FitData, Method, Options, find};
 use probity::probe::mlp::Layer;
@@ -77,7 +77,7 @@ fn data(folder: &Path) -> TrainingData<Intervention> {
 fn inlp(folder: &Path) {
     let data = data(folder);
     let then = Instant::now();
-    let found = Directions::fit(&FitData::new(&data), 40, &Options::defaults(&Inlp), &mut NoPulse);
+    let found = Directions::fit(&FitData::new(&data), 40, &Options::defaults(&INLP), &mut NoPulse);
     let found = found.expect("directions");
     println!(
         "INLP, 40 rounds | {:.2} | rank {}",
@@ -88,7 +88,7 @@ fn inlp(folder: &Path) {
 
 fn rlace(folder: &Path) {
     let data = data(folder);
-    let options = Options::defaults(&Rlace);
+    let options = Options::defaults(&RLACE);
     for ranks in [1, 40] {
         let then = Instant::now();
         let curve = Curve::fit(data.train(), 0, ranks, &options, &mut NoPulse).expect("a curve");
@@ -115,7 +115,7 @@ fn attack(folder: &Path, id: &str, radii: &[f64], count: usize) {
     let rows: Vec<usize> = (0..count).collect();
     let h = data.train().x().select_rows(&rows);
     let targets: Vec<usize> = rows.iter().map(|r| 1 - data.train().y()[*r]).collect();
-    let method: &dyn Method = find(id).expect("a method");
+    let method: &Method = find(id).expect("a method");
     let fit = FitData { mlp: Some(&probe), ..FitData::new(&data) };
     let fitted = method.fit(&fit, &Options::defaults(method), &mut NoPulse).expect("a fit");
     let then = Instant::now();

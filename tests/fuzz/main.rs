@@ -370,7 +370,7 @@ proptest! {
         rows::rows("plain.jsonl", bytes.clone());
         rows::rows("plain.jsonl", [&[0x1f, 0x8b, 8, 0], &bytes[..]].concat());
         for method in registry() {
-            let _ = method.load(&bytes, &Options::defaults(*method));
+            let _ = method.load(&bytes, &Options::defaults(method));
         }
         checkpoint(bytes);
     }

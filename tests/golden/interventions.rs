@@ -12,7 +12,7 @@ pub(crate) mod selection;
 use crate::common::{Report, Tensors, json};
 use probity::base::NoPulse;
 use probity::base::matrix::{Real, argmax};
-use probity::lab::interventions::methods::inlp::{Directions, Inlp};
+use probity::lab::interventions::methods::inlp::{Directions, INLP};
 use probity::lab::interventions::{FitData, Options, find};
 use probity::probe::logistic::Settings;
 use probity::probe::mlp::Layer;
@@ -216,7 +216,7 @@ fn inlp_trained_anew(dir: &Path) {
     for p in set.inlp_properties() {
         let data = set.intervention(&p);
         let rounds = set.directions("inlp.safetensors", &p).rounds().len();
-        let options = Options::new(&Inlp, [("intercept", 1.0)]).unwrap();
+        let options = Options::new(&INLP, [("intercept", 1.0)]).unwrap();
         let fit_data = FitData::new(&data);
         let directions = Directions::fit(&fit_data, rounds, &options, &mut NoPulse).unwrap();
         for k in 1..=4 {

@@ -48,7 +48,7 @@ fn labs(list: &mut List) {
         list.add(format!("axes of {id}"), lab.axes().iter().map(|a| a.name).collect::<Vec<_>>().join(" "));
         list.add(format!("presets of {id}"), lab.presets().iter().map(|p| p.name).collect::<Vec<_>>().join(" "));
     }
-    let methods: Vec<&str> = interventions::registry().iter().map(|m| m.id()).collect();
+    let methods: Vec<&str> = interventions::registry().iter().map(|m| m.id).collect();
     list.add("methods of interventions", methods.join(" "));
     list.add("methods of saliency", saliency::methods::NAMES.join(" "));
     list.add("built-in data", built_in().map(|set| set.id).collect::<Vec<_>>().join(" "));

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use probity::lab::interventions::{self, Results};
 use probity::session::format::{Header, Item, Session};
-use probity::session::record::Recorder;
+use probity::session::record::{Record as _, Recorder};
 
 /// Longest wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);

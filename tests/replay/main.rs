@@ -18,7 +18,7 @@ use probity::engine::message::Event;
 use probity::lab::interventions::Spec;
 use probity::lab::{Common, Finding, LabId, SummaryFinding};
 use probity::session::format::{Entry, Header, Item, Session};
-use probity::session::record::Recorder;
+use probity::session::record::{Record as _, Recorder};
 use probity::session::replay::{Player, Step};
 use probity::tui::action::Action;
 use probity::tui::state::{ReplayState, Start};

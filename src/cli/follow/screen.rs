@@ -54,11 +54,11 @@ fn start(work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
 }
 
 fn problem(error: &CliError, place: &str) -> Problem {
-    Problem {
-        what: error.message().unwrap_or_else(|| error.to_string()),
-        r#where: place.to_owned(),
-        hint: "`probity submit --again --out DIR` says the same in a shell".into(),
-    }
+    Problem::new(
+        error.message().unwrap_or_else(|| error.to_string()),
+        place,
+        "`probity submit --again --out DIR` says the same in a shell",
+    )
 }
 
 /// Shows it, once something is known: before that, ssh may ask for a password on this terminal.
@@ -109,7 +109,7 @@ fn feed(folder: &Folder, actions: &Sender<Action>) {
 }
 
 fn problem_of(folder: &Folder, what: &str, hint: &str) -> Problem {
-    Problem { what: what.into(), r#where: folder.dir().display().to_string(), hint: hint.into() }
+    Problem::new(what, folder.dir().display().to_string(), hint)
 }
 
 /// The action for a message; `None` for the end of a cell.
@@ -133,7 +133,7 @@ mod far {
     /// Passes on the output of the program there, until the screen closes.
     pub(super) fn feed(address: &Address, dir: &Path, actions: &Sender<Action>) {
         let told = |what: String, hint: &str| {
-            let problem = Problem { what, r#where: address.to_string(), hint: hint.into() };
+            let problem = Problem::new(what, address.to_string(), hint);
             actions.blocking_send(Action::Followed(Err(problem))).is_ok()
         };
         let take = |told| match super::action(told).map_or(Ok(()), |action| actions.blocking_send(action)) {

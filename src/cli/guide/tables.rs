@@ -67,13 +67,13 @@ fn keys() -> String {
 fn methods() -> String {
     let goal = |goal| if goal == Goal::Counterfactual { "counterfactual" } else { "nullifying" };
     let of_method = interventions::registry().iter().map(|m| {
-        let parameter = m.parameter();
-        let kind = if m.is_control() { "control" } else { goal(m.goal()) };
+        let parameter = m.parameter;
+        let kind = if m.is_control { "control" } else { goal(m.goal) };
         let swept = match parameter.grid {
             [] | [_] => "one point".to_owned(),
             [first, .., last] => format!("{} ({}), {first} to {last}", parameter.symbol, parameter.name),
         };
-        [m.title().to_owned(), format!("`{}`", m.id()), kind.to_owned(), swept, m.doc().to_owned()]
+        [m.title.to_owned(), format!("`{}`", m.id), kind.to_owned(), swept, m.doc.to_owned()]
     });
     rows(["method", "name", "kind", "strength", "what it does"], of_method)
 }

@@ -14,7 +14,7 @@ use engine::board::Board;
 use engine::message::{EngineInfo, Event};
 use session::format::Header;
 use session::name;
-use session::record::Recorder;
+use session::record::{Record as _, Recorder};
 
 pub(super) const FINDINGS: &str = "findings.jsonl";
 /// File for the findings of an unfinished run if results already exist.

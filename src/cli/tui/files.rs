@@ -14,10 +14,12 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
     // An absolute path can be found from anywhere.
     let folder = folder.join(chosen);
     let folder = std::path::absolute(&folder).unwrap_or(folder);
-    std::fs::create_dir_all(&folder).map_err(|e| Problem {
-        what: format!("cannot make the folder: {e}"),
-        r#where: folder.display().to_string(),
-        hint: "choose another folder in the export dialog".into(),
+    std::fs::create_dir_all(&folder).map_err(|e| {
+        Problem::new(
+            format!("cannot make the folder: {e}"),
+            folder.display().to_string(),
+            "choose another folder in the export dialog",
+        )
     })?;
     let stem = name::sanitise(&figure.name);
     let file = |stem: &str, extension: &str| folder.join(format!("{stem}.{extension}"));
@@ -38,10 +40,8 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
             .unwrap_or(stem),
     };
     let write = |path: PathBuf| {
-        figure::export(figure, &path, look, true).map_err(|e| Problem {
-            what: e.to_string(),
-            r#where: path.display().to_string(),
-            hint: "choose a writable folder in the export dialog".into(),
+        figure::export(figure, &path, look, true).map_err(|e| {
+            Problem::new(e.to_string(), path.display().to_string(), "choose a writable folder in the export dialog")
         })
     };
     let written: Vec<Vec<PathBuf>> =
@@ -57,10 +57,8 @@ const MAX_TEXT: u64 = 64 << 20;
 pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Result<Saved, Problem> {
     let path = folder.join(&document.path);
     let path = std::path::absolute(&path).unwrap_or(path);
-    let fail = |e: &dyn std::fmt::Display| Problem {
-        what: e.to_string(),
-        r#where: path.display().to_string(),
-        hint: "name a file in a writable folder".into(),
+    let fail = |e: &dyn std::fmt::Display| {
+        Problem::new(e.to_string(), path.display().to_string(), "name a file in a writable folder")
     };
     let target = match existing {
         Existing::Ask if path.symlink_metadata().is_ok() => {
@@ -84,8 +82,7 @@ fn free(path: &Path) -> PathBuf {
 
 /// Reads a text file whole.
 pub(super) fn load(path: &Path) -> Result<Document, Problem> {
-    let fail =
-        |what: String| Problem { what, r#where: path.display().to_string(), hint: "name a readable text file".into() };
+    let fail = |what: String| Problem::new(what, path.display().to_string(), "name a readable text file");
     let text = base::read::text(path, MAX_TEXT).map_err(|e| fail(format!("cannot be read: {e}")))?;
     Ok(Document { path: path.to_owned(), text })
 }

@@ -18,7 +18,7 @@ fn run(job: u64, spec: Spec) -> Command {
 }
 
 fn problem(what: &str) -> Problem {
-    Problem { what: what.into(), r#where: "x".into(), hint: "y".into() }
+    Problem::new(what, "x", "y")
 }
 
 fn common(generation: u64, body: Common) -> Event {

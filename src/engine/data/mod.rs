@@ -257,7 +257,7 @@ pub fn problem(error: &SetError, set: &str) -> Problem {
         }
         SetError::Facts(_) | SetError::Template(_) => (error.to_string(), "this is a defect of the program".to_owned()),
     };
-    Problem { what: cut(&what), r#where: set.to_owned(), hint: cut(&hint) }
+    Problem::new(cut(&what), set, cut(&hint))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub struct PartCounts {
 /// # Errors
 /// [`Problem`] if the target does not exist, or there are too few examples.
 pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) -> Result<Parts, Problem> {
-    let fail = |what: String, hint: &str| Problem { what, r#where: task.id.into(), hint: hint.into() };
+    let fail = |what: String, hint: &str| Problem::new(what, task.id, hint);
     let target = task.property(&spec.target).ok_or_else(|| {
         let known = task.properties.map(|p| p.id).join(", ");
         fail(format!("there is no property `{}`", spec.target), &format!("known are {known}"))

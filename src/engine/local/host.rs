@@ -158,7 +158,7 @@ impl Host for LocalHost<'_> {
         })?;
         if let Some(why) = Settings::of_process().token_withheld().filter(|_| fetched) {
             let (what, hint) = why.split_once("; ").unwrap_or((why, ""));
-            let problem = Problem { what: what.into(), r#where: name.to_owned(), hint: hint.into() };
+            let problem = Problem::new(what, name, hint);
             self.outbox.notice(NoticeLevel::Warning, problem)?;
         }
         if !self.told.iter().any(|m| m == name) {

@@ -267,11 +267,11 @@ pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("unknown");
-    Problem {
-        what: format!("internal error: {what}"),
-        r#where: "engine".into(),
-        hint: "this is a defect of the program; the session file shows what led to it".into(),
-    }
+    Problem::new(
+        format!("internal error: {what}"),
+        "engine",
+        "this is a defect of the program; the session file shows what led to it",
+    )
 }
 
 #[cfg(test)]

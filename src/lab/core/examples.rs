@@ -213,9 +213,9 @@ pub fn of(
 ) -> Result<(ExampleSet, Option<Provenance>), Fault> {
     if let (Some(file), Some(named)) = (spec.data_path(), &spec.data) {
         if spec.phi.is_some() {
-            let what = "the correlation cannot be set when the examples come from a file".to_owned();
-            let hint = "set it to natural".to_owned();
-            return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
+            let what = "the correlation cannot be set when the examples come from a file";
+            let hint = "set it to natural";
+            return Err(Problem::new(what, "task.phi", hint).into());
         }
         let (set, source) = own::examples((task, spec.positions()), &file, named, spec.examples, seed, pulse)?;
         return Ok((set, Some(source)));
@@ -229,7 +229,7 @@ pub fn of(
         return Ok((set, None));
     }
     let put = |e| {
-        let fail = |what: &str| Problem { what: what.into(), r#where: "task.position".into(), hint: String::new() };
+        let fail = |what: &str| Problem::new(what, "task.position", "");
         spec.positions().put(e, None).map_err(fail)
     };
     let examples = set.examples.into_iter().map(put).collect::<Result<_, _>>()?;
@@ -258,17 +258,13 @@ pub fn stimuli(
         return Ok(Stimuli::read(model, &set.examples, long, set.examples.len().div_ceil(2), pulse)?);
     }
     let stimuli = Stimuli::read(model, &set.examples, long, own::FEWEST, pulse)?.distinct();
-    own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
-        what: format!(
+    own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem::new(format!(
             "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit the model, {} look identical to another one to it",
             stimuli.dropped_forms,
             set.examples.len(),
             model.name(),
             stimuli.dropped_texts,
             stimuli.dropped_repeats
-        ),
-        r#where: "task.data".into(),
-        hint: "choose another model, or a file with more sentences".into(),
-    })?;
+        ), "task.data", "choose another model, or a file with more sentences"))?;
     Ok(stimuli)
 }

@@ -87,5 +87,5 @@ told! {
 }
 
 pub fn problem(error: &dyn std::fmt::Display, place: &str, hint: &str) -> Problem {
-    Problem { what: error.to_string(), r#where: place.into(), hint: hint.into() }
+    Problem::new(error.to_string(), place, hint)
 }

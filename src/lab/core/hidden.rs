@@ -67,5 +67,5 @@ fn names(model: &Model, stimuli: &Stimuli, (layer, at): (usize, Where), rows: &[
 
 fn say(host: &mut dyn Host, level: NoticeLevel, what: String, cache: &dyn Store, hint: &str) -> Result<(), Fault> {
     let place = cache.place().map_or_else(String::new, |d| d.display().to_string());
-    Ok(host.notice(level, Problem { what, r#where: place, hint: hint.into() })?)
+    Ok(host.notice(level, Problem::new(what, place, hint))?)
 }

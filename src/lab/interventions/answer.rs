@@ -130,7 +130,7 @@ pub(crate) fn control<'a>(results: &'a Results, model: &str, oracle: OracleKind)
 }
 
 fn is_control(o: &Tagged<OptimumFinding>) -> bool {
-    find(&o.value.method).is_some_and(|method| method.is_control())
+    find(&o.value.method).is_some_and(|method| method.is_control)
 }
 
 fn of_oracle<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
@@ -155,7 +155,7 @@ fn waits(results: &Results, spec: &Spec, model: &str, oracle: OracleKind) -> boo
         let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
         none.any(|w| w.value.method_key() == *key) || results.optimum(model, key, oracle).is_some()
     };
-    let judged = |key: &MethodKey| find(&key.name).is_none_or(|method| !method.is_control());
+    let judged = |key: &MethodKey| find(&key.name).is_none_or(|method| !method.is_control);
     spec.methods.iter().map(|method| method.key()).any(|key| judged(&key) && !has(&key))
 }
 
@@ -187,7 +187,7 @@ fn best_sentence(best: &Tagged<OptimumFinding>, counts: (usize, usize), distance
 
 /// Effect of a method on the property, named because C is defined differently for the two kinds.
 pub(crate) fn does(o: &Tagged<OptimumFinding>) -> &'static str {
-    match find(&o.value.method).map(|method| method.goal()) {
+    match find(&o.value.method).map(|method| method.goal) {
         Some(Goal::Nullifying) => "removes it",
         _ => "sets another value",
     }

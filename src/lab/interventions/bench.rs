@@ -133,7 +133,7 @@ pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
     /// Target values wanted, and the intervention toward each. A property with k > 2 values has k - 1 of them.
-    shifts: Vec<(Vec<usize>, Box<dyn Prepared + 'a>)>,
+    shifts: Vec<(Vec<usize>, Prepared<'a>)>,
 }
 
 impl Chunk {
@@ -195,12 +195,12 @@ impl Chunk {
     /// (Canby et al., section 3: completeness is averaged over the counterfactual values).
     pub(crate) fn apply<'a>(
         &'a self,
-        method: &dyn Method,
-        fitted: &'a dyn Fitted,
+        method: &Method,
+        fitted: &'a Fitted,
         classes: usize,
         pulse: &mut dyn Pulse,
     ) -> Result<Applied<'a>, InterventionError> {
-        let count = match method.goal() {
+        let count = match method.goal {
             Goal::Counterfactual => classes - 1,
             Goal::Nullifying => 1,
         };
@@ -216,7 +216,7 @@ impl Chunk {
             let prepared = fitted.on_known(h, &each, &known, pulse)?;
             shifts.push((wanted, prepared));
         }
-        Ok(Applied { chunk: self, goal: method.goal(), shifts })
+        Ok(Applied { chunk: self, goal: method.goal, shifts })
     }
 
     /// The changed states that represent the texts (n x D).

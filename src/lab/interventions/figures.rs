@@ -35,7 +35,7 @@ use model::source::in_print;
 const SCORES: [&str; 3] = ["completeness C", "selectivity S", "reliability R"];
 /// Name of a method in print; its identifier if the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
-    find(method).map_or(method, |m| m.title()).to_owned()
+    find(method).map_or(method, |m| m.title).to_owned()
 }
 
 /// A method's hue and marker, from the table next to the registry. Black means no method.
@@ -203,7 +203,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
 
 /// True for a control whose scores are the same at all strengths, such as the identity: its figure would show nothing.
 fn is_idle(results: &Results, model: &str, method: &MethodKey) -> bool {
-    let is_control = find(&method.name).is_some_and(|m| m.is_control());
+    let is_control = find(&method.name).is_some_and(|m| m.is_control);
     let mine = || results.curves.iter().filter(|c| c.key.model == model && c.key.method == *method);
     let scores = |p: &Tagged<ReliabilityFinding>| (p.value.completeness.mean, p.value.selectivity.mean);
     is_control && mine().all(|c| c.points.windows(2).all(|pair| scores(&pair[0]) == scores(&pair[1])))
@@ -251,7 +251,7 @@ pub fn deviation(results: &Results, model: &str) -> Option<f64> {
 
 /// The axis on which the method's registry entry sweeps its strength.
 fn axis(method: &str, label: String) -> Axis {
-    match find(method).map(|m| m.parameter().scale) {
+    match find(method).map(|m| m.parameter.scale) {
         Some(super::Scale::Log) => Axis::log(label),
         Some(super::Scale::Integer) => Axis::linear(label).in_whole_numbers(),
         Some(super::Scale::Linear) | None => Axis::linear(label),

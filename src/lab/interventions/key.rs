@@ -22,7 +22,7 @@ impl MethodKey {
     /// The method with these options; options equal to the default are left out, so that equal settings have equal keys
     /// however they were written.
     pub fn new(name: &str, options: &BTreeMap<String, f64>) -> Self {
-        let settings = find(name).map_or(&[][..], |m| m.settings());
+        let settings = find(name).map_or(&[][..], |m| m.settings);
         let is_default = |key: &str, value: f64| settings.iter().any(|s| s.name == key && s.default == value);
         let options = options.iter().filter(|(k, v)| !is_default(k, **v)).map(|(k, v)| (k.clone(), *v));
         Self { name: name.to_owned(), options: options.collect() }
@@ -41,7 +41,7 @@ impl MethodKey {
 
     /// The title of the method with its options in legends and tables: `PGD, steps 10`.
     pub fn title(&self) -> String {
-        let title = find(&self.name).map_or(self.name.as_str(), |m| m.title());
+        let title = find(&self.name).map_or(self.name.as_str(), |m| m.title);
         let options: String = self.options.iter().map(|(k, v)| format!(", {k} {}", short(*v))).collect();
         format!("{title}{options}")
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn options_that_are_the_default_make_no_difference() {
         let options = |list: &[(&str, f64)]| list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
-        let steps = find("pgd").unwrap().settings().iter().find(|s| s.name == "steps").unwrap().default;
+        let steps = find("pgd").unwrap().settings.iter().find(|s| s.name == "steps").unwrap().default;
         assert_eq!(MethodKey::new("pgd", &options(&[("steps", steps)])), MethodKey::named("pgd"));
         let other = MethodKey::new("pgd", &options(&[("steps", 10.0)]));
         assert_ne!(other, MethodKey::named("pgd"));

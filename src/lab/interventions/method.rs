@@ -8,6 +8,7 @@ use probe::given::Content;
 use probe::subspace::SvdError;
 use probe::{Intervention, Matrix, Probe, TrainingData};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Goal of an intervention for the target property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub enum Goal {
 }
 
 /// Needs of a method in addition to embeddings and labels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     /// The perceptron trained on the intervention part.
     pub mlp: bool,
@@ -32,6 +33,11 @@ pub struct Needs {
     pub twins: bool,
     /// The user's file, see [`FitData::given`].
     pub file: bool,
+}
+
+impl Needs {
+    /// Embeddings and labels only.
+    pub(crate) const NONE: Self = Self { mlp: false, binary: false, random: false, twins: false, file: false };
 }
 
 /// Data for fitting methods. The types keep oracle and test data out.
@@ -53,6 +59,11 @@ impl<'a> FitData<'a> {
     /// Only examples: no perceptron, nothing known about the other property, seed 0.
     pub fn new(data: &'a TrainingData<Intervention>) -> Self {
         Self { data, mlp: None, other: &[], given: None, seed: 0 }
+    }
+
+    /// The perceptron that `method` attacks.
+    pub(crate) fn perceptron_for(&self, method: &'static str) -> Result<&'a Probe<Intervention>, InterventionError> {
+        self.mlp.ok_or(InterventionError::NoProbe { method })
     }
 }
 
@@ -134,50 +145,69 @@ pub enum InterventionError {
     Bytes(#[from] BytesError),
 }
 
+/// Result of learning, or of reading what was learnt.
+pub(crate) type Learning = Result<Box<dyn Learnt>, InterventionError>;
+
+/// The options of a short fit, and how many times as long one with the given options is expected to take.
+pub(crate) type Short = fn(&Options) -> (Options, f64);
+
 /// An intervention method. The picker, the help, the command line and the sweep read everything about it from here.
-pub trait Method: Send + Sync {
+pub struct Method {
     /// The name in specs and findings.
-    fn id(&self) -> &'static str;
+    pub id: &'static str,
     /// The name on screens.
-    fn title(&self) -> &'static str;
+    pub title: &'static str,
     /// One line: what it does, and its paper.
-    fn doc(&self) -> &'static str;
-    /// Counterfactual or nullifying.
-    fn goal(&self) -> Goal;
+    pub doc: &'static str,
+    pub goal: Goal,
     /// Required parts of [`FitData`].
-    fn needs(&self) -> Needs;
+    pub needs: Needs,
     /// The swept parameter.
-    fn parameter(&self) -> &'static Parameter;
+    pub parameter: &'static Parameter,
     /// Further options.
-    fn settings(&self) -> &'static [Setting];
+    pub settings: &'static [Setting],
+    /// The options that affect only the application of a fit. All others change the fit, and so are part of its cache
+    /// key.
+    pub applied: &'static [&'static str],
     /// True for a control rather than a method under study.
-    fn is_control(&self) -> bool {
-        false
-    }
+    pub is_control: bool,
+    /// A name shared by methods whose fits are the same computation (AlterRep uses INLP's classifiers), so that a cache
+    /// keeps one fit for both. Methods of one family can read each other's bytes.
+    pub family: &'static str,
+    /// For a fit whose time does not depend on the number of examples; forecasts measure a short one.
+    pub(crate) short: Option<Short>,
+    pub(crate) learn: fn(&FitData<'_>, &Options, &mut dyn Pulse) -> Learning,
+    /// Reads the output of [`Learnt::to_bytes`].
+    pub(crate) read: fn(&[u8], &Options) -> Learning,
+}
+
+impl Method {
     /// Learns from the intervention part of the data everything that does not depend on the swept value.
     ///
     /// # Errors
     /// [`InterventionError`] if the data lack what [`Self::needs`] requires, or if cancelled.
-    fn fit(
+    pub fn fit(
         &self,
         data: &FitData<'_>,
         options: &Options,
         pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError>;
+    ) -> Result<Fitted, InterventionError> {
+        let classes = data.data.classes();
+        if self.needs.binary && classes != 2 {
+            return Err(InterventionError::NotBinary { method: self.id, classes });
+        }
+        Ok(Fitted { parameter: self.parameter, learnt: (self.learn)(data, options, pulse)? })
+    }
+
     /// Reads the output of [`Fitted::to_bytes`]. `options` must be those of the fit.
-    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError>;
-    /// A name shared by methods whose fits are the same computation (AlterRep uses INLP's classifiers), so that a cache
-    /// keeps one fit for both. Methods of one family can read each other's bytes.
-    fn family(&self) -> &'static str {
-        self.id()
+    pub fn load(&self, bytes: &[u8], options: &Options) -> Result<Fitted, InterventionError> {
+        Ok(Fitted { parameter: self.parameter, learnt: (self.read)(bytes, options)? })
     }
-    /// For a fit whose time does not depend on the number of examples: the options of a short fit, and how many times
-    /// as long one with `options` is expected to take. Forecasts measure the short one.
-    fn short(&self, _options: &Options) -> Option<(Options, f64)> {
-        None
+
+    /// The options that change the fit.
+    pub(crate) fn fit_options(&self) -> impl Iterator<Item = &'static str> {
+        self.settings.iter().map(|s| s.name).filter(|name| !self.applied.contains(name))
     }
-    /// The options that change the fit, and so are part of its cache key. Others only affect its application.
-    fn fit_options(&self) -> &'static [&'static str];
 }
 
 /// States found for erased features of a kernel, on examples not used in training.
@@ -193,31 +223,21 @@ pub struct Preimages {
     pub found: f64,
 }
 
-/// A fitted method.
-pub trait Fitted: Send + Sync {
-    /// Prepares the method for the rows of `h` (n x D), with the wanted value of the property for each row (used only
-    /// by counterfactual methods, but always one per row) and facts about the examples, which most methods ignore. Work
-    /// shared by the swept values is done here.
-    ///
-    /// # Errors
-    /// [`InterventionError`] for shapes and targets that do not fit, if something that the method needs is unknown, or
-    /// if cancelled.
-    fn on_known<'a>(
+/// The changed embeddings (n x D) at a value of the parameter. Embeddings are never clamped to a range: they are not
+/// images.
+pub(crate) type Change<'a> = Box<dyn FnMut(f64, &mut dyn Pulse) -> Result<Matrix, InterventionError> + Send + 'a>;
+
+/// What a method has learnt.
+pub(crate) trait Learnt: Send + Sync {
+    /// Size of the embeddings and number of values of the property.
+    fn shape(&self) -> (usize, usize);
+    /// See [`Fitted::on_known`], which has checked `h` and `targets`.
+    fn prepare<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
         known: &Known<'a>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError>;
-    /// The same with nothing known about the examples.
-    fn on<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        self.on_known(h, targets, &Known::default(), pulse)
-    }
+    ) -> Result<Change<'a>, InterventionError>;
     /// For a method that searches for the states behind erased features: how well it finds them.
     fn preimages(&self) -> Option<Preimages> {
         None
@@ -226,23 +246,87 @@ pub trait Fitted: Send + Sync {
     fn to_bytes(&self) -> Vec<u8>;
 }
 
+/// A fitted method.
+pub struct Fitted {
+    parameter: &'static Parameter,
+    learnt: Box<dyn Learnt>,
+}
+
+impl Fitted {
+    /// Prepares the method for the rows of `h` (n x D), with the wanted value of the property for each row (used only
+    /// by counterfactual methods, but always one per row) and facts about the examples, which most methods ignore. Work
+    /// shared by the swept values is done here.
+    ///
+    /// # Errors
+    /// [`InterventionError`] for shapes and targets that do not fit, if something that the method needs is unknown, or
+    /// if cancelled.
+    pub fn on_known<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        known: &Known<'a>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Prepared<'a>, InterventionError> {
+        let (dimension, classes) = self.learnt.shape();
+        check_rows(h, targets, dimension, classes)?;
+        pulse.beat(0, 1)?;
+        Ok(Prepared { parameter: self.parameter, change: self.learnt.prepare(h, targets, known)? })
+    }
+
+    /// The same with nothing known about the examples.
+    pub fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        pulse: &mut dyn Pulse,
+    ) -> Result<Prepared<'a>, InterventionError> {
+        self.on_known(h, targets, &Known::default(), pulse)
+    }
+
+    /// See [`Learnt::preimages`].
+    pub(crate) fn preimages(&self) -> Option<Preimages> {
+        self.learnt.preimages()
+    }
+
+    /// Serialised for a cache.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.learnt.to_bytes()
+    }
+}
+
 /// A fitted method prepared for some embeddings.
-pub trait Prepared: Send {
-    /// The changed embeddings (n x D) at one value of the parameter; values may come in any order. Embeddings are never
-    /// clamped to a range: they are not images.
+pub struct Prepared<'a> {
+    parameter: &'static Parameter,
+    change: Change<'a>,
+}
+
+impl Prepared<'_> {
+    /// The changed embeddings (n x D) at one value of the parameter; values may come in any order.
     ///
     /// # Errors
     /// [`InterventionError`] for a value out of range, or if cancelled.
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError>;
+    pub fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let Parameter { name: parameter, min, max, .. } = *self.parameter;
+        if !self.parameter.allows(value) {
+            return Err(InterventionError::Value { parameter, value, min, max });
+        }
+        pulse.beat(0, 1)?;
+        (self.change)(value, pulse)
+    }
 }
 
-/// Checks a value against a parameter.
-pub(crate) fn check_value(parameter: &'static Parameter, value: f64) -> Result<f64, InterventionError> {
-    if parameter.allows(value) {
-        Ok(value)
-    } else {
-        Err(InterventionError::Value { parameter: parameter.name, value, min: parameter.min, max: parameter.max })
-    }
+/// A change along `push` (n x D), in proportion to the parameter.
+pub(crate) fn move_along<'a>(from: Cow<'a, Matrix>, push: Matrix) -> Change<'a> {
+    Box::new(move |value, _| {
+        let mut moved = from.clone().into_owned();
+        moved.add_scaled(value as f32, &push);
+        Ok(moved)
+    })
+}
+
+/// The same states (n x D) at every value, for methods without a strength.
+pub(crate) fn replace_by(states: Matrix) -> Change<'static> {
+    Box::new(move |_, _| Ok(states.clone()))
 }
 
 /// Checks embeddings and targets against what a method was fitted on.
@@ -260,9 +344,4 @@ pub(crate) fn check_rows(
         Some(row) => Err(InterventionError::Target { row, target: targets[row], classes }),
         None => Ok(()),
     }
-}
-
-/// Refuses properties with more than two values.
-pub(crate) fn check_binary(method: &'static str, classes: usize) -> Result<(), InterventionError> {
-    if classes == 2 { Ok(()) } else { Err(InterventionError::NotBinary { method, classes }) }
 }

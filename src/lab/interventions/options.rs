@@ -34,6 +34,33 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// A number from `min` to `max`.
+    pub(crate) const fn real(
+        name: &'static str,
+        label: &'static str,
+        doc: &'static str,
+        default: f64,
+        [min, max]: [f64; 2],
+    ) -> Self {
+        Self { name, label, doc, kind: SettingKind::Real, default, min, max }
+    }
+
+    /// A whole number from 1 to `max`.
+    pub(crate) const fn whole(
+        name: &'static str,
+        label: &'static str,
+        doc: &'static str,
+        default: f64,
+        max: f64,
+    ) -> Self {
+        Self { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
+    }
+
+    /// 0 or 1.
+    pub(crate) const fn flag(name: &'static str, label: &'static str, doc: &'static str, default: f64) -> Self {
+        Self { name, label, doc, kind: SettingKind::Flag, default, min: 0.0, max: 1.0 }
+    }
+
     /// True if `value` is allowed.
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.kind == SettingKind::Real || value.fract() == 0.0)
@@ -75,28 +102,28 @@ pub struct Options {
 
 impl Options {
     /// The defaults of `method`.
-    pub fn defaults(method: &dyn Method) -> Self {
-        Self { values: method.settings().iter().map(|s| (s.name, s.default)).collect() }
+    pub fn defaults(method: &Method) -> Self {
+        Self { values: method.settings.iter().map(|s| (s.name, s.default)).collect() }
     }
 
     /// The defaults of `method`, overridden by the given values.
     ///
     /// # Errors
     /// [`OptionError`] for a name that `method` does not have or a value out of bounds.
-    pub fn new<'a>(method: &dyn Method, given: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self, OptionError> {
+    pub fn new<'a>(method: &Method, given: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self, OptionError> {
         let mut options = Self::defaults(method);
         for (name, value) in given {
-            let settings = method.settings();
+            let settings = method.settings;
             let Some(i) = settings.iter().position(|s| s.name == name) else {
                 let names: Vec<&str> = settings.iter().map(|s| s.name).collect();
                 let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                return Err(OptionError::Unknown { method: method.id(), name: name.to_owned(), known });
+                return Err(OptionError::Unknown { method: method.id, name: name.to_owned(), known });
             };
             let s = &settings[i];
             if !s.allows(value) {
                 let kind = if s.kind == SettingKind::Real { "a number" } else { "a whole number" };
                 return Err(OptionError::Range {
-                    method: method.id(),
+                    method: method.id,
                     name: s.name,
                     value,
                     kind,
@@ -107,6 +134,12 @@ impl Options {
             options.values[i].1 = value;
         }
         Ok(options)
+    }
+
+    /// The same with other values for some names.
+    pub(crate) fn with(&self, others: &[(&str, f64)]) -> Self {
+        let value = |name: &str, own: f64| others.iter().find(|(n, _)| *n == name).map_or(own, |(_, v)| *v);
+        Self { values: self.values.iter().map(|(name, own)| (*name, value(name, *own))).collect() }
     }
 
     /// Names and values in the method's order, for hashes and findings.
@@ -148,8 +181,8 @@ mod tests {
     #[test]
     fn defaults_are_allowed_and_names_distinct() {
         for method in registry() {
-            let settings = method.settings();
-            assert!(settings.iter().all(|s| s.allows(s.default)), "{}", method.id());
+            let settings = method.settings;
+            assert!(settings.iter().all(|s| s.allows(s.default)), "{}", method.id);
             let mut names: Vec<_> = settings.iter().map(|s| s.name).collect();
             names.sort_unstable();
             names.dedup();
@@ -170,7 +203,7 @@ mod tests {
     /// An option was called `C`.
     #[test]
     fn no_option_is_called_by_a_letter() {
-        for setting in registry().iter().flat_map(|method| method.settings()) {
+        for setting in registry().iter().flat_map(|method| method.settings) {
             assert!(setting.label.chars().count() > 1, "{}", setting.name);
         }
     }

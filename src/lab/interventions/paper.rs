@@ -78,7 +78,7 @@ mod tests {
     fn the_published_rows_are_as_printed() {
         for p in TABLE_3 {
             let method = find(p.method).unwrap();
-            assert!(method.parameter().allows(p.value), "{}", p.method);
+            assert!(method.parameter.allows(p.value), "{}", p.method);
             let apart = (reliability(p.completeness, p.selectivity) - p.reliability).abs();
             assert_eq!(apart < 1.5e-4, p.method != "alterrep", "{}: {apart}", p.method);
         }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn figures_are_of_registered_methods_that_share_an_axis() {
         for figure in FIGURES {
-            let parameters: Vec<&str> = figure.methods.iter().map(|m| find(m).unwrap().parameter().name).collect();
+            let parameters: Vec<&str> = figure.methods.iter().map(|m| find(m).unwrap().parameter.name).collect();
             assert!(parameters.iter().all(|p| *p == parameters[0]), "{}", figure.name);
         }
     }

@@ -31,18 +31,9 @@ pub struct Parameter {
     pub max: f64,
     /// Initial position of the slider.
     pub default: f64,
-    /// True if it is in the embeddings' own units, so that the same value may be large for one model and small for
-    /// another.
-    pub absolute: bool,
 }
 
 impl Parameter {
-    /// An absolute value in standard deviations, given the `deviation` of a typical coordinate. `None` for a parameter
-    /// without a unit and for embeddings that do not vary.
-    pub fn natural(&self, value: f64, deviation: f64) -> Option<f64> {
-        (self.absolute && deviation > 0.0).then(|| value / deviation)
-    }
-
     /// True if the method accepts `value`.
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.scale != Scale::Integer || value.fract() == 0.0)
@@ -84,7 +75,6 @@ pub const EPSILON: Parameter = Parameter {
     min: 0.0,
     max: 100.0,
     default: 0.112,
-    absolute: true,
 };
 
 /// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, fine where completeness
@@ -98,7 +88,6 @@ pub const ALPHA: Parameter = Parameter {
     min: 0.0,
     max: 100.0,
     default: 0.1,
-    absolute: false,
 };
 
 /// Largest number of INLP iterations, of random directions, and of AlterRep's classifiers.
@@ -124,7 +113,6 @@ pub(crate) const RANK: Parameter = Parameter {
     min: 0.0,
     max: MOST_ITERATIONS as f64,
     default: 8.0,
-    absolute: false,
 };
 
 /// Number of directions that RLACE removes, for k classes k - 1 times as many: the same number as INLP at the same
@@ -155,7 +143,6 @@ pub const SHIFT: Parameter = Parameter {
     min: 0.0,
     max: 100.0,
     default: 1.0,
-    absolute: false,
 };
 
 /// Share of a closed-form change to apply.
@@ -168,7 +155,6 @@ pub const SHARE: Parameter = Parameter {
     min: 0.0,
     max: 1.0,
     default: 1.0,
-    absolute: false,
 };
 
 /// For methods without a strength, which make one change or none.
@@ -181,7 +167,6 @@ pub const WHOLE: Parameter = Parameter {
     min: 1.0,
     max: 1.0,
     default: 1.0,
-    absolute: false,
 };
 
 /// For the control that does nothing.
@@ -194,7 +179,6 @@ pub const NONE: Parameter = Parameter {
     min: 0.0,
     max: 0.0,
     default: 0.0,
-    absolute: false,
 };
 
 #[cfg(test)]
@@ -211,13 +195,5 @@ mod tests {
         assert!(!RANK.allows(1.5) && WHOLE.allows(1.0) && !WHOLE.allows(0.0));
         assert_eq!((EPSILONS.len(), RANK.grid.len()), (29, 41));
         assert_eq!(EPSILON.grid[..29], EPSILONS);
-    }
-
-    /// Radii are also shown in standard deviations of a coordinate; strengths without a unit are not.
-    #[test]
-    fn natural_units_are_for_what_has_a_unit() {
-        assert_eq!(EPSILON.natural(0.5, 0.25), Some(2.0));
-        assert!(EPSILON.natural(0.5, 0.0).is_none() && EPSILON.natural(0.5, f64::NAN).is_none());
-        assert!([&ALPHA, &RANK, &SHIFT, &SHARE, &NONE].iter().all(|p| p.natural(1.0, 0.25).is_none()));
     }
 }

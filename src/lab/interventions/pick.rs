@@ -135,7 +135,7 @@ pub fn pick(
 }
 
 fn is_control(curve: &Curve) -> bool {
-    find(&curve.key.method.name).is_some_and(|method| method.is_control())
+    find(&curve.key.method.name).is_some_and(|method| method.is_control)
 }
 
 /// The curves of the requested name; without a requested model or oracle, those of the first one.

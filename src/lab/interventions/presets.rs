@@ -24,9 +24,9 @@ mod tests {
         assert_eq!(names, ["alterrep", "fgsm", "pgd", "autoattack", "inlp", "rlace", "identity"]);
         for m in &spec.methods {
             let method = find(&m.name).unwrap();
-            match method.parameter().name {
+            match method.parameter.name {
                 "epsilon" => assert_eq!(m.values, EPSILONS, "{}: the 29 radii of the paper", m.name),
-                "rank" => assert_eq!(method.parameter().grid, RANKS, "{}: up to rank 40", m.name),
+                "rank" => assert_eq!(method.parameter.grid, RANKS, "{}: up to rank 40", m.name),
                 _ => assert!(m.values.is_empty(), "{}: the paper gives no grid", m.name),
             }
             assert!(m.options.is_empty(), "{}: as the defaults are, which are the paper's", m.name);

@@ -10,8 +10,7 @@
 use base::matrix::argmax;
 use probe::Dense;
 use serde::{Deserialize, Serialize};
-use stats::Estimate;
-use stats::bootstrap::{Resamples, harmonic_mean};
+use stats::bootstrap::harmonic_mean;
 use stats::distance::{jensen_shannon, total_variation};
 
 /// Distance between distributions, on which scores are based.
@@ -214,43 +213,6 @@ pub struct ExampleScores {
     pub selectivity: Vec<Option<f64>>,
 }
 
-/// Scores of a method at one strength, each with an interval from the same resamples of examples.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// Mean completeness over all examples.
-    pub completeness: Estimate,
-    /// Mean selectivity over the examples that have one; `None` if there are none.
-    pub selectivity: Option<Estimate>,
-    /// Harmonic mean of the two means.
-    pub reliability: Option<Estimate>,
-    /// Mean of the harmonic means of the examples that have both.
-    pub mean_of_harmonics: Option<f64>,
-    /// Examples behind the completeness.
-    pub n_c: usize,
-    /// Examples behind the selectivity.
-    pub n_s: usize,
-}
-
-impl ExampleScores {
-    /// Means with intervals at `level` by the paired bootstrap.
-    ///
-    /// # Panics
-    /// If the two lists or the resamples do not fit each other.
-    pub fn summary(&self, resamples: &Resamples, level: f64) -> Summary {
-        let means = resamples.paired(&self.completeness, &self.selectivity, level);
-        let both = self.completeness.iter().zip(&self.selectivity);
-        let harmonics: Vec<f64> = both.filter_map(|(c, s)| s.map(|s| reliability(*c, s))).collect();
-        Summary {
-            completeness: means.first,
-            selectivity: means.second,
-            reliability: means.harmonic,
-            mean_of_harmonics: means.second.map(|_| harmonics.iter().sum::<f64>() / harmonics.len() as f64),
-            n_c: self.completeness.len(),
-            n_s: harmonics.len(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,20 +275,6 @@ mod tests {
     fn means_over_lists_skip_what_is_undefined() {
         let mean = mean_over(&[vec![Some(0.2), None, None], vec![Some(0.6), Some(0.5), None]]);
         assert_eq!(mean, [Some(0.4), Some(0.5), None]);
-    }
-
-    #[test]
-    fn the_summary_keeps_the_denominators_apart() {
-        let scores = ExampleScores {
-            completeness: vec![1.0, 0.5, 0.0, 0.5],
-            selectivity: vec![Some(1.0), None, Some(0.5), None],
-        };
-        let s = scores.summary(&Resamples::new(4, 200, 1), 0.95);
-        assert_eq!((s.n_c, s.n_s), (4, 2));
-        assert_eq!(s.completeness.mean, 0.5);
-        assert_eq!(s.selectivity.map(|e| e.mean), Some(0.75));
-        assert!(s.reliability.is_some_and(|e| (e.mean - 0.6).abs() < 1e-12));
-        assert_eq!(s.mean_of_harmonics, Some(0.5));
     }
 
     fn distribution(k: usize) -> impl Strategy<Value = Vec<f64>> {

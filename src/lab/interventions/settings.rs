@@ -47,8 +47,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
 /// does not run it. A spec may run a method several times with different options: `nth` selects one of these.
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
-    let given = known.needs().file.then(|| own_file(known.id(), nth));
-    given.into_iter().chain(known.settings().iter().map(|o| option(known.id(), nth, o))).collect()
+    let given = known.needs.file.then(|| own_file(known.id, nth));
+    given.into_iter().chain(known.settings.iter().map(|o| option(known.id, nth, o))).collect()
 }
 
 /// The file of an externally made method.

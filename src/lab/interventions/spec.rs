@@ -167,9 +167,8 @@ impl Spec {
             let problem = "cannot be set with [map], whose oracles also read at the layer of the edit".to_owned();
             return refuse.because("task.oracle_position", problem);
         }
-        let stuck = |m: &&MethodSpec| {
-            find(&m.name).is_some_and(|m| m.needs().twins || (m.needs().file && m.id() != "directions"))
-        };
+        let stuck =
+            |m: &&MethodSpec| find(&m.name).is_some_and(|m| m.needs.twins || (m.needs.file && m.id != "directions"));
         let each = [Some(self.task.position), self.task.oracle_position].contains(&Some(Position::Every));
         match self.methods.iter().find(stuck).filter(|_| each) {
             Some(m) => refuse
@@ -182,17 +181,17 @@ impl Spec {
         let mut seen: Vec<MethodKey> = Vec::new();
         for m in &self.methods {
             let Some(method) = find(&m.name) else {
-                let known: Vec<&str> = registry().iter().map(|m| m.id()).collect();
+                let known: Vec<&str> = registry().iter().map(|m| m.id).collect();
                 return refuse.because("method.name", is_unknown(&m.name, &known));
             };
-            if method.needs().twins && self.task.target != "subject_number" {
+            if method.needs.twins && self.task.target != "subject_number" {
                 let problem = format!(
                     "{} cannot run: it swaps the number of the subject, and task.target is {}",
                     m.name, self.task.target
                 );
                 return refuse.because("method.name", problem);
             }
-            match (&m.file, method.needs().file) {
+            match (&m.file, method.needs.file) {
                 (None, true) => {
                     let problem = format!("is missing: {} needs a file (see `probity states --help`)", m.name);
                     return refuse.because("method.file", problem);
@@ -203,7 +202,7 @@ impl Spec {
                 (Some(file), true) => refuse.no_file("method.file", file)?,
                 (None, false) => {}
             }
-            let known: Vec<&str> = method.settings().iter().map(|s| s.name).collect();
+            let known: Vec<&str> = method.settings.iter().map(|s| s.name).collect();
             if let Some(name) = m.options.keys().find(|name| !known.contains(&name.as_str())) {
                 return refuse
                     .because("method.options", format!("of {}: `{name}` {}", m.name, is_unknown(name, &known)));
@@ -211,7 +210,7 @@ impl Spec {
             if let Err(e) = Options::new(method, m.options.iter().map(|(k, v)| (k.as_str(), *v))) {
                 return refuse.because("method.options", format!("cannot be used: {e}"));
             }
-            let p = method.parameter();
+            let p = method.parameter;
             if let Some(bad) = m.values.iter().find(|v| !p.allows(**v)) {
                 return refuse.because(
                     "method.values",
@@ -259,7 +258,7 @@ impl LabSpec for Spec {
         refuse.outside("probe.replicates", self.probe.replicates, 1..=MOST_REPLICATES)?;
         refuse.no_models(&self.models)?;
         if self.methods.is_empty() {
-            let names: Vec<&str> = registry().iter().map(|m| m.id()).collect();
+            let names: Vec<&str> = registry().iter().map(|m| m.id).collect();
             let problem = format!("is missing: add at least one [[method]] with a name: {}", names.join(", "));
             return refuse.because("method", problem);
         }

@@ -35,22 +35,6 @@ pub struct WordRules {
     pub(crate) drop_unknown: bool,
 }
 
-/// Coverage of some texts by a vocabulary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Coverage {
-    /// Tokens, without the ones that the tokenizer adds.
-    pub tokens: usize,
-    /// Tokens that the vocabulary does not have.
-    pub unknown: usize,
-}
-
-impl std::fmt::Display for Coverage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let share = 100.0 * self.unknown as f64 / self.tokens.max(1) as f64;
-        write!(f, "{} of {} words have no vector ({share:.1} %)", self.unknown, self.tokens)
-    }
-}
-
 /// The words of a text, as [`Split`] cuts it.
 pub fn split(how: Split, text: &str) -> Vec<String> {
     let mut pieces = PreTokenizedString::from(text);
@@ -114,17 +98,6 @@ impl Tokenizer {
             rows: usize::MAX,
         })
     }
-
-    /// Counts the tokens of these texts that the vocabulary lacks.
-    pub fn coverage<S: AsRef<str>>(&self, texts: &[S]) -> Result<Coverage> {
-        let mut sum = Coverage::default();
-        for text in texts {
-            let e = guarded(|| self.inner.encode_fast(text.as_ref(), false)).map_err(|e| self.wrong(e))?;
-            sum.tokens += e.get_ids().len();
-            sum.unknown += e.get_ids().iter().filter(|i| Some(**i) == self.special.unk).count();
-        }
-        Ok(sum)
-    }
 }
 
 #[cfg(test)]
@@ -136,11 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn words_are_looked_up_and_unknown_ones_counted() {
+    fn words_are_looked_up_and_unknown_ones_are_zero() {
         let t = Tokenizer::from_words("v.txt", &words(&["the", "cat", "."]), &WordRules::default()).unwrap();
         assert_eq!(t.encode("the cat sat.").unwrap().ids, [1, 2, 0, 3]);
         assert_eq!(t.encode("The").unwrap().ids, [0], "case counts unless it is folded");
-        assert_eq!(t.coverage(&["the dog", "cat"]).unwrap(), Coverage { tokens: 3, unknown: 1 });
         assert_eq!(t.encode("").unwrap().ids, Vec::<u32>::new());
         assert_eq!(t.encode("cat the").unwrap().offsets, [(0, 3), (4, 7)]);
     }
@@ -157,7 +129,6 @@ mod tests {
         let e = t.encode("The CAT sat").unwrap();
         assert_eq!((e.ids, e.tokens.len(), e.offsets[1]), (vec![1, 2, 3], 3, (4, 7)));
         assert_eq!(t.encode("nothing known").unwrap().ids, [1, 3], "the frame is left");
-        assert_eq!(t.coverage(&["The CAT sat"]).unwrap(), Coverage { tokens: 3, unknown: 2 });
         let bare = Tokenizer::from_words("v.txt", &words(&["cat"]), &rules).unwrap();
         assert_eq!(bare.encode("cat").unwrap().ids, [1], "a frame that the vocabulary lacks is left out");
     }

@@ -112,7 +112,7 @@ fn a_part_keeps_the_run_and_what_is_final_and_times_are_no_numbers() {
 fn a_part_says_how_it_ended() {
     let bench = bench();
     assert!(matches!(bench.folder.state(1), State::Absent));
-    let problem = Problem { what: "no memory".into(), r#where: "probe".into(), hint: "take less".into() };
+    let problem = Problem::new("no memory", "probe", "take less");
     let path = bench.folder.part(1);
     bench.compute_at(&path, 1, 1, 1.0, message::Outcome::Failed(problem));
     assert!(matches!(bench.folder.state(1), State::Failed(why) if why.contains("no memory")));
@@ -203,7 +203,7 @@ fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
 fn what_is_missing_failed_or_there_twice_is_told() {
     let bench = bench();
     bench.compute(0, 7, 1.0);
-    let problem = Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+    let problem = Problem::new("x", "y", "z");
     bench.compute_at(&bench.folder.part(1), 1, 1, 1.0, message::Outcome::Failed(problem));
     let survey = Survey::of(&bench.folder).unwrap();
     assert!(!survey.is_complete() && survey.missing == [2] && survey.failed.len() == 1);

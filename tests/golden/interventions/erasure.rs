@@ -4,9 +4,9 @@
 use super::{Set, head, matrix, number};
 use crate::common::{Report, Tensors, json};
 use probity::base::NoPulse;
-use probity::lab::interventions::methods::leace::{Eraser, Leace};
-use probity::lab::interventions::methods::mean_difference::{MeanDifference, differences};
-use probity::lab::interventions::methods::rlace::{Curve, Rlace};
+use probity::lab::interventions::methods::leace::{Eraser, LEACE};
+use probity::lab::interventions::methods::mean_difference::{MEAN_DIFFERENCE, differences};
+use probity::lab::interventions::methods::rlace::{Curve, RLACE};
 use probity::lab::interventions::{FitData, Method, Options};
 use probity::probe::logistic::Settings;
 use probity::probe::{Labelled, Logistic, Matrix};
@@ -35,7 +35,7 @@ fn rlace(official: &Path) {
         let data = set.intervention(&p);
         let train = data.train();
         // The same number of steps as in the authors' run.
-        let options = Options::new(&Rlace, [("steps", 6_000.0), ("judge", 1.0)]).unwrap();
+        let options = Options::new(&RLACE, [("steps", 6_000.0), ("judge", 1.0)]).unwrap();
         let curve = Curve::fit(train, 0, most / (classes - 1), &options, &mut NoPulse).unwrap();
         for dimensions in ranks(&p) {
             let (key, info) = (format!("{p}.{dimensions}"), &runs[&format!("{p}.{dimensions}")]);
@@ -77,8 +77,8 @@ fn leace(dir: &Path) {
             let want = stored.get(&format!("{key}.bias"));
             report.close64(&format!("{key}.bias"), eraser.bias(), &want.data, 1e-6);
             let want = stored.get(&format!("{key}.x_test"));
-            let options = Options::new(&Leace, [("shrink", shrink)]).unwrap();
-            let fitted = Leace.fit(&FitData::new(&data), &options, &mut NoPulse).unwrap();
+            let options = Options::new(&LEACE, [("shrink", shrink)]).unwrap();
+            let fitted = LEACE.fit(&FitData::new(&data), &options, &mut NoPulse).unwrap();
             let (x, labels) = (set.x("test"), set.labels(property, "test"));
             let got = fitted.on(&x, &labels, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap();
             report.close(&format!("{key}.x_test"), head(&got, want.shape[0]), &want.data, 1e-4);
@@ -94,8 +94,8 @@ fn mean_difference(dir: &Path) {
     let data = set.intervention("zc");
     let towards = differences(data.train());
     report.close64("vector", towards.row(1), &stored.get("vector").data, 1e-5);
-    let options = Options::defaults(&MeanDifference);
-    let fitted = MeanDifference.fit(&FitData::new(&data), &options, &mut NoPulse).unwrap();
+    let options = Options::defaults(&MEAN_DIFFERENCE);
+    let fitted = MEAN_DIFFERENCE.fit(&FitData::new(&data), &options, &mut NoPulse).unwrap();
     let x = set.x("test");
     let goals: Vec<usize> = set.labels("zc", "test").iter().map(|y| 1 - y).collect();
     let mut rows = fitted.on(&x, &goals, &mut NoPulse).unwrap();

@@ -175,7 +175,7 @@ fn a_question_is_passed_on_once_and_only_to_its_own_run() {
 #[test]
 fn findings_answers_and_forecasts_carry_the_generation_of_the_run() {
     let mut rig = Rig::new(Cache::none());
-    let error = Common::Error(Problem { what: "x".into(), r#where: String::new(), hint: String::new() });
+    let error = Common::Error(Problem::new("x", "", ""));
     let finding = Label::new(Spec::shipped(LABS[0].id()).common(), "m").common(1, 0.0, error);
     let mut host = rig.host(3);
     host.find(finding.clone()).unwrap();
@@ -197,7 +197,7 @@ fn progress_may_be_dropped_where_nobody_reads_and_results_are_not() {
     assert_eq!(rig.events().len(), 64, "as many as the channel holds, and the work went on");
     drop(std::mem::replace(&mut rig.events, channel(1).1));
     let level = NoticeLevel::Info;
-    let problem = Problem { what: "x".into(), r#where: String::new(), hint: String::new() };
+    let problem = Problem::new("x", "", "");
     assert!(rig.host(1).notice(level, problem).is_err(), "nobody listens any more");
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::{Kind, Known, Range, Setting, SettingError, Value};
+use super::{Kind, Known, Range, Setting, Value};
 use crate::spec::SpecFields;
 use base::numbers::score;
 use base::text::last_part;
@@ -50,6 +50,20 @@ pub fn row(key: impl Into<String>, label: impl Into<String>, help: &'static str)
 }
 
 impl Row {
+    /// A field of any kind; `put` receives only values of that kind.
+    fn field<S: 'static>(
+        self,
+        kind: impl Fn() -> Kind + 'static,
+        get: impl Fn(&S) -> Value + 'static,
+        put: impl Fn(&mut S, Value) + 'static,
+    ) -> Setting<S> {
+        let put = move |spec: &mut S, _: &Known, value| {
+            put(spec, value);
+            Ok(())
+        };
+        Setting::new(self.key, self.label, self.help, move |_, _| kind(), move |spec, _| get(spec), put)
+    }
+
     /// A number with a slider.
     pub fn number<S: 'static>(
         self,
@@ -58,15 +72,13 @@ impl Row {
         get: impl Fn(&S) -> f64 + 'static,
         put: impl Fn(&mut S, f64) + 'static,
     ) -> Setting<S> {
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            move |_, _| Kind::Slider { stops: stops.to_vec(), range, unset: None },
-            move |spec: &S, _| Value::Number(get(spec)),
-            move |spec, _, value| {
-                put(spec, value.number().ok_or(SettingError::NoNumber)?);
-                Ok(())
+        self.field(
+            move || Kind::Slider { stops: stops.to_vec(), range, unset: None },
+            move |spec| Value::Number(get(spec)),
+            move |spec, value| {
+                if let Some(x) = value.number() {
+                    put(spec, x);
+                }
             },
         )
     }
@@ -79,15 +91,13 @@ impl Row {
         get: impl Fn(&S) -> usize + 'static,
         put: impl Fn(&mut S, usize) + 'static,
     ) -> Setting<S> {
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            move |_, _| slider(stops, &range, None),
-            move |spec: &S, _| Value::Number(get(spec) as f64),
-            move |spec, _, value| {
-                put(spec, value.whole().ok_or(SettingError::NoNumber)?);
-                Ok(())
+        self.field(
+            move || slider(stops, &range, None),
+            move |spec| Value::Number(get(spec) as f64),
+            move |spec, value| {
+                if let Some(n) = value.whole() {
+                    put(spec, n);
+                }
             },
         )
     }
@@ -101,16 +111,10 @@ impl Row {
         get: impl Fn(&S) -> Option<usize> + 'static,
         put: impl Fn(&mut S, Option<usize>) + 'static,
     ) -> Setting<S> {
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            move |_, _| slider(stops, &range, Some(unset)),
-            move |spec: &S, _| get(spec).map_or(Value::Unset, |n| Value::Number(n as f64)),
-            move |spec, _, value| {
-                put(spec, value.whole());
-                Ok(())
-            },
+        self.field(
+            move || slider(stops, &range, Some(unset)),
+            move |spec| get(spec).map_or(Value::Unset, |n| Value::Number(n as f64)),
+            move |spec, value| put(spec, value.whole()),
         )
     }
 
@@ -123,16 +127,10 @@ impl Row {
         get: impl Fn(&S) -> Option<f64> + 'static,
         put: impl Fn(&mut S, Option<f64>) + 'static,
     ) -> Setting<S> {
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            move |_, _| Kind::Slider { stops: stops.to_vec(), range, unset: Some(unset) },
-            move |spec: &S, _| get(spec).map_or(Value::Unset, Value::Number),
-            move |spec, _, value| {
-                put(spec, value.number());
-                Ok(())
-            },
+        self.field(
+            move || Kind::Slider { stops: stops.to_vec(), range, unset: Some(unset) },
+            move |spec| get(spec).map_or(Value::Unset, Value::Number),
+            move |spec, value| put(spec, value.number()),
         )
     }
 
@@ -144,17 +142,13 @@ impl Row {
         is: impl Fn(&S, &T) -> bool + 'static,
         put: impl Fn(&mut S, &'static T) + 'static,
     ) -> Setting<S> {
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            move |_, _| Kind::Choice(all.iter().map(&name).collect()),
-            move |spec: &S, _| Value::Choice(all.iter().position(|t| is(spec, t))),
-            move |spec, _, value| {
+        self.field(
+            move || Kind::Choice(all.iter().map(&name).collect()),
+            move |spec| Value::Choice(all.iter().position(|t| is(spec, t))),
+            move |spec, value| {
                 if let Some(t) = value.choice().and_then(|i| all.get(i)) {
                     put(spec, t);
                 }
-                Ok(())
             },
         )
     }
@@ -166,16 +160,10 @@ impl Row {
         get: impl Fn(&S) -> Option<String> + 'static,
         put: impl Fn(&mut S, Option<String>) + 'static,
     ) -> Setting<S> {
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            move |_, _| Kind::Text(unset),
-            move |spec: &S, _| get(spec).map_or(Value::Unset, Value::Text),
-            move |spec, _, value| {
-                put(spec, value.text());
-                Ok(())
-            },
+        self.field(
+            move || Kind::Text(unset),
+            move |spec| get(spec).map_or(Value::Unset, Value::Text),
+            move |spec, value| put(spec, value.text()),
         )
     }
 
@@ -187,16 +175,10 @@ impl Row {
         put: impl Fn(&mut S, Option<String>) + 'static,
     ) -> Setting<S> {
         let shown = get.clone();
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            move |_, _| Kind::File(unset),
-            move |spec: &S, _| get(spec).map_or(Value::Unset, Value::Text),
-            move |spec, _, value| {
-                put(spec, value.text());
-                Ok(())
-            },
+        self.field(
+            move || Kind::File(unset),
+            move |spec| get(spec).map_or(Value::Unset, Value::Text),
+            move |spec, value| put(spec, value.text()),
         )
         .shown(move |spec, _| shown(spec).map_or(unset.to_owned(), |path| last_part(&path).to_owned()))
     }
@@ -207,16 +189,10 @@ impl Row {
         get: impl Fn(&S) -> u64 + 'static,
         put: impl Fn(&mut S, u64) + 'static,
     ) -> Setting<S> {
-        Setting::new(
-            self.key,
-            self.label,
-            self.help,
-            |_, _| Kind::Integer(Range::whole(0.0, MAX_SEED)),
-            move |spec: &S, _| Value::Number(get(spec) as f64),
-            move |spec, _, value| {
-                put(spec, value.number().unwrap_or_default() as u64);
-                Ok(())
-            },
+        self.field(
+            || Kind::Integer(Range::whole(0.0, MAX_SEED)),
+            move |spec| Value::Number(get(spec) as f64),
+            move |spec, value| put(spec, value.number().unwrap_or_default() as u64),
         )
     }
 }

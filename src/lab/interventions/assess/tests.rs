@@ -3,7 +3,9 @@
 use super::*;
 use crate::score::{ExampleScores, Kept};
 use crate::table::{Further, Judged};
+use base::matrix::Matrix;
 use rand_chacha::ChaCha8Rng;
+use stats::bootstrap::interval;
 use stats::rng::{stream, unit};
 
 const LEVEL: f64 = 0.95;
@@ -96,9 +98,21 @@ fn statistics_are_those_of_the_definitions() {
     }
     let alone = vec![judged[0].clone()];
     let got = run(&other, &[0.1, 0.2, 0.3, 0.4], &alone, 300);
-    let paired = judged[0][2].scores.summary(&Resamples::new(n, 300, 1), LEVEL);
     let bands = got.strengths[2].reliability.unwrap();
-    let want = paired.reliability.unwrap();
+    let ExampleScores { completeness: c, selectivity: s } = &judged[0][2].scores;
+    let mean = |v: Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
+    let (mean_c, mean_s) = (mean(c.clone()), mean(s.iter().flatten().copied().collect()));
+    let columns = Matrix::from_fn(n, 3, |i, j| match (j, s[i]) {
+        (0, _) => (c[i] - mean_c) as f32,
+        (1, s) => s.map_or(0.0, |s| s - mean_s) as f32,
+        (_, s) => f32::from(u8::from(s.is_some())),
+    });
+    let all = [(0..n).collect::<Vec<usize>>()];
+    let drawn = Resamples::new(n, 300, 1).block_sums(&columns, &all, |_, sums| {
+        let [c, s, defined] = [sums[0], sums[1], sums[2]].map(f64::from);
+        reliability(mean_c + c / n as f64, mean_s + s / defined)
+    });
+    let want = interval(reliability(mean_c, mean_s), drawn, LEVEL);
     assert!((bands.narrow.lo - want.lo).abs() < 1e-6 && (bands.narrow.hi - want.hi).abs() < 1e-6);
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
 }

@@ -154,26 +154,26 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
         }
         Slot::Attacked => ("interventional probe".to_owned(), "do not trust attacks on it"),
     };
-    Problem {
-        what: format!(
+    Problem::new(
+        format!(
             "the {who} of {property} is no better than the majority share ({:.3} [{:.3}, {:.3}] against {majority:.3}): \
              {what}",
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
-        r#where: bench.model.name().to_owned(),
-        hint: "raise task.examples, or choose another layer or model".into(),
-    }
+        bench.model.name(),
+        "raise task.examples, or choose another layer or model",
+    )
 }
 
 /// If an oracle's probabilities are far from its accuracy, every score computed from them is affected.
 fn miscalibrated(bench: &Bench, slot: Slot, error: f64) -> Problem {
     let (name, property) = (bench.slot_title(slot), bench.property(slot.role()).replace('_', " "));
-    Problem {
-        what: format!(
+    Problem::new(
+        format!(
             "the {name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands say",
             score(error)
         ),
-        r#where: bench.model.name().to_owned(),
-        hint: "compare the other oracle, and the range over equally good probes".into(),
-    }
+        bench.model.name(),
+        "compare the other oracle, and the range over equally good probes",
+    )
 }

@@ -41,7 +41,7 @@ pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         let width = (size.width * size.width) as u128;
         let probe = grid.recipes.iter().map(|r| parameters(r, size.width, CLASSES) as u128).min().unwrap_or(0);
         let strength = |m: &MethodSpec, rest: u128| {
-            let attacks = find(&m.name).is_some_and(|method| method.needs().mlp);
+            let attacks = find(&m.name).is_some_and(|method| method.needs.mlp);
             let apply = if attacks { ATTACK * BOTH_WAYS * probe } else { width };
             test * replicates * (apply + rest + spec.probe.oracles.len() as u128 * probe)
         };

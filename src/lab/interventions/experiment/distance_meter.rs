@@ -44,7 +44,7 @@ impl Bench {
             before: distance_meter.unchanged,
             real_states: distance_meter.meter.count(),
         };
-        let place = (self.site.layer, named.method.parameter().name, value);
+        let place = (self.site.layer, named.method.parameter.name, value);
         Some((Kind::Distance(DistanceFinding::of(&named.key, place, d, &held)), d.len()))
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn of(bench: &mut Bench, host: &mut Host<'_>) -> Result<Forecast, Fau
     if bench.chunks.is_empty() {
         bench.read_first(host)?;
     }
-    if bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().twins)) {
+    if bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.twins)) {
         bench.attach_twins(host)?;
     }
     for m in bench.spec.methods.clone() {
@@ -124,11 +124,11 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         counts.plan(resident, limit, |tokens| model.pass_bytes(tokens, longest)).map_err(Fault::Failed)?;
     let loaded = peak().unwrap_or(0);
     if let Some(limit) = limit.filter(|l| loaded > *l) {
-        return Err(Fault::Failed(Problem {
-            what: format!("the program took {} while the model was loaded; the limit is {}", show(loaded), show(limit)),
-            r#where: "memory limit".into(),
-            hint: format!("use --memory-limit {}M, or a smaller model", ((loaded + loaded / 20) >> 20) + 1),
-        }));
+        return Err(Fault::Failed(Problem::new(
+            format!("the program took {} while the model was loaded; the limit is {}", show(loaded), show(limit)),
+            "memory limit",
+            format!("use --memory-limit {}M, or a smaller model", ((loaded + loaded / 20) >> 20) + 1),
+        )));
     }
     Ok((bytes.max(loaded), parts, tokens_per_batch))
 }
@@ -182,7 +182,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         // A method that reuses the attacked probe fits in almost no time; a method with random parts is fitted for each
         // training.
         let fits = if is_shared(method) { 1 } else { bench.spec.probe.replicates };
-        for replicate in (1..=fits).filter(|_| !method.needs().mlp) {
+        for replicate in (1..=fits).filter(|_| !method.needs.mlp) {
             let key = bench.fit_key(method, &options, Which::Replicate(replicate));
             if let Some(key) = key.filter(|k| store.trained(k).is_none())
                 && fitted.insert(key)
@@ -195,7 +195,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         let test = bench.test.len();
         // The model's behaviour is evaluated for the first training, and for the others if their fits differ and only
         // the head remains to run.
-        let alone = is_shared(method) || method.is_control() || !bench.model.ends_at(bench.site.layer);
+        let alone = is_shared(method) || method.is_control || !bench.model.ends_at(bench.site.layer);
         let all = bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let full = if alone { test as f64 } else { all };
         let bare = all - full;
@@ -259,17 +259,17 @@ fn shape(bench: &Bench, recipe: &Recipe) -> String {
 /// Strengths at which a method is applied.
 pub(crate) fn strengths(spec: &MethodSpec) -> usize {
     match spec.values.len() {
-        0 => find(&spec.name).map_or(0, |m| m.parameter().grid.len()),
+        0 => find(&spec.name).map_or(0, |m| m.parameter.grid.len()),
         n => n,
     }
 }
 
 /// True if fresh probes are trained on the states after a method.
-fn leaves(method: &dyn Method) -> bool {
-    method.goal() == Goal::Nullifying && !method.is_control()
+fn leaves(method: &Method) -> bool {
+    method.goal == Goal::Nullifying && !method.is_control
 }
 
-pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static dyn Method, Options)> {
+pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static Method, Options)> {
     let method = find(&spec.name)?;
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v))).ok()?;
     Some((method, options))
@@ -290,7 +290,7 @@ struct Slices<'a> {
     mlp: Probe<Intervention>,
     oracles: Vec<Oracle>,
     /// By index of the method in the spec.
-    fits: RefCell<HashMap<usize, Box<dyn Fitted>>>,
+    fits: RefCell<HashMap<usize, Fitted>>,
 }
 
 impl<'a> Slices<'a> {
@@ -373,7 +373,7 @@ impl<'a> Slices<'a> {
         if let Some((method, options)) = resolve(&self.bench.spec.methods[index]) {
             let (given, seed) = (self.bench.given_to(method), self.bench.seed);
             let fit_data = FitData { mlp: Some(&self.mlp), given, seed, ..FitData::new(&self.data) };
-            let short = method.short(&options);
+            let short = method.short.map(|short| short(&options));
             if let Some((_, times)) = &short {
                 units = self.bench.split.intervention().train().len() as f64 / times;
             }
@@ -407,9 +407,9 @@ impl<'a> Slices<'a> {
             meter: None,
         };
         let begun = Instant::now();
-        let mut applied = chunk.apply(method, fitted.as_ref(), bench.labels.target_classes, &mut NoPulse)?;
+        let mut applied = chunk.apply(method, fitted, bench.labels.target_classes, &mut NoPulse)?;
         let ready = begun.elapsed().as_secs_f64();
-        let grid = method.parameter().grid;
+        let grid = method.parameter.grid;
         let count = APPLIED.min(grid.len());
         let mut tally = Tally::default();
         for i in 0..count {
@@ -465,7 +465,7 @@ impl<'a> Slices<'a> {
 
 /// True if a method attacks a separate perceptron.
 fn attacks(bench: &Bench) -> bool {
-    bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp))
+    bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.mlp))
 }
 
 /// Number of weights and biases of a classifier.

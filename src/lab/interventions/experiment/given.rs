@@ -15,17 +15,16 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault::Failed`] if the spec names no file, or the file cannot be used.
-    pub(crate) fn load_given(&mut self, method: &dyn Method, host: &mut Host<'_>) -> Result<(), Fault> {
-        if !method.needs().file || self.given.iter().any(|(id, _)| *id == method.id()) {
+    pub(crate) fn load_given(&mut self, method: &Method, host: &mut Host<'_>) -> Result<(), Fault> {
+        if !method.needs.file || self.given.iter().any(|(id, _)| *id == method.id) {
             return Ok(());
         }
-        let refuse = |what: String, hint: &str| -> Fault {
-            Problem { what, r#where: format!("method {}", method.id()), hint: hint.into() }.into()
-        };
-        let spec = self.spec.methods.iter().find(|m| m.name == method.id());
+        let refuse =
+            |what: String, hint: &str| -> Fault { Problem::new(what, format!("method {}", method.id), hint).into() };
+        let spec = self.spec.methods.iter().find(|m| m.name == method.id);
         let path = spec.and_then(|m| Some((m.file_path()?, m.file.clone()?)));
         let Some((path, named)) = path else {
-            let what = format!("{} needs a file, but the spec names none", method.title());
+            let what = format!("{} needs a file, but the spec names none", method.title);
             return Err(refuse(what, "set its file in the setup, or `file` under its [[method]] in a spec"));
         };
         host.poll()?;
@@ -44,19 +43,19 @@ impl Bench {
             return Err(refuse(what, "regenerate the table with `probity states` from this spec, then edit it"));
         }
         let what = format!("{named}: {held}, SHA-256 {}", given.sha256.get(..12).unwrap_or_default());
-        let place = format!("method {}", method.id());
-        host.notice(NoticeLevel::Info, Problem { what, r#where: place, hint: String::new() })?;
-        self.given.push((method.id(), Arc::new(given)));
+        let place = format!("method {}", method.id);
+        host.notice(NoticeLevel::Info, Problem::new(what, place, ""))?;
+        self.given.push((method.id, Arc::new(given)));
         Ok(())
     }
 
     /// The error of a failed fit, with the name of the method's file if that is the cause.
-    pub(crate) fn not_fitted(&self, method: &dyn Method, error: InterventionError) -> Fault {
-        let file = self.spec.methods.iter().find(|m| m.name == method.id()).and_then(|m| m.file.as_ref());
+    pub(crate) fn not_fitted(&self, method: &Method, error: InterventionError) -> Fault {
+        let file = self.spec.methods.iter().find(|m| m.name == method.id).and_then(|m| m.file.as_ref());
         match (error, file) {
             (InterventionError::Given(why), Some(file)) => Problem {
                 what: format!("{file}: {why}"),
-                r#where: format!("method {}", method.id()),
+                r#where: format!("method {}", method.id),
                 hint: "`probity states --help` describes its format".into(),
             }
             .into(),
@@ -65,7 +64,7 @@ impl Bench {
     }
 
     /// Content of a method's file, once read.
-    pub(crate) fn given_to(&self, method: &dyn Method) -> Option<&Content> {
-        self.given.iter().find(|(id, _)| *id == method.id()).map(|(_, given)| &given.content)
+    pub(crate) fn given_to(&self, method: &Method) -> Option<&Content> {
+        self.given.iter().find(|(id, _)| *id == method.id).map(|(_, given)| &given.content)
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn look(
     let mut rows: Option<Vec<Chunk>> = None;
     for (sweep, concluded) in sweeps.iter().zip(concluded) {
         let method = sweep.named().method;
-        if method.goal() != Goal::Nullifying || method.is_control() {
+        if method.goal != Goal::Nullifying || method.is_control {
             continue;
         }
         // The oracles are already trained.
@@ -50,7 +50,7 @@ pub(crate) fn look(
         let Some(rows) = &rows else { continue };
         let seconds = bench.stages.of(&leaks_of(&sweep.named().key)) / values.len() as f64;
         for value in values {
-            host.stage(format!("{}: what {} leaves", bench.model.name(), method.title()), "step", seconds);
+            host.stage(format!("{}: what {} leaves", bench.model.name(), method.title), "step", seconds);
             one(bench, sweep, rows, value, host)?;
         }
     }
@@ -110,16 +110,13 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
     {
         let what = format!(
             "a classifier with the kernel of {} reads the target with accuracy {:.2} from the states found for its erased features ({:.2} from the features, {:.2} before): the states restore what was erased",
-            named.method.title(),
-            p.found,
-            p.erased,
-            p.before
+            named.method.title, p.found, p.erased, p.before
         );
         let hint = format!(
             "raise iterations, hidden or rank of {}, or read its edits as those of another method",
-            named.method.id()
+            named.method.id
         );
-        host.notice(NoticeLevel::Warning, Problem { what, r#where: bench.model.name().to_owned(), hint })?;
+        host.notice(NoticeLevel::Warning, Problem::new(what, bench.model.name(), hint))?;
     }
     let recipe = bench.searched(Slot::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
     let recipe = recipe.unwrap_or_else(Recipe::provisional);
@@ -132,7 +129,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         options: named.key.options.clone(),
         layer: bench.site.layer,
         oracle_layer: bench.site.oracle_layer,
-        parameter: named.method.parameter().name.to_owned(),
+        parameter: named.method.parameter.name.to_owned(),
         value,
         chance: found.chance,
         linear: found.linear,

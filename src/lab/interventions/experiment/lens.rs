@@ -24,7 +24,7 @@ use stats::intervals::wilson;
 pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(spec) = bench.spec.lens.clone() else { return Ok(()) };
     let name = bench.model.name().to_owned();
-    let notice = |what: String, hint: &str| Problem { what, r#where: name.clone(), hint: hint.into() };
+    let notice = |what: String, hint: &str| Problem::new(what, name.clone(), hint);
     if !bench.asks() {
         let what = "no logit lens: the model has no language model head, or the target does not have two values with word forms";
         return Ok(host.notice(NoticeLevel::Warning, notice(what.into(), "remove [lens]"))?);
@@ -52,8 +52,8 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
 /// The layers of the lens in a model with `depth` blocks.
 pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Problem> {
     spec.resolve(depth).map_err(|what| {
-        let (r#where, hint) = ("lens.layers".into(), "name other layers, or omit them for all".into());
-        Problem { what, r#where, hint }
+        let (r#where, hint) = ("lens.layers", "name other layers, or omit them for all");
+        Problem::new(what, r#where, hint)
     })
 }
 

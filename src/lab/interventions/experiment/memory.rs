@@ -188,7 +188,7 @@ impl Counts {
                         show(sum_of(&self.scaled(0)))
                     ),
                 };
-                return Err(Problem { what, r#where: "memory limit".into(), hint });
+                return Err(Problem::new(what, "memory limit", hint));
             }
             tokens = (tokens / 2).max(least);
         }

@@ -100,7 +100,7 @@ impl Instrument for Interventions {
 /// A run of a spec.
 struct Run {
     spec: Spec,
-    methods: Vec<&'static dyn Method>,
+    methods: Vec<&'static Method>,
     /// One bench per model with trained oracles, for answering questions.
     benches: Vec<Bench>,
     /// See [`Experiment::examined`].
@@ -140,10 +140,8 @@ impl Experiment<Kind, Question> for Run {
 
     fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
         let question::Question::Point(point) = question;
-        let bench = self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
-            what: format!("`{}` has no results yet", point.model),
-            r#where: "point".into(),
-            hint: "run the experiment with this model".into(),
+        let bench = self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| {
+            Problem::new(format!("`{}` has no results yet", point.model), "point", "run the experiment with this model")
         })?;
         point::answer(bench, point, share, host)
     }
@@ -164,7 +162,7 @@ impl Run {
         bench.report_data(host)?;
         let mut sweeps: Vec<Sweep> = Vec::new();
         for (m, method) in self.spec.methods.iter().zip(&self.methods) {
-            sweeps.push(sweep::open(m, *method)?);
+            sweeps.push(sweep::open(m, method)?);
         }
         self.first_look(bench, &mut sweeps, host)?;
         bench.choose_recipes(host)?;
@@ -216,7 +214,7 @@ impl Run {
             return Ok(());
         };
         let judges = bench.slots.iter().copied().take(2 + bench.labels.further.len());
-        let attacked = bench.slots.last().copied().filter(|_| sweep.named().method.needs().mlp);
+        let attacked = bench.slots.last().copied().filter(|_| sweep.named().method.needs.mlp);
         let slots: Vec<Slot> = judges.chain(attacked).collect();
         bench.train_panels(&[Which::Provisional], &slots, host)?;
         sweep.begin(bench, host)

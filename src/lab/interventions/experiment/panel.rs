@@ -140,7 +140,7 @@ pub(crate) struct Panel {
     /// Outputs of the oracles for each chunk read so far.
     pub(crate) outputs: Vec<Arc<Vec<OracleOutput>>>,
     /// Fits that depend on this panel.
-    pub fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
+    pub fits: Vec<(MethodKey, Arc<Fitted>)>,
 }
 
 impl Panel {

@@ -43,8 +43,8 @@ pub(crate) fn answer(
 ) -> Result<Vec<Finding>, Fault> {
     if request.model != bench.model.name() {
         let what = format!("model `{}` is not part of this run", request.model);
-        let hint = "run the experiment with it".into();
-        return Err(Problem { what, r#where: "point".into(), hint }.into());
+        let hint = "run the experiment with it";
+        return Err(Problem::new(what, "point", hint).into());
     }
     let method = find(&request.method).ok_or_else(|| {
         problem(&format!("there is no method `{}`", request.method), "point", "pick one from the list")
@@ -52,7 +52,7 @@ pub(crate) fn answer(
     let options = Options::new(method, request.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     if bench.panels.is_empty() {
         let what = format!("no probe of {} has been trained yet", request.model);
-        return Err(Problem { what, r#where: "point".into(), hint: "wait for the first estimate".into() }.into());
+        return Err(Problem::new(what, "point", "wait for the first estimate").into());
     }
     let named = Named { method, key: MethodKey::new(&request.method, &request.options) };
     let chunks = if share == Share::Quick { 1 } else { bench.chunks.len() };
@@ -118,7 +118,7 @@ fn judge(
 
 /// The state of one test example's twin, for methods that need it.
 fn method_twins(bench: &mut Bench, named: &Named, index: usize, host: &mut Host<'_>) -> Result<Option<Matrix>, Fault> {
-    if named.method.needs().twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
+    if named.method.needs.twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
 }
 
 /// One test example before and after, by the first replicate.
@@ -175,7 +175,7 @@ fn example(
         text: source.text.clone(),
         method: fit.key.name.clone(),
         options: fit.key.options.clone(),
-        parameter: fit.method.parameter().name.to_owned(),
+        parameter: fit.method.parameter.name.to_owned(),
         value: request.value,
         oracle,
         absent,

@@ -77,7 +77,7 @@ pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
 #[derive(Clone)]
 pub(crate) struct Named {
     /// The registry's entry.
-    pub method: &'static dyn Method,
+    pub method: &'static Method,
     /// Method and options.
     pub key: MethodKey,
 }
@@ -182,7 +182,7 @@ pub(crate) fn kinds(
             further: &further,
         };
         let Some(all) = bands(&sweep, &resamples, bench.label.level()) else { continue };
-        let base = baseline(bench, named.method.goal(), o, n, mine.len());
+        let base = baseline(bench, named.method.goal, o, n, mine.len());
         list.push((Kind::Reliability(reliability(bench, named, o, &all[0], &mine, &base)), n));
     }
     list.extend(behaviour(bench, named, value, behaved));
@@ -201,14 +201,14 @@ pub(crate) fn reliability(
     let mean = |of: &dyn Fn(&Tally) -> f64| tallies.iter().map(|t| of(t)).sum::<f64>() / tallies.len() as f64;
     let banded = |b: Option<Bands>| b.map_or(Banded::UNKNOWN, Banded::from);
     let readable = strength.readable.as_ref();
-    let nullifying = named.method.goal() == Goal::Nullifying;
+    let nullifying = named.method.goal == Goal::Nullifying;
     ReliabilityFinding {
         method: named.key.name.clone(),
         options: named.key.options.clone(),
         layer: bench.site.layer,
         oracle: bench.panels[0].oracles[o].kind,
         oracle_layer: bench.site.oracle_layer,
-        parameter: named.method.parameter().name.to_owned(),
+        parameter: named.method.parameter.name.to_owned(),
         value: strength.value,
         completeness: strength.completeness.into(),
         selectivity: banded(strength.selectivity),
@@ -292,7 +292,7 @@ pub(crate) fn behaviour(bench: &mut Bench, named: &Named, value: f64, behaved: &
         method: named.key.name.clone(),
         options: named.key.options.clone(),
         layer: bench.site.layer,
-        parameter: named.method.parameter().name.to_owned(),
+        parameter: named.method.parameter.name.to_owned(),
         value,
         flip_rate: banded(0),
         correct_before: banded(1),

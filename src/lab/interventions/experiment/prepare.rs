@@ -47,6 +47,7 @@ pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 const PROBE_VERSION: u32 = 3;
 
 /// One model at one layer, with all judges and all examples to change.
+#[derive(Clone)]
 pub(crate) struct Bench {
     pub model: Arc<Model>,
     pub task: &'static Task,
@@ -100,7 +101,7 @@ pub(crate) struct Bench {
     /// Files of the user's own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
     /// Fits shared by all panels.
-    pub(super) fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
+    pub(super) fits: Vec<(MethodKey, Arc<Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
     halves: HashMap<usize, Arc<Halves>>,
     /// Bootstrap resamples.
@@ -109,8 +110,7 @@ pub(crate) struct Bench {
 
 /// Resolves the run's layers (and the map's) in a model with `layers` layers.
 fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
-    let place =
-        |what: String| Problem { what, r#where: "site".into(), hint: "set site.layer and site.oracle_layer".into() };
+    let place = |what: String| Problem::new(what, "site", "set site.layer and site.oracle_layer");
     let layer = spec.site.layer.resolve(layers).map_err(place)?;
     let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
     if oracle_layer < layer {
@@ -118,17 +118,17 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     }
     if let Some(read) = spec.task.read_elsewhere().filter(|_| oracle_layer == layer) {
         let (edit, read) = (spec.task.position.title(), read.title());
-        return Err(Problem {
-            what: format!(
+        return Err(Problem::new(
+            format!(
                 "at layer {layer}, an edit at one position ({edit}) has not yet reached the other ({read}), where oracles read"
             ),
-            r#where: "task.oracle_position".into(),
-            hint: "set site.layer to an earlier layer and site.oracle_layer to a later one".into(),
-        });
+            "task.oracle_position",
+            "set site.layer to an earlier layer and site.oracle_layer to a later one",
+        ));
     }
     let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
-        let (r#where, hint) = ("map.layers".into(), "name other layers, or remove the map".into());
-        Problem { what, r#where, hint }
+        let (r#where, hint) = ("map.layers", "name other layers, or remove the map");
+        Problem::new(what, r#where, hint)
     })?;
     spec.lens.as_ref().map_or(Ok(Vec::new()), |spec| lens::layers(spec, layers))?;
     Ok((Site { layer, oracle_layer }, map))
@@ -147,13 +147,14 @@ impl Bench {
         if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
             let what = "every token: probes are trained and judged on one token of each text, drawn by its content";
             let hint = "the guide's page on interventions lists the tokens of each position";
-            let problem = Problem { what: what.into(), r#where: "task.position".into(), hint: hint.into() };
-            host.notice(NoticeLevel::Warning, problem)?;
+            host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
         }
-        let target = task.property(&spec.task.target).ok_or_else(|| Problem {
-            what: format!("task `{}` has no property `{}`", task.id, spec.task.target),
-            r#where: "task.target".into(),
-            hint: format!("known are {}", task.properties.map(|p| p.id).join(", ")),
+        let target = task.property(&spec.task.target).ok_or_else(|| {
+            Problem::new(
+                format!("task `{}` has no property `{}`", task.id, spec.task.target),
+                "task.target",
+                format!("known are {}", task.properties.map(|p| p.id).join(", ")),
+            )
         })?;
         let (site, map) = places(spec, model.depth())?;
         host.stage(format!("{} examples for {}", spec.subject(), model.name()), "ex", 0.0);
@@ -212,8 +213,8 @@ impl Bench {
             resample_count: spec.interval.resamples,
         };
         if bench.test.is_empty() {
-            let what = "no test example has a value of the target".to_owned();
-            return Err(Problem { what, r#where: "task".into(), hint: "raise task.examples".into() }.into());
+            let what = "no test example has a value of the target";
+            return Err(Problem::new(what, "task", "raise task.examples").into());
         }
         Ok(bench)
     }
@@ -227,42 +228,30 @@ impl Bench {
     /// that at its own layer the probes of this bench are reused, without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
-        let same = site == self.site;
-        let replicates = self.panels.iter().filter(|p| matches!(p.which, Which::Replicate(_)));
-        Self {
-            model: self.model.clone(),
-            task: self.task,
-            examples: self.examples.clone(),
-            source: None,
-            stimuli: self.stimuli.clone(),
-            labels: self.labels.clone(),
-            split: self.split.clone(),
-            test: self.test.clone(),
+        let mut bench = Self {
             site,
+            source: None,
             map: Vec::new(),
-            panels: if same { replicates.cloned().collect() } else { Vec::new() },
-            slots: self.slots.clone(),
-            chosen: if same { self.chosen.clone() } else { Vec::new() },
-            was_stored: if same { self.was_stored.clone() } else { Vec::new() },
-            chunks: if same { self.chunks.clone() } else { Vec::new() },
-            prior: self.prior.clone(),
-            spec: self.spec.clone(),
-            label: self.label.clone(),
-            grid: self.grid.clone(),
-            seed: self.seed,
-            key: self.key.clone(),
             oracle_data: None,
-            material: self.material.clone().filter(|_| same),
-            beside: if same { self.beside.clone() } else { Vec::new() },
-            twins: self.twins.clone(),
             stages: Seconds::default(),
             distance_meter: None,
             given: Vec::new(),
-            fits: if same { self.fits.clone() } else { Vec::new() },
             resamples: HashMap::new(),
             halves: HashMap::new(),
-            resample_count: self.resample_count,
+            ..self.clone()
+        };
+        if site == self.site {
+            bench.panels.retain(|p| matches!(p.which, Which::Replicate(_)));
+        } else {
+            bench.panels.clear();
+            bench.chosen.clear();
+            bench.was_stored.clear();
+            bench.chunks.clear();
+            bench.material = None;
+            bench.beside.clear();
+            bench.fits.clear();
         }
+        bench
     }
 
     /// Reads the first test chunk.
@@ -311,8 +300,8 @@ impl Bench {
             "{cut} of {all} examples are longer than the {most} tokens that the model can read: they {}",
             self.spec.task.long.done()
         );
-        let hint = "the key is task.long: drop, truncate or window".to_owned();
-        Ok(host.notice(NoticeLevel::Info, Problem { what, r#where: self.model.name().to_owned(), hint })?)
+        let hint = "the key is task.long: drop, truncate or window";
+        Ok(host.notice(NoticeLevel::Info, Problem::new(what, self.model.name(), hint))?)
     }
 
     pub(crate) fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
@@ -324,23 +313,19 @@ impl Bench {
         let target = self.labels.target_property;
         if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
             let what = format!("{} of {} rows of {} dropped", source.lost(), source.rows, source.path);
-            let hint = "`probity data doctor` says more".into();
-            host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
+            let hint = "`probity data doctor` says more";
+            host.notice(NoticeLevel::Info, Problem::new(what, "task.data", hint))?;
         }
         let Stimuli { dropped_forms, dropped_texts, dropped_repeats, .. } = *self.stimuli;
         let dropped = dropped_forms + dropped_texts + dropped_repeats;
         if dropped > 0 {
             host.notice(
                 NoticeLevel::Info,
-                Problem {
-                    what: format!(
+                Problem::new(format!(
                         "{dropped} of {} examples left out ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
                          texts unreadable, {dropped_repeats} identical to another one for the model)",
                         self.examples.examples.len()
-                    ),
-                    r#where: self.model.name().to_owned(),
-                    hint: String::new(),
-                },
+                    ), self.model.name(), ""),
             )?;
         }
         self.tell_of_long_texts(host)?;
@@ -443,16 +428,16 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
             seen.sort_unstable();
             seen.dedup();
             if seen.len() < 2 {
-                return Err(Problem {
-                    what: format!(
+                return Err(Problem::new(
+                    format!(
                         "the {who} examples show {} of {} values of `{}`: there is nothing to be selective about",
                         seen.len(),
                         f.classes,
                         f.id
                     ),
-                    r#where: "task.also".into(),
-                    hint: "remove it, or name examples that have it".into(),
-                });
+                    "task.also",
+                    "remove it, or name examples that have it",
+                ));
             }
         }
     }
@@ -461,10 +446,8 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
 
 /// The candidate recipes of a spec's probes.
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
-    Grid::named(&spec.probe.grid).ok_or_else(|| Problem {
-        what: format!("there is no grid `{}`", spec.probe.grid),
-        r#where: "probe.grid".into(),
-        hint: "known are small, paper".into(),
+    Grid::named(&spec.probe.grid).ok_or_else(|| {
+        Problem::new(format!("there is no grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")
     })
 }
 
@@ -473,7 +456,7 @@ fn slots(spec: &Spec) -> Vec<Slot> {
     let further = (0..spec.task.further().len()).map(Roles::Further);
     let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();
     let judges = spec.probe.oracles.iter().flat_map(|k| roles.iter().map(|role| Slot::Oracle(*k, *role)));
-    let attacks = spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp));
+    let attacks = spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.mlp));
     judges.chain(attacks.then_some(Slot::Attacked)).collect()
 }
 

@@ -49,14 +49,13 @@ impl Bench {
     }
 
     /// Key of a fit; methods of one family share it, and a fit that uses no panel serves all of them.
-    pub(crate) fn fit_key(&self, method: &dyn Method, options: &Options, which: Which) -> Option<String> {
+    pub(crate) fn fit_key(&self, method: &Method, options: &Options, which: Which) -> Option<String> {
         // The content of a file may change under its name.
-        if method.needs().file || which == Which::Provisional && !is_shared(method) {
+        if method.needs.file || which == Which::Provisional && !is_shared(method) {
             return None;
         }
-        let fit_options: Vec<String> =
-            method.fit_options().iter().map(|o| format!("{o}={}", options.real(o))).collect();
-        let rests_on = match (is_shared(method), method.needs().mlp) {
+        let fit_options: Vec<String> = method.fit_options().map(|o| format!("{o}={}", options.real(o))).collect();
+        let rests_on = match (is_shared(method), method.needs.mlp) {
             (true, _) => String::new(),
             (false, false) => format!("training {} {}", self.spec.probe.seed, which.name()),
             (false, true) => self.panel_key(Slot::Attacked, which)?,
@@ -64,7 +63,7 @@ impl Bench {
         Some(format!(
             "{}|fit {}|{}|layer {}|{rests_on}",
             self.key,
-            method.family(),
+            method.family,
             fit_options.join(","),
             self.site.layer,
         ))
@@ -86,11 +85,11 @@ impl Bench {
 pub(crate) fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {
-        let problem = Problem {
-            what: format!("a trained probe could not be cached: {e}"),
-            r#where: store.place().map_or_else(String::new, |d| d.display().to_string()),
-            hint: "set PROBITY_CACHE_DIR to a writable folder".into(),
-        };
+        let problem = Problem::new(
+            format!("a trained probe could not be cached: {e}"),
+            store.place().map_or_else(String::new, |d| d.display().to_string()),
+            "set PROBITY_CACHE_DIR to a writable folder",
+        );
         host.notice(NoticeLevel::Warning, problem)?;
     }
     Ok(())

@@ -62,9 +62,9 @@ pub(crate) struct Concluded {
 }
 
 /// Prepares a method of the spec.
-pub(crate) fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fault> {
+pub(crate) fn open(spec: &MethodSpec, method: &'static Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
-    let mut values = if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
+    let mut values = if spec.values.is_empty() { method.parameter.grid.to_vec() } else { spec.values.clone() };
     values.sort_by(f64::total_cmp);
     Ok(Sweep { named: Named { method, key: spec.key() }, options, values, seen: Vec::new(), first_seconds: 0.0 })
 }
@@ -92,7 +92,7 @@ impl Sweep {
     /// The first estimate of every strength, with the first panel on the first chunk.
     pub(crate) fn begin(&mut self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         self.seen.clear();
-        let title = self.named.method.title();
+        let title = self.named.method.title;
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
         bench.distance_meter(host)?;
         let share = bench.chunks[0].len() as f64 / bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
@@ -112,7 +112,7 @@ impl Sweep {
         host: &mut Host<'_>,
         seconds: f64,
     ) -> Result<Vec<Concluded>, Fault> {
-        let (model, title) = (bench.model.name().to_owned(), self.named.method.title());
+        let (model, title) = (bench.model.name().to_owned(), self.named.method.title);
         let (replicates, panels) = (bench.replicates(), bench.panels.len());
         let share = seconds / panels as f64;
         let chunks = bench.chunks.len();
@@ -151,7 +151,7 @@ impl Sweep {
         bench: &mut Bench,
         at: usize,
         range: std::ops::Range<usize>,
-        fitted: &dyn crate::Fitted,
+        fitted: &crate::Fitted,
         told: bool,
         host: &mut Host<'_>,
     ) -> Result<(), Fault> {
@@ -165,7 +165,7 @@ impl Sweep {
         let panel = &bench.panels[at];
         let (oracles, outputs) = (panel.oracles.clone(), panel.outputs.clone());
         // A fit shared by all panels changes the model's answers in the same way; for a control one is enough.
-        let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control());
+        let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control);
         // If only the head remains, the model's own answer is cheap; otherwise the intermediate blocks run again for
         // every value, so only for the first training.
         let everywhere = model.ends_at(site.layer);
@@ -229,7 +229,7 @@ impl Sweep {
             let judged = |k: usize, m: usize| self.seen[k].tallies[m][o].judged(&other, &further);
             let sweep = self.judged(bench, (&other, &further), self.seen.len(), &judged);
             let Some(strengths) = bands(&sweep, &resamples, bench.label.level()) else { continue };
-            let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
+            let base = baseline(bench, self.named.method.goal, o, n, self.seen.len());
             for point in self.points(bench, o, &strengths, &base) {
                 let body = Kind::Reliability(point);
                 host.find(bench.label.finding(n, false, host.elapsed(), body))?;
@@ -286,7 +286,7 @@ impl Sweep {
                     layer: bench.site.layer,
                     oracle: kind,
                     oracle_layer: bench.site.oracle_layer,
-                    parameter: self.named.method.parameter().name.to_owned(),
+                    parameter: self.named.method.parameter.name.to_owned(),
                     value: s.value,
                     rival: which,
                     recipes: recipes.clone(),
@@ -314,7 +314,7 @@ impl Sweep {
         for o in 0..oracles {
             let kind = bench.panels[0].oracles[o].kind;
             let Some(all) = self.assess(bench, o, &self.seen) else { continue };
-            let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
+            let base = baseline(bench, self.named.method.goal, o, n, self.seen.len());
             let points = self.points(bench, o, &all.strengths, &base);
             for point in &points {
                 let body = Kind::Reliability(point.clone());
@@ -328,7 +328,7 @@ impl Sweep {
                     layer: bench.site.layer,
                     oracle: kind,
                     oracle_layer: bench.site.oracle_layer,
-                    parameter: self.named.method.parameter().name.to_owned(),
+                    parameter: self.named.method.parameter.name.to_owned(),
                     reason: reason.to_string(),
                     paper: paper(&all),
                 }),
@@ -380,7 +380,7 @@ impl Sweep {
             layer: bench.site.layer,
             oracle,
             oracle_layer: Some(bench.site.oracle_layer),
-            parameter: self.named.method.parameter().name.to_owned(),
+            parameter: self.named.method.parameter.name.to_owned(),
             value: best.value,
             completeness,
             selectivity,

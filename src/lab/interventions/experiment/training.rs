@@ -24,11 +24,11 @@ use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingDa
 /// A fitted method with its identity.
 pub(crate) struct Fit {
     /// The registry's entry.
-    pub method: &'static dyn Method,
+    pub method: &'static Method,
     /// Method and options, the key of its results.
     pub key: MethodKey,
     /// The fit.
-    pub fitted: Arc<dyn Fitted>,
+    pub fitted: Arc<Fitted>,
 }
 
 /// Training data of the oracles, by the role of the property that they read.
@@ -50,8 +50,8 @@ impl OracleData {
 }
 
 /// True if one fit serves all trainings.
-pub(crate) fn is_shared(method: &dyn Method) -> bool {
-    !method.needs().mlp && !method.needs().random
+pub(crate) fn is_shared(method: &Method) -> bool {
+    !method.needs.mlp && !method.needs.random
 }
 
 impl Bench {
@@ -283,39 +283,39 @@ impl Bench {
     pub(crate) fn fit(
         &mut self,
         at: usize,
-        method: &'static dyn Method,
+        method: &'static Method,
         options: &Options,
         host: &mut Host<'_>,
     ) -> Result<Fit, Fault> {
         let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
-        let key = MethodKey::new(method.id(), &given);
-        if method.needs().twins {
+        let key = MethodKey::new(method.id, &given);
+        if method.needs.twins {
             self.attach_twins(host)?;
         }
         self.load_given(method, host)?;
         let shared = is_shared(method);
-        let which = self.panels[at].which.fitted_as(method.needs().mlp);
-        let alike = self.panels.iter().filter(|p| p.which.fitted_as(method.needs().mlp) == which);
+        let which = self.panels[at].which.fitted_as(method.needs.mlp);
+        let alike = self.panels.iter().filter(|p| p.which.fitted_as(method.needs.mlp) == which);
         let mut known =
             if shared { self.fits.iter().collect() } else { alike.flat_map(|p| &p.fits).collect::<Vec<_>>() }
                 .into_iter();
         if let Some((_, fitted)) = known.find(|(k, _)| *k == key) {
             return Ok(Fit { method, key, fitted: fitted.clone() });
         }
-        if method.needs().mlp {
+        if method.needs.mlp {
             self.train_attacked(host)?;
         }
         let name = self.fit_key(method, options, which);
         let stored = name.as_ref().and_then(|n| host.store().trained(n));
         let stored = stored.and_then(|b| method.load(&b, options).ok());
-        let fitted: Arc<dyn Fitted> = match stored {
+        let fitted: Arc<Fitted> = match stored {
             Some(fitted) => fitted.into(),
             None => {
                 let data = self.material(host)?;
                 let fits = if shared { 1 } else { self.spec.probe.replicates };
                 let seconds = self.stages.of(&fit_of(&key)) / fits as f64;
-                host.stage(format!("{}: fitting {}", self.model.name(), method.title()), "step", seconds);
-                let streams = purpose(&self.labels, Roles::Target, method.family(), self.spec.probe.seed);
+                host.stage(format!("{}: fitting {}", self.model.name(), method.title), "step", seconds);
+                let streams = purpose(&self.labels, Roles::Target, method.family, self.spec.probe.seed);
                 let streams = streams.replicate(which.stream()).of("interventional", "fit");
                 let mlp = self.panels[at].attacked.as_ref();
                 let fit_data = FitData {

@@ -65,9 +65,7 @@ impl Bench {
 
     /// The twins of all test examples, in order.
     fn write_twins(&self, host: &mut Host<'_>) -> Result<Stimuli, Fault> {
-        let refuse = |what: String, hint: &str| -> Fault {
-            Problem { what, r#where: "method counterfactual".into(), hint: hint.into() }.into()
-        };
+        let refuse = |what: String, hint: &str| -> Fault { Problem::new(what, "method counterfactual", hint).into() };
         if !self.task.properties[self.labels.target_property].is_subject_number() {
             let what = format!(
                 "the true counterfactual swaps the number of the subject; the target is {}",
@@ -95,11 +93,11 @@ impl Bench {
         let trained = part.train().iter().chain(part.validation());
         let seen: HashSet<&str> = trained.map(|r| example(r).prefix.as_str()).collect();
         let known = written.iter().filter(|t| seen.contains(t.prefix.as_str())).count();
-        let judged = self.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().twins));
+        let judged = self.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.twins));
         if known > 0 && judged {
             let what = format!("{known} of {all} twins are also examples that oracles were trained on");
-            let hint = "scores of the true counterfactual are slightly too high on those".into();
-            host.notice(NoticeLevel::Info, Problem { what, r#where: "method counterfactual".into(), hint })?;
+            let hint = "scores of the true counterfactual are slightly too high on those";
+            host.notice(NoticeLevel::Info, Problem::new(what, "method counterfactual", hint))?;
         }
         Ok(twins)
     }

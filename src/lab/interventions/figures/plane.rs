@@ -57,7 +57,7 @@ impl<'a> Rated<'a> {
 
     /// True if the settings include both kinds of method, which define completeness differently.
     pub fn is_mixed(&self) -> bool {
-        let is = |goal| self.points.iter().any(|p| find(&p.value.method).is_some_and(|m| m.goal() == goal));
+        let is = |goal| self.points.iter().any(|p| find(&p.value.method).is_some_and(|m| m.goal == goal));
         is(Goal::Counterfactual) && is(Goal::Nullifying)
     }
 

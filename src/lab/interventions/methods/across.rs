@@ -8,8 +8,8 @@
 
 use super::attack::Aim;
 use super::proof::{Effort, Proofs};
-use crate::method::{FitData, Fitted, InterventionError, Known, Prepared, check_rows, check_value};
-use crate::parameter::EPSILON;
+use crate::method::{Change, FitData, InterventionError, Known, Learning, Learnt};
+use crate::options::Options;
 use base::matrix::argmax;
 use base::{Cancelled, Pulse};
 use probe::bytes::malformed;
@@ -68,56 +68,38 @@ pub trait Attack: Send {
     }
 }
 
-/// Creates the attacks of a method. They may reuse what they found at one radius for the next.
-pub(crate) type Chain = fn(&Plan, classes: usize) -> Vec<Box<dyn Attack>>;
-
-/// Parameters of the attacks.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Plan {
-    /// Steps of APGD and of FAB.
-    pub iterations: usize,
-    /// Queries of Square.
-    pub queries: usize,
-}
+/// Creates the attacks of a method for a number of classes. They may reuse what they found at one radius for the next.
+pub(crate) type Chain = fn(&Options, usize) -> Vec<Box<dyn Attack>>;
 
 /// A probe under attack by a chain.
 pub(crate) struct Target {
-    pub(crate) probe: Probe<Intervention>,
-    pub(crate) seed: u64,
-    pub(crate) plan: Plan,
-    pub(crate) chain: Chain,
+    probe: Probe<Intervention>,
+    seed: u64,
+    options: Options,
+    chain: Chain,
 }
 
 impl Target {
     /// Attacks the interventional perceptron of `data`.
-    pub(crate) fn new(
-        method: &'static str,
-        data: &FitData<'_>,
-        plan: Plan,
-        chain: Chain,
-    ) -> Result<Self, InterventionError> {
-        let probe = data.mlp.ok_or(InterventionError::NoProbe { method })?.clone();
-        Ok(Self { probe, seed: data.seed, plan, chain })
+    pub(crate) fn learn(method: &'static str, data: &FitData<'_>, options: &Options, chain: Chain) -> Learning {
+        let probe = data.perceptron_for(method)?.clone();
+        Ok(Box::new(Self { probe, seed: data.seed, options: options.clone(), chain }))
     }
 
     /// Reads the output of `to_bytes`.
-    pub(crate) fn load(bytes: &[u8], plan: Plan, chain: Chain) -> Result<Self, InterventionError> {
+    pub(crate) fn read(bytes: &[u8], options: &Options, chain: Chain) -> Learning {
         let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("ends before its seed"))?;
-        Ok(Self { probe: Probe::from_bytes(probe)?, seed: u64::from_le_bytes(*seed), plan, chain })
+        let (probe, seed) = (Probe::from_bytes(probe)?, u64::from_le_bytes(*seed));
+        Ok(Box::new(Self { probe, seed, options: options.clone(), chain }))
     }
 }
 
-impl Fitted for Target {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+impl Learnt for Target {
+    fn shape(&self) -> (usize, usize) {
+        (self.probe.mlp().inputs(), self.probe.mlp().classes())
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, targets: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
         let mlp = self.probe.mlp();
-        check_rows(h, targets, mlp.inputs(), mlp.classes())?;
-        pulse.beat(0, 1)?;
         let from: Vec<usize> = mlp.logits(h).iter_rows().map(argmax).collect();
         // With two classes, away from one is toward the other, as in the authors' code.
         let wish = |target: &usize| match mlp.classes() {
@@ -125,9 +107,10 @@ impl Fitted for Target {
             _ => Wish { aim: Aim::Towards, class: *target },
         };
         let wishes = targets.iter().map(wish).collect();
-        let attacks = (self.chain)(&self.plan, mlp.classes());
+        let attacks = (self.chain)(&self.options, mlp.classes());
         let proofs = Proofs::new(mlp);
-        Ok(Box::new(Rows { target: self, h, from, wishes, attacks, proofs }))
+        let mut rows = Rows { target: self, h, from, wishes, attacks, proofs };
+        Ok(Box::new(move |epsilon, pulse| rows.at(epsilon as f32, pulse)))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.probe.to_bytes();
@@ -145,9 +128,8 @@ struct Rows<'a> {
     proofs: Proofs,
 }
 
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let epsilon = check_value(&EPSILON, value)? as f32;
+impl Rows<'_> {
+    fn at(&mut self, epsilon: f32, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         let mut moved = self.h.clone();
         if epsilon == 0.0 {
             return Ok(moved);

@@ -33,8 +33,8 @@ impl Hard {
         }
     }
 
-    fn given(&self, method: &dyn Method) -> &Content {
-        match (method.id(), method.goal()) {
+    fn given(&self, method: &Method) -> &Content {
+        match (method.id, method.goal) {
             ("directions", _) => &self.directions,
             (_, Goal::Counterfactual) => &self.states,
             _ => &self.erased,
@@ -43,14 +43,14 @@ impl Hard {
 
     /// Fits a method with few steps and applies it at the ends of its grid and at its default. `None` if it refuses a
     /// property with more than two values.
-    fn apply(&self, method: &dyn Method) -> Option<Vec<Matrix>> {
+    fn apply(&self, method: &Method) -> Option<Vec<Matrix>> {
         let few = [("steps", 20.0), ("round", 20.0), ("further", 2.0), ("queries", 30.0), ("iterations", 5.0)];
-        let has = |name: &str| method.settings().iter().any(|s| s.name == name);
+        let has = |name: &str| method.settings.iter().any(|s| s.name == name);
         let options = Options::new(method, few.into_iter().filter(|(name, _)| has(name))).unwrap();
         let data = FitData { mlp: Some(&self.probe), given: Some(self.given(method)), ..FitData::new(&self.data) };
         let fitted = match method.fit(&data, &options, &mut NoPulse) {
             Err(InterventionError::NotBinary { .. }) => return None,
-            fitted => fitted.unwrap_or_else(|e| panic!("{}: {e}", method.id())),
+            fitted => fitted.unwrap_or_else(|e| panic!("{}: {e}", method.id)),
         };
         let (x, y) = (self.data.train().x(), self.data.train().y());
         let classes = self.data.classes();
@@ -58,22 +58,22 @@ impl Hard {
         let rows: Vec<usize> = (0..x.rows()).collect();
         let known = Known { rows: &rows, twins: Some(x), ..Known::default() };
         let mut prepared = fitted.on_known(x, &targets, &known, &mut NoPulse).unwrap();
-        let p = method.parameter();
+        let p = method.parameter;
         for bad in [f64::NAN, f64::INFINITY, -1.0, 1e9] {
             let refused = prepared.at(bad, &mut NoPulse);
-            assert!(matches!(refused, Err(InterventionError::Value { .. })), "{} at {bad}", method.id());
+            assert!(matches!(refused, Err(InterventionError::Value { .. })), "{} at {bad}", method.id);
         }
         let values = [p.min, p.default, *p.grid.last().unwrap()];
-        let moved = values.map(|v| prepared.at(v, &mut NoPulse).unwrap_or_else(|e| panic!("{}: {e}", method.id())));
+        let moved = values.map(|v| prepared.at(v, &mut NoPulse).unwrap_or_else(|e| panic!("{}: {e}", method.id)));
         for m in &moved {
-            assert!(m.is_finite() && (m.rows(), m.cols()) == (x.rows(), x.cols()), "{}", method.id());
+            assert!(m.is_finite() && (m.rows(), m.cols()) == (x.rows(), x.cols()), "{}", method.id);
         }
         // Strength zero is the identity, except for methods without a strength and for AlterRep, which is INLP there.
-        if p.min == 0.0 && method.id() != "alterrep" {
-            assert!(moved[0] == *x, "{} at 0", method.id());
+        if p.min == 0.0 && method.id != "alterrep" {
+            assert!(moved[0] == *x, "{} at 0", method.id);
         }
         if p.scale == Scale::Integer {
-            assert!(prepared.at(0.5, &mut NoPulse).is_err(), "{} at half a rank", method.id());
+            assert!(prepared.at(0.5, &mut NoPulse).is_err(), "{} at half a rank", method.id);
         }
         Some(moved.into())
     }
@@ -89,7 +89,7 @@ fn noise(n: usize, d: usize) -> Matrix {
 fn fifty_values() {
     let hard = Hard::new(noise(150, 12), 50);
     for method in registry() {
-        assert_eq!(hard.apply(*method).is_none(), method.needs().binary, "{}", method.id());
+        assert_eq!(hard.apply(method).is_none(), method.needs.binary, "{}", method.id);
     }
 }
 
@@ -97,7 +97,7 @@ fn fifty_values() {
 fn fewer_examples_than_dimensions() {
     let hard = Hard::new(noise(14, 20), 2);
     for method in registry() {
-        hard.apply(*method).unwrap();
+        hard.apply(method).unwrap();
     }
 }
 
@@ -108,7 +108,7 @@ fn collinear_and_constant_embeddings() {
     for x in [line, Matrix::from_fn(30, 6, |_, _| 2.0), Matrix::zeros(30, 6)] {
         let hard = Hard::new(x, 2);
         for method in registry() {
-            hard.apply(*method).unwrap();
+            hard.apply(method).unwrap();
         }
     }
 }
@@ -117,9 +117,9 @@ fn collinear_and_constant_embeddings() {
 #[test]
 fn ranks_above_the_dimension() {
     let hard = Hard::new(noise(60, 5), 2);
-    for method in registry().iter().filter(|m| ["inlp", "rlace", "random"].contains(&m.id())) {
-        let all = hard.apply(*method).unwrap().pop().unwrap();
-        assert!(all.data().iter().all(|x| x.abs() < 1e-5), "{}", method.id());
+    for method in registry().iter().filter(|m| ["inlp", "rlace", "random"].contains(&m.id)) {
+        let all = hard.apply(method).unwrap().pop().unwrap();
+        assert!(all.data().iter().all(|x| x.abs() < 1e-5), "{}", method.id);
     }
 }
 

@@ -9,74 +9,34 @@
 //! `h_N + alpha * sum over rounds and values j of s_j |w_j.h| w_j` with s = 1 for the wanted value and -1 for the others: our
 //! extension, which for two values is the formula above.
 
-use super::inlp::{CLASSIFIER, Directions, FIT_OPTIONS};
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
-};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{ALPHA, MOST_ITERATIONS, Parameter};
-use base::Pulse;
+use super::inlp::{CLASSIFIER, Directions, INLP};
+use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, move_along};
+use crate::options::{Options, Setting};
+use crate::parameter::{ALPHA, MOST_ITERATIONS};
 use probe::{Dense, Matrix, Subspace};
+use std::borrow::Cow;
 
-/// The method.
-#[derive(Debug)]
-pub struct AlterRep;
-
-static SETTINGS: [Setting; 4] = {
-    let [c, intercept, min_accuracy] = CLASSIFIER;
-    let classifiers = Setting {
-        name: "classifiers",
-        label: "classifiers",
-        doc: "how many INLP classifiers; not given in the paper, 8 is its best rank for INLP",
-        kind: SettingKind::Integer,
-        default: 8.0,
-        min: 1.0,
-        max: MOST_ITERATIONS as f64,
-    };
-    [classifiers, c, intercept, min_accuracy]
+pub(crate) const ALTERREP: Method = Method {
+    id: "alterrep",
+    title: "AlterRep",
+    doc: "mirrors the embedding to the wanted side of INLP's classifiers (Ravfogel et al. 2021)",
+    goal: Goal::Counterfactual,
+    parameter: &ALPHA,
+    settings: &SETTINGS,
+    applied: &["classifiers"],
+    learn: |data, options, pulse| {
+        let directions = Directions::fit(data, MOST_ITERATIONS, options, pulse)?;
+        Ok(Box::new(Sides::new(directions, options)?))
+    },
+    read: |bytes, options| Ok(Box::new(Sides::new(Directions::from_bytes(bytes)?, options)?)),
+    ..INLP
 };
 
-impl Method for AlterRep {
-    fn id(&self) -> &'static str {
-        "alterrep"
-    }
-    fn title(&self) -> &'static str {
-        "AlterRep"
-    }
-    fn doc(&self) -> &'static str {
-        "mirrors the embedding to the wanted side of INLP's classifiers (Ravfogel et al. 2021)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &ALPHA
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn family(&self) -> &'static str {
-        "inlp"
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &FIT_OPTIONS
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Sides::new(Directions::fit(data, MOST_ITERATIONS, options, pulse)?, options)?))
-    }
-    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        let directions = Directions::from_bytes(bytes)?;
-        Ok(Box::new(Sides::new(directions, options)?))
-    }
-}
+const SETTINGS: [Setting; 4] = {
+    let [c, intercept, min_accuracy] = CLASSIFIER;
+    let doc = "how many INLP classifiers; not given in the paper, 8 is its best rank for INLP";
+    [Setting::whole("classifiers", "classifiers", doc, 8.0, MOST_ITERATIONS as f64), c, intercept, min_accuracy]
+};
 
 struct Sides {
     directions: Directions,
@@ -104,23 +64,12 @@ pub(crate) fn unit_directions(directions: &Directions, count: usize) -> Matrix {
     Subspace::unit_rows(&stacked)
 }
 
-struct Rows {
-    /// Null-space parts.
-    base: Matrix,
-    /// Change per unit of alpha, with the sign of the target.
-    push: Matrix,
-}
-
-impl Fitted for Sides {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+impl Learnt for Sides {
+    fn shape(&self) -> (usize, usize) {
+        self.directions.shape()
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, targets: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
         let classes = self.directions.classes();
-        check_rows(h, targets, self.directions.dimension(), classes)?;
         let mut sizes = h.dot_t(&self.units);
         for (i, target) in targets.iter().enumerate() {
             for (j, s) in sizes.row_mut(i).iter_mut().enumerate() {
@@ -129,36 +78,25 @@ impl Fitted for Sides {
                 *s = if value == *target { s.abs() } else { -s.abs() };
             }
         }
-        Ok(Box::new(Rows { base: self.removed.remove_from(h), push: sizes.dot(&self.units) }))
+        Ok(move_along(Cow::Owned(self.removed.remove_from(h)), sizes.dot(&self.units)))
     }
     fn to_bytes(&self) -> Vec<u8> {
         self.directions.to_bytes()
     }
 }
 
-impl Prepared for Rows {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let alpha = check_value(&ALPHA, value)? as f32;
-        pulse.beat(0, 1)?;
-        let mut moved = self.base.clone();
-        moved.add_scaled(alpha, &self.push);
-        Ok(moved)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::methods::inlp::Inlp;
     use crate::methods::testing::{identical, sample};
     use base::NoPulse;
 
     #[test]
     fn zero_is_inlp_and_targets_choose_the_side() {
         let s = sample(2);
-        let options = Options::defaults(&AlterRep);
-        let fitted = AlterRep.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
-        let inlp = Inlp.load(&fitted.to_bytes(), &Options::defaults(&Inlp)).unwrap();
+        let options = Options::defaults(&ALTERREP);
+        let fitted = ALTERREP.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+        let inlp = INLP.load(&fitted.to_bytes(), &Options::defaults(&INLP)).unwrap();
         let targets = s.targets();
         let projected = inlp.on(&s.test, &targets, &mut NoPulse).unwrap().at(8.0, &mut NoPulse).unwrap();
         let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
@@ -180,8 +118,8 @@ mod tests {
     #[test]
     fn three_values_follow_the_definition() {
         let s = sample(3);
-        let options = Options::new(&AlterRep, [("classifiers", 2.0)]).unwrap();
-        let fitted = AlterRep.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+        let options = Options::new(&ALTERREP, [("classifiers", 2.0)]).unwrap();
+        let fitted = ALTERREP.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
         let directions = Directions::from_bytes(&fitted.to_bytes()).unwrap();
         let targets = s.targets();
         let got = fitted.on(&s.test, &targets, &mut NoPulse).unwrap().at(1.5, &mut NoPulse).unwrap();

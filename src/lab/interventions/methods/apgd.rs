@@ -5,77 +5,39 @@
 //! back to its best point. The result is the last point across the boundary, as in the authors' code, not the point of
 //! highest loss.
 
-use super::across::{Attack, Chain, Field, Plan, Target, Wish};
+use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
-use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{EPSILON, Parameter};
+use super::autoattack::AUTOATTACK;
+use crate::method::Method;
+use crate::options::{Options, Setting};
 use base::{Cancelled, Pulse, SharedPulse};
 use probe::Mlp;
 use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
 use stats::rng::{stream, unit};
 
-/// The method: APGD on the cross entropy, by itself.
-#[derive(Debug)]
-pub(crate) struct Apgd;
-
-/// Steps of APGD and of FAB.
-pub(crate) const ITERATIONS: Setting = Setting {
-    name: "iterations",
-    label: "iterations",
-    doc: "steps of APGD and of FAB; 100 in the authors' standard version",
-    kind: SettingKind::Integer,
-    default: 100.0,
-    min: 1.0,
-    max: 1000.0,
+/// APGD on the cross entropy, by itself.
+pub(crate) const APGD: Method = Method {
+    id: "apgd",
+    title: "APGD",
+    doc: "gradient-sign steps with momentum that halve themselves (Croce and Hein 2020), on the cross entropy",
+    settings: &[ITERATIONS],
+    learn: |data, options, _| Target::learn("apgd", data, options, chain),
+    read: |bytes, options| Target::read(bytes, options, chain),
+    ..AUTOATTACK
 };
 
-static SETTINGS: [Setting; 1] = [ITERATIONS];
+/// Steps of APGD and of FAB.
+pub(crate) const ITERATIONS: Setting = Setting::whole(
+    "iterations",
+    "iterations",
+    "steps of APGD and of FAB; 100 in the authors' standard version",
+    100.0,
+    1000.0,
+);
 
-const CHAIN: Chain = |plan, _| vec![Box::new(Walk { loss: Loss::CrossEntropy, iterations: plan.iterations })];
-
-impl Method for Apgd {
-    fn id(&self) -> &'static str {
-        "apgd"
-    }
-    fn title(&self) -> &'static str {
-        "APGD"
-    }
-    fn doc(&self) -> &'static str {
-        "gradient-sign steps with momentum that halve themselves (Croce and Hein 2020), on the cross entropy"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { mlp: true, random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &EPSILON
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn family(&self) -> &'static str {
-        "seeded attack"
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        let plan = Plan { iterations: options.integer("iterations"), queries: 0 };
-        Ok(Box::new(Target::new(self.id(), data, plan, CHAIN)?))
-    }
-    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        let plan = Plan { iterations: options.integer("iterations"), queries: 0 };
-        Ok(Box::new(Target::load(bytes, plan, CHAIN)?))
-    }
+fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
+    vec![Box::new(Walk { loss: Loss::CrossEntropy, iterations: options.integer("iterations") })]
 }
 
 /// The loss to maximise.

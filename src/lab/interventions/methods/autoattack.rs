@@ -4,75 +4,39 @@
 //! needs three. With three or more, both forms of APGD run. See [`super::across`] for the protocol and for why its
 //! completeness stays below that of PGD at the same radius.
 
-use super::across::{Attack, Chain, Plan, Target};
+use super::across::{Attack, Target};
 use super::apgd::{ITERATIONS, Loss, Walk};
 use super::fab::Search;
 use super::square::{Draws, QUERIES};
-use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::options::{Options, Setting};
-use crate::parameter::{EPSILON, Parameter};
-use base::Pulse;
+use crate::method::{Goal, Method, Needs};
+use crate::options::Options;
+use crate::parameter::EPSILON;
 
-/// The method.
-#[derive(Debug)]
-pub struct AutoAttack;
+pub(crate) const AUTOATTACK: Method = Method {
+    id: "autoattack",
+    title: "AutoAttack",
+    doc: "APGD, FAB and Square in turn; keeps the first point across the boundary (Croce and Hein 2020)",
+    goal: Goal::Counterfactual,
+    needs: Needs { mlp: true, random: true, ..Needs::NONE },
+    parameter: &EPSILON,
+    settings: &[ITERATIONS, QUERIES],
+    applied: &["iterations", "queries"],
+    is_control: false,
+    family: "seeded attack",
+    short: None,
+    learn: |data, options, _| Target::learn("autoattack", data, options, chain),
+    read: |bytes, options| Target::read(bytes, options, chain),
+};
 
-static SETTINGS: [Setting; 2] = [ITERATIONS, QUERIES];
-
-const CHAIN: Chain = |plan, classes| {
-    let Plan { iterations, queries } = *plan;
+fn chain(options: &Options, classes: usize) -> Vec<Box<dyn Attack>> {
+    let iterations = options.integer("iterations");
     let mut chain: Vec<Box<dyn Attack>> = vec![Box::new(Walk { loss: Loss::CrossEntropy, iterations })];
     if classes > 2 {
         chain.push(Box::new(Walk { loss: Loss::LogitsRatio, iterations }));
     }
     chain.push(Box::new(Search::new(iterations)));
-    chain.push(Box::new(Draws { queries }));
+    chain.push(Box::new(Draws { queries: options.integer("queries") }));
     chain
-};
-
-fn plan(options: &Options) -> Plan {
-    Plan { iterations: options.integer("iterations"), queries: options.integer("queries") }
-}
-
-impl Method for AutoAttack {
-    fn id(&self) -> &'static str {
-        "autoattack"
-    }
-    fn title(&self) -> &'static str {
-        "AutoAttack"
-    }
-    fn doc(&self) -> &'static str {
-        "APGD, FAB and Square in turn; keeps the first point across the boundary (Croce and Hein 2020)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { mlp: true, random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &EPSILON
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn family(&self) -> &'static str {
-        "seeded attack"
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Target::new(self.id(), data, plan(options), CHAIN)?))
-    }
-    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Target::load(bytes, plan(options), CHAIN)?))
-    }
 }
 
 #[cfg(test)]
@@ -81,18 +45,18 @@ mod tests {
     use super::super::attack::Aim;
     use super::*;
     use crate::methods::testing::{Sample, identical, sample};
-    use crate::methods::{apgd::Apgd, fab::Fab, square::Square};
+    use crate::methods::{apgd::APGD, fab::FAB, square::SQUARE};
     use base::matrix::argmax;
     use base::{Cancelled, NoPulse};
     use probe::Matrix;
 
-    fn options(method: &dyn Method) -> Options {
+    fn options(method: &Method) -> Options {
         let few = [("queries", 60.0), ("iterations", 30.0)];
-        let known = few.iter().copied().filter(|(name, _)| method.settings().iter().any(|s| s.name == *name));
+        let known = few.iter().copied().filter(|(name, _)| method.settings.iter().any(|s| s.name == *name));
         Options::new(method, known).unwrap()
     }
 
-    fn at(s: &Sample, method: &dyn Method, epsilon: f64) -> Matrix {
+    fn at(s: &Sample, method: &Method, epsilon: f64) -> Matrix {
         let fitted = method.fit(&s.fit_data(), &options(method), &mut NoPulse).unwrap();
         fitted.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(epsilon, &mut NoPulse).unwrap()
     }
@@ -107,8 +71,8 @@ mod tests {
         for classes in [2, 3] {
             let s = sample(classes);
             let targets = s.targets();
-            for method in [&AutoAttack as &dyn Method, &Apgd, &Fab, &Square] {
-                assert!(identical(&at(&s, method, 0.0), &s.test), "{}", method.id());
+            for method in [&AUTOATTACK, &APGD, &FAB, &SQUARE] {
+                assert!(identical(&at(&s, method, 0.0), &s.test), "{}", method.id);
                 let moved = at(&s, method, 0.6);
                 let crossed = answers(&s, &moved);
                 let mut count = 0;
@@ -118,10 +82,10 @@ mod tests {
                         continue;
                     }
                     count += 1;
-                    assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 0.6 + 1e-6), "{}", method.id());
-                    assert_eq!(crossed[i], targets[i], "{} with {classes} values", method.id());
+                    assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 0.6 + 1e-6), "{}", method.id);
+                    assert_eq!(crossed[i], targets[i], "{} with {classes} values", method.id);
                 }
-                assert!(count > s.test.rows() / 4, "{} moved {count}", method.id());
+                assert!(count > s.test.rows() / 4, "{} moved {count}", method.id);
             }
         }
     }
@@ -131,9 +95,9 @@ mod tests {
     fn together_they_leave_no_more_standing_than_each() {
         let s = sample(2);
         for epsilon in [0.1, 0.4] {
-            let all = answers(&s, &at(&s, &AutoAttack, epsilon));
-            let fab = answers(&s, &at(&s, &Fab, epsilon));
-            let apgd = answers(&s, &at(&s, &Apgd, epsilon));
+            let all = answers(&s, &at(&s, &AUTOATTACK, epsilon));
+            let fab = answers(&s, &at(&s, &FAB, epsilon));
+            let apgd = answers(&s, &at(&s, &APGD, epsilon));
             for (i, target) in s.targets().iter().enumerate() {
                 assert!(all[i] == *target || (fab[i] != *target && apgd[i] != *target));
             }
@@ -152,7 +116,7 @@ mod tests {
         let field = Field { mlp, h: &s.test, from: &from, wishes: &wishes, seed: s.fit_data().seed };
         let mut standing: Vec<usize> = (0..from.len()).filter(|i| from[*i] != targets[*i]).collect();
         let mut moved = s.test.clone();
-        for mut attack in CHAIN(&plan(&options(&AutoAttack)), mlp.classes()) {
+        for mut attack in chain(&options(&AUTOATTACK), mlp.classes()) {
             let found = attack.run(&field, &standing, epsilon as f32, &mut NoPulse).unwrap();
             let mut found = found.into_iter();
             standing.retain(|row| match found.next().unwrap() {
@@ -172,7 +136,7 @@ mod tests {
         for classes in [2, 3] {
             let s = sample(classes);
             for epsilon in [0.02, 0.1, 0.3, 0.8] {
-                assert!(identical(&at(&s, &AutoAttack, epsilon), &plain(&s, epsilon)), "{classes}, {epsilon}");
+                assert!(identical(&at(&s, &AUTOATTACK, epsilon), &plain(&s, epsilon)), "{classes}, {epsilon}");
             }
         }
     }
@@ -182,7 +146,7 @@ mod tests {
     fn radii_come_in_any_order_and_bytes_round_trip() {
         let s = sample(2);
         let targets = s.targets();
-        for method in [&AutoAttack as &dyn Method, &Fab] {
+        for method in [&AUTOATTACK, &FAB] {
             let options = options(method);
             let fitted = method.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
             let again = method.load(&fitted.to_bytes(), &options).unwrap();
@@ -190,7 +154,7 @@ mod tests {
             let mut down = again.on(&s.test, &targets, &mut NoPulse).unwrap();
             let [low, high] = [0.2, 0.5].map(|e| up.at(e, &mut NoPulse).unwrap());
             let [far, near] = [0.5, 0.2].map(|e| down.at(e, &mut NoPulse).unwrap());
-            assert!(identical(&low, &near) && identical(&high, &far), "{}", method.id());
+            assert!(identical(&low, &near) && identical(&high, &far), "{}", method.id);
             let mut bytes = fitted.to_bytes();
             bytes.truncate(bytes.len() - 9);
             assert!(method.load(&bytes, &options).is_err() && method.load(&[1, 2], &options).is_err());
@@ -200,12 +164,12 @@ mod tests {
     #[test]
     fn it_can_be_stopped() {
         let s = sample(2);
-        for method in [&AutoAttack as &dyn Method, &Fab, &Square] {
+        for method in [&AUTOATTACK, &FAB, &SQUARE] {
             let fitted = method.fit(&s.fit_data(), &options(method), &mut NoPulse).unwrap();
             let targets = s.targets();
             let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
             let stopped = rows.at(0.1, &mut |done: usize, _: usize| if done < 3 { Ok(()) } else { Err(Cancelled) });
-            assert!(stopped.is_err(), "{}", method.id());
+            assert!(stopped.is_err(), "{}", method.id);
         }
     }
 }

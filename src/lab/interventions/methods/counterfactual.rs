@@ -4,79 +4,50 @@
 //! everything else that the state encodes may stay. It is the ceiling for counterfactual methods, interchange in
 //! particular. Every example needs such a twin; generated sentences have one. The method has no strength.
 
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_binary, check_rows,
-};
-use crate::methods::put::Put;
-use crate::options::{Options, Setting};
-use crate::parameter::{Parameter, WHOLE};
-use base::Pulse;
+use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, check_rows, replace_by};
+use crate::parameter::WHOLE;
 use probe::Matrix;
 use probe::bytes::{Reader, Writer};
 
-/// The method.
-#[derive(Debug)]
-pub struct Counterfactual;
-
-impl Method for Counterfactual {
-    fn id(&self) -> &'static str {
-        "counterfactual"
-    }
-    fn title(&self) -> &'static str {
-        "true counterfactual"
-    }
-    fn doc(&self) -> &'static str {
-        "replaces the state by that of the same sentence with its subject in the other number: the ceiling for other methods"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { binary: true, twins: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &WHOLE
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &[]
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        _options: &Options,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        check_binary(self.id(), data.data.classes())?;
-        Ok(Box::new(Twins { dimension: data.data.train().x().cols() }))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+pub(crate) const COUNTERFACTUAL: Method = Method {
+    id: "counterfactual",
+    title: "true counterfactual",
+    doc: "replaces the state by that of the same sentence with its subject in the other number: the ceiling for other methods",
+    goal: Goal::Counterfactual,
+    needs: Needs { binary: true, twins: true, ..Needs::NONE },
+    parameter: &WHOLE,
+    settings: &[],
+    applied: &[],
+    is_control: false,
+    family: "counterfactual",
+    short: None,
+    learn: |data, _, _| Ok(Box::new(Twins { dimension: data.data.train().x().cols() })),
+    read: |bytes, _| {
         let mut reader = Reader::open(bytes, "counterfactual")?;
         let twins = Twins { dimension: reader.number()? };
         reader.finish()?;
         Ok(Box::new(twins))
-    }
-}
+    },
+};
 
 /// Nothing to learn: the states come with the examples.
 struct Twins {
     dimension: usize,
 }
 
-impl Fitted for Twins {
-    fn on_known<'a>(
+impl Learnt for Twins {
+    fn shape(&self) -> (usize, usize) {
+        (self.dimension, 2)
+    }
+    fn prepare<'a>(
         &'a self,
-        h: &'a Matrix,
+        _: &'a Matrix,
         targets: &[usize],
         known: &Known<'a>,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.dimension, 2)?;
+    ) -> Result<Change<'a>, InterventionError> {
         let twins = known.twins.ok_or(InterventionError::NoTwins)?;
         check_rows(twins, targets, self.dimension, 2)?;
-        Ok(Box::new(Put(twins.clone())))
+        Ok(replace_by(twins.clone()))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("counterfactual");
@@ -89,15 +60,16 @@ impl Fitted for Twins {
 mod tests {
     use super::*;
     use crate::methods::testing::{identical, sample};
+    use crate::options::Options;
     use base::NoPulse;
 
     #[test]
     fn the_twins_states_are_put_in_and_without_them_it_is_refused() {
         let s = sample(2);
-        let options = Options::defaults(&Counterfactual);
-        let fitted = Counterfactual.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+        let options = Options::defaults(&COUNTERFACTUAL);
+        let fitted = COUNTERFACTUAL.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
         let twins = Matrix::from_fn(s.test.rows(), s.test.cols(), |i, j| (i + j) as f32);
-        let again = Counterfactual.load(&fitted.to_bytes(), &options).unwrap();
+        let again = COUNTERFACTUAL.load(&fitted.to_bytes(), &options).unwrap();
         let known = Known { twins: Some(&twins), ..Known::default() };
         let mut rows = again.on_known(&s.test, &s.targets(), &known, &mut NoPulse).unwrap();
         assert!(identical(&rows.at(1.0, &mut NoPulse).unwrap(), &twins));
@@ -106,7 +78,7 @@ mod tests {
         assert_eq!(refused, Some(InterventionError::NoTwins));
         let short = Known { twins: Some(&s.test.select_rows(&[0])), ..Known::default() };
         assert!(fitted.on_known(&s.test, &s.targets(), &short, &mut NoPulse).is_err());
-        let three = Counterfactual.fit(&sample(3).fit_data(), &options, &mut NoPulse);
+        let three = COUNTERFACTUAL.fit(&sample(3).fit_data(), &options, &mut NoPulse);
         assert!(matches!(three.err(), Some(InterventionError::NotBinary { classes: 3, .. })));
     }
 }

@@ -13,11 +13,9 @@
 //! interchange.
 
 use super::interchange::{Donors, SAME_OTHER};
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
-};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{MOST_ITERATIONS, Parameter, SWAPPED_RANK};
+use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs};
+use crate::options::{Options, Setting};
+use crate::parameter::{MOST_ITERATIONS, SWAPPED_RANK};
 use base::Pulse;
 use probe::bytes::{Reader, Writer, malformed};
 use probe::{Dense, Matrix, Mlp};
@@ -25,74 +23,30 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use stats::rng::{below, stream};
 
-/// The method.
-#[derive(Debug)]
-pub(crate) struct Das;
-
-const fn whole(name: &'static str, label: &'static str, doc: &'static str, default: f64, max: f64) -> Setting {
-    Setting { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
-}
-
-static SETTINGS: [Setting; 5] = [
-    whole("steps", "steps", "steps of the first rank", 500.0, 1e6),
-    whole("further", "further steps", "additional steps of the previous search for each further rank", 50.0, 1e6),
-    whole("batch", "batch", "pairs of examples per step", 128.0, 65_536.0),
-    Setting {
-        name: "learning_rate",
-        label: "learning rate",
-        doc: "of Adam, on the rows of the orthonormal basis",
-        kind: SettingKind::Real,
-        default: 0.01,
-        min: 1e-6,
-        max: 10.0,
-    },
-    SAME_OTHER,
-];
-
-impl Method for Das {
-    fn id(&self) -> &'static str {
-        "das"
-    }
-    fn title(&self) -> &'static str {
-        "DAS on a probe"
-    }
-    fn doc(&self) -> &'static str {
-        "swaps a learned subspace for that of a donor with the wanted value; after Geiger et al. 2024, who learn it on the model, not on a probe"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { mlp: true, random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &SWAPPED_RANK
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &["steps", "further", "batch", "learning_rate", "same_other"]
-    }
-    fn short(&self, options: &Options) -> Option<(Options, f64)> {
+pub(crate) const DAS: Method = Method {
+    id: "das",
+    title: "DAS on a probe",
+    doc: "swaps a learned subspace for that of a donor with the wanted value; after Geiger et al. 2024, who learn it on the model, not on a probe",
+    goal: Goal::Counterfactual,
+    needs: Needs { mlp: true, random: true, ..Needs::NONE },
+    parameter: &SWAPPED_RANK,
+    settings: &SETTINGS,
+    applied: &[],
+    is_control: false,
+    family: "das",
+    short: Some(|options| {
         let all = |first: f64, further: f64| first + MOST_ITERATIONS as f64 * further;
         let (first, further) = (options.real("steps").min(20.0), 1.0);
-        let given = options.iter().filter(|(name, _)| !["steps", "further"].contains(name));
-        let short = Options::new(self, given.chain([("steps", first), ("further", further)])).ok()?;
-        Some((short, all(options.real("steps"), options.real("further")) / all(first, further)))
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        let probe = data.mlp.ok_or(InterventionError::NoProbe { method: self.id() })?;
+        let short = options.with(&[("steps", first), ("further", further)]);
+        (short, all(options.real("steps"), options.real("further")) / all(first, further))
+    }),
+    learn: |data, options, pulse| {
+        let probe = data.perceptron_for("das")?;
         let donors = Donors::new(data, options.flag("same_other"));
         let bases = search(&probe.mlp().cast(), data, &donors, options, pulse)?;
         Ok(Box::new(Swap { donors, bases }))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+    },
+    read: |bytes, _| {
         let mut reader = Reader::open(bytes, "das")?;
         let donors = Donors::read(&mut reader)?;
         let count = reader.number()?;
@@ -105,8 +59,22 @@ impl Method for Das {
             return Err(malformed("bases of another size").into());
         }
         Ok(Box::new(Swap { donors, bases }))
-    }
-}
+    },
+};
+
+const SETTINGS: [Setting; 5] = [
+    Setting::whole("steps", "steps", "steps of the first rank", 500.0, 1e6),
+    Setting::whole("further", "further steps", "steps that each further rank adds to the previous search", 50.0, 1e6),
+    Setting::whole("batch", "batch", "pairs of examples per step", 128.0, 65_536.0),
+    Setting::real(
+        "learning_rate",
+        "learning rate",
+        "of Adam, on the rows of the orthonormal basis",
+        0.01,
+        [1e-6, 10.0],
+    ),
+    SAME_OTHER,
+];
 
 /// The bases for the ranks from 1, at most up to the number of dimensions.
 fn search(
@@ -254,26 +222,27 @@ struct Swap {
     bases: Vec<Matrix>,
 }
 
-struct Rows<'a> {
-    h: &'a Matrix,
-    /// Donor minus embedding.
-    away: Matrix,
-    bases: &'a [Matrix],
-}
-
-impl Fitted for Swap {
-    fn on_known<'a>(
+impl Learnt for Swap {
+    fn shape(&self) -> (usize, usize) {
+        self.donors.shape()
+    }
+    fn prepare<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
         known: &Known<'a>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.donors.dimension, self.donors.classes)?;
-        pulse.beat(0, 1)?;
+    ) -> Result<Change<'a>, InterventionError> {
+        // Donor minus embedding.
         let mut away = self.donors.exchange(h, targets, known.other)?;
         away.add_scaled(-1.0, h);
-        Ok(Box::new(Rows { h, away, bases: &self.bases }))
+        Ok(Box::new(move |rank, _| {
+            let mut moved = h.clone();
+            let last = (rank as usize).min(self.bases.len()).checked_sub(1);
+            if let Some(q) = last.and_then(|at| self.bases.get(at)) {
+                moved.add_scaled(1.0, &away.dot_t(q).dot(q));
+            }
+            Ok(moved)
+        }))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("das");
@@ -284,35 +253,23 @@ impl Fitted for Swap {
     }
 }
 
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let rank = check_value(&SWAPPED_RANK, value)? as usize;
-        pulse.beat(0, 1)?;
-        let mut moved = self.h.clone();
-        if let Some(q) = rank.min(self.bases.len()).checked_sub(1).and_then(|at| self.bases.get(at)) {
-            moved.add_scaled(1.0, &self.away.dot_t(q).dot(q));
-        }
-        Ok(moved)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::methods::interchange::Interchange;
+    use crate::methods::interchange::INTERCHANGE;
     use crate::methods::testing::{identical, sample};
     use base::NoPulse;
     use probe::mlp::Layer;
 
     fn quick() -> Options {
-        Options::new(&Das, [("steps", 300.0), ("further", 20.0)]).unwrap()
+        Options::new(&DAS, [("steps", 300.0), ("further", 20.0)]).unwrap()
     }
 
     /// The class is visible only in the first coordinate: one dimension is enough, and it is that one.
     #[test]
     fn it_finds_the_dimension_that_holds_the_property_and_changes_nothing_else() {
         let s = sample(2);
-        let fitted = Das.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
+        let fitted = DAS.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
         let targets = s.targets();
         let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
         let said = |h: &Matrix| {
@@ -320,7 +277,7 @@ mod tests {
             let right = logits.iter_rows().zip(&targets).filter(|(row, t)| base::matrix::argmax(row) == **t).count();
             right as f64 / targets.len() as f64
         };
-        let whole = Interchange.fit(&s.fit_data(), &Options::defaults(&Interchange), &mut NoPulse).unwrap();
+        let whole = INTERCHANGE.fit(&s.fit_data(), &Options::defaults(&INTERCHANGE), &mut NoPulse).unwrap();
         let whole = whole.on(&s.test, &targets, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap();
         let (one, all) = (rows.at(1.0, &mut NoPulse).unwrap(), rows.at(12.0, &mut NoPulse).unwrap());
         assert!(said(&s.test) < 0.2 && said(&one) > said(&whole) - 0.03, "{} {}", said(&one), said(&whole));
@@ -329,10 +286,10 @@ mod tests {
         assert!(far(&all, &whole) < 1e-4, "all dimensions are an interchange");
         assert!(identical(&rows.at(0.0, &mut NoPulse).unwrap(), &s.test));
         assert!(identical(&rows.at(40.0, &mut NoPulse).unwrap(), &all) && rows.at(41.0, &mut NoPulse).is_err());
-        let again = Das.load(&fitted.to_bytes(), &quick()).unwrap();
+        let again = DAS.load(&fitted.to_bytes(), &quick()).unwrap();
         let mut again = again.on(&s.test, &targets, &mut NoPulse).unwrap();
         assert!(identical(&again.at(1.0, &mut NoPulse).unwrap(), &one));
-        assert!(Das.load(&fitted.to_bytes()[1..], &quick()).is_err());
+        assert!(DAS.load(&fitted.to_bytes()[1..], &quick()).is_err());
         // Moves are along one direction: the first coordinate, apart from the perceptron's reading of noise.
         let first = |m: &Matrix, i: usize| f64::from(m.row(i)[0] - s.test.row(i)[0]).powi(2);
         let all = |m: &Matrix, i: usize| {
@@ -346,14 +303,14 @@ mod tests {
     #[test]
     fn three_values_work_and_it_can_be_stopped() {
         let s = sample(3);
-        let fitted = Das.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
+        let fitted = DAS.fit(&s.fit_data(), &quick(), &mut NoPulse).unwrap();
         let moved = fitted.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(2.0, &mut NoPulse).unwrap();
         assert!(moved.is_finite());
         let stopped =
-            Das.fit(&s.fit_data(), &quick(), &mut |done, _| if done < 3 { Ok(()) } else { Err(base::Cancelled) });
+            DAS.fit(&s.fit_data(), &quick(), &mut |done, _| if done < 3 { Ok(()) } else { Err(base::Cancelled) });
         assert!(matches!(stopped.err(), Some(InterventionError::Cancelled(_))));
         let none = FitData { mlp: None, ..s.fit_data() };
-        assert!(matches!(Das.fit(&none, &quick(), &mut NoPulse).err(), Some(InterventionError::NoProbe { .. })));
+        assert!(matches!(DAS.fit(&none, &quick(), &mut NoPulse).err(), Some(InterventionError::NoProbe { .. })));
     }
 
     /// A reader, pairs and a basis filled with sines.

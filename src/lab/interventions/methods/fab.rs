@@ -6,74 +6,39 @@
 //! depend on the radius: it runs once, and a point counts if it lies within the radius. Points lie just across the
 //! boundary, however large the allowed radius. Exact for linear probes.
 
-use super::across::{Attack, Chain, Field, Plan, Target, Wish};
+use super::across::{Attack, Field, Target, Wish};
 use super::apgd::ITERATIONS;
 use super::attack::Aim;
-use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::options::{Options, Setting};
-use crate::parameter::{EPSILON, Parameter};
+use super::autoattack::AUTOATTACK;
+use crate::method::{Method, Needs};
+use crate::options::Options;
 use base::{Cancelled, Pulse, SharedPulse};
 use probe::Mlp;
 use probe::mlp::{CHUNK, Pass};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
-/// The method: FAB by itself.
-#[derive(Debug)]
-pub(crate) struct Fab;
+/// FAB by itself.
+pub(crate) const FAB: Method = Method {
+    id: "fab",
+    title: "FAB",
+    doc: "the nearest point across the probe's boundary, if it lies within ε (Croce and Hein 2020)",
+    needs: Needs { mlp: true, ..Needs::NONE },
+    settings: &[ITERATIONS],
+    learn: |data, options, _| Target::learn("fab", data, options, chain),
+    read: |bytes, options| Target::read(bytes, options, chain),
+    ..AUTOATTACK
+};
 
-static SETTINGS: [Setting; 1] = [ITERATIONS];
-
-const CHAIN: Chain = |plan, _| vec![Box::new(Search::new(plan.iterations))];
+fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
+    vec![Box::new(Search::new(options.integer("iterations")))]
+}
 
 /// Factor of a step beyond the hyperplane, factor of the step back from across it, and the largest weight of the
 /// original point.
 const BEYOND: f32 = 1.05;
 const BACK: f32 = 0.9;
 const MOST_ORIGINAL: f32 = 0.1;
-
-impl Method for Fab {
-    fn id(&self) -> &'static str {
-        "fab"
-    }
-    fn title(&self) -> &'static str {
-        "FAB"
-    }
-    fn doc(&self) -> &'static str {
-        "the nearest point across the probe's boundary, if it lies within ε (Croce and Hein 2020)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { mlp: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &EPSILON
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn family(&self) -> &'static str {
-        "seeded attack"
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        let plan = Plan { iterations: options.integer("iterations"), queries: 0 };
-        Ok(Box::new(Target::new(self.id(), data, plan, CHAIN)?))
-    }
-    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        let plan = Plan { iterations: options.integer("iterations"), queries: 0 };
-        Ok(Box::new(Target::load(bytes, plan, CHAIN)?))
-    }
-}
 
 /// The nearest point found for a row.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,92 +6,54 @@
 //! logistic regression (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the
 //! sign of w.h for the side of the boundary; an intercept is an option.
 
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
-};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{MOST_ITERATIONS, Parameter, RANK};
+use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs};
+use crate::options::{Options, Setting};
+use crate::parameter::{MOST_ITERATIONS, RANK};
 use base::Pulse;
 use probe::bytes::{Reader, Writer, malformed};
 use probe::logistic::{Gram, Logistic, Settings};
 use probe::subspace::SvdError;
 use probe::{Dense, Matrix, Subspace};
 
-/// The method.
-#[derive(Debug)]
-pub struct Inlp;
+pub const INLP: Method = Method {
+    id: "inlp",
+    title: "INLP",
+    doc: "projects onto the null space of r successive linear classifiers (Ravfogel et al. 2020)",
+    goal: Goal::Nullifying,
+    needs: Needs::NONE,
+    parameter: &RANK,
+    settings: &CLASSIFIER,
+    applied: &[],
+    is_control: false,
+    family: "inlp",
+    short: None,
+    learn: |data, options, pulse| Ok(Box::new(Directions::fit(data, MOST_ITERATIONS, options, pulse)?)),
+    read: |bytes, _| Ok(Box::new(Directions::from_bytes(bytes)?)),
+};
 
 /// Settings of the classifiers.
 pub(crate) const CLASSIFIER: [Setting; 3] = [
-    Setting {
-        name: "c",
-        label: "Regularisation C",
-        doc: "weight of the data against the L2 penalty of the logistic regression (scikit-learn's default)",
-        kind: SettingKind::Real,
-        default: 1.0,
-        min: 1e-6,
-        max: 1e6,
-    },
-    Setting {
-        name: "intercept",
-        label: "intercept",
-        doc: "whether the classifiers have an intercept; AlterRep ignores it, so its sides of the boundary then differ from theirs",
-        kind: SettingKind::Flag,
-        default: 0.0,
-        min: 0.0,
-        max: 1.0,
-    },
-    Setting {
-        name: "min_accuracy",
-        label: "least accuracy",
-        doc: "a classifier below this validation accuracy is skipped, but its round counts (official code; 0 keeps all)",
-        kind: SettingKind::Real,
-        default: 0.0,
-        min: 0.0,
-        max: 1.0,
-    },
+    Setting::real(
+        "c",
+        "Regularisation C",
+        "weight of the data against the L2 penalty of the logistic regression (scikit-learn's default)",
+        1.0,
+        [1e-6, 1e6],
+    ),
+    Setting::flag(
+        "intercept",
+        "intercept",
+        "whether the classifiers have one; AlterRep ignores it, so w.h > 0 is then not their side of the boundary",
+        0.0,
+    ),
+    Setting::real(
+        "min_accuracy",
+        "least accuracy",
+        "a classifier below this validation accuracy is skipped, but its round counts (official code; 0 keeps all)",
+        0.0,
+        [0.0, 1.0],
+    ),
 ];
-
-/// The options that change the classifiers.
-pub(crate) const FIT_OPTIONS: [&str; 3] = ["c", "intercept", "min_accuracy"];
-
-impl Method for Inlp {
-    fn id(&self) -> &'static str {
-        "inlp"
-    }
-    fn title(&self) -> &'static str {
-        "INLP"
-    }
-    fn doc(&self) -> &'static str {
-        "projects onto the null space of r successive linear classifiers (Ravfogel et al. 2020)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Nullifying
-    }
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &RANK
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &CLASSIFIER
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &FIT_OPTIONS
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Sweep { directions: Directions::fit(data, MOST_ITERATIONS, options, pulse)? }))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Sweep { directions: Directions::from_bytes(bytes)? }))
-    }
-}
 
 /// Weights of successive classifiers, one matrix (1 x D, or k x D for k > 2 classes) per round. A round that was
 /// skipped or found no direction has zero rows.
@@ -196,49 +158,27 @@ impl Directions {
     }
 }
 
-/// Directions swept by the number of rounds removed.
-pub(crate) struct Sweep {
-    /// Directions of the rounds, in order.
-    pub(crate) directions: Directions,
-}
-
-struct Rows<'a> {
-    directions: &'a Directions,
-    h: &'a Matrix,
-}
-
-impl Fitted for Sweep {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.directions.dimension, self.directions.classes)?;
-        Ok(Box::new(Rows { directions: &self.directions, h }))
+impl Learnt for Directions {
+    fn shape(&self) -> (usize, usize) {
+        (self.dimension, self.classes)
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, _: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
+        Ok(Box::new(move |rounds, _| Ok(self.subspace(rounds as usize)?.remove_from(h))))
     }
     fn to_bytes(&self) -> Vec<u8> {
-        self.directions.to_bytes()
-    }
-}
-
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let rounds = check_value(&RANK, value)? as usize;
-        pulse.beat(0, 1)?;
-        Ok(self.directions.subspace(rounds)?.remove_from(self.h))
+        self.to_bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::Fitted;
     use crate::methods::testing::{Sample, identical, sample};
     use base::{Cancelled, NoPulse};
 
     fn directions(s: &Sample, rounds: usize, given: &[(&str, f64)]) -> Directions {
-        let options = Options::new(&Inlp, given.iter().copied()).unwrap();
+        let options = Options::new(&INLP, given.iter().copied()).unwrap();
         Directions::fit(&s.fit_data(), rounds, &options, &mut NoPulse).unwrap()
     }
 
@@ -270,7 +210,7 @@ mod tests {
     #[test]
     fn rank_zero_is_the_identity_and_ranks_come_in_any_order() {
         let s = sample(2);
-        let fitted = Inlp.fit(&s.fit_data(), &Options::defaults(&Inlp), &mut NoPulse).unwrap();
+        let fitted = INLP.fit(&s.fit_data(), &Options::defaults(&INLP), &mut NoPulse).unwrap();
         let targets = s.targets();
         let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
         let five = rows.at(5.0, &mut NoPulse).unwrap();
@@ -307,18 +247,18 @@ mod tests {
     #[test]
     fn bytes_round_trip() {
         let s = sample(3);
-        let fitted = Inlp.fit(&s.fit_data(), &Options::defaults(&Inlp), &mut NoPulse).unwrap();
+        let fitted = INLP.fit(&s.fit_data(), &Options::defaults(&INLP), &mut NoPulse).unwrap();
         let bytes = fitted.to_bytes();
-        let again = Inlp.load(&bytes, &Options::defaults(&Inlp)).unwrap();
-        let at = |f: &dyn Fitted| f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(3.0, &mut NoPulse).unwrap();
-        assert!(identical(&at(&*fitted), &at(&*again)));
-        assert!(Inlp.load(&bytes[1..], &Options::defaults(&Inlp)).is_err());
+        let again = INLP.load(&bytes, &Options::defaults(&INLP)).unwrap();
+        let at = |f: &Fitted| f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(3.0, &mut NoPulse).unwrap();
+        assert!(identical(&at(&fitted), &at(&again)));
+        assert!(INLP.load(&bytes[1..], &Options::defaults(&INLP)).is_err());
     }
 
     #[test]
     fn it_can_be_stopped() {
         let s = sample(2);
-        let stopped = Inlp.fit(&s.fit_data(), &Options::defaults(&Inlp), &mut |done, _| {
+        let stopped = INLP.fit(&s.fit_data(), &Options::defaults(&INLP), &mut |done, _| {
             if done < 2 { Ok(()) } else { Err(Cancelled) }
         });
         assert!(matches!(stopped, Err(InterventionError::Cancelled(_))));

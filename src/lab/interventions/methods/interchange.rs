@@ -6,78 +6,49 @@
 //! equally likely. The draw depends only on the seed, the embedding and the wanted value, not on which others are
 //! changed with it. The method has no strength.
 
-use crate::method::{FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows};
-use crate::methods::put::Put;
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{Parameter, WHOLE};
-use base::Pulse;
+use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs, replace_by};
+use crate::options::Setting;
+use crate::parameter::WHOLE;
 use probe::Matrix;
 use probe::bytes::{Reader, Writer, malformed};
 use stats::rng::{below, sample_indices, stream};
 
-/// The method.
-#[derive(Debug)]
-pub(crate) struct Interchange;
-
-/// Choice of donors.
-pub(super) const SAME_OTHER: Setting = Setting {
-    name: "same_other",
-    label: "same other value",
-    doc: "1 draws donors with the same value of the other property (none counts as a value), 0 ignores it",
-    kind: SettingKind::Flag,
-    default: 0.0,
-    min: 0.0,
-    max: 1.0,
+pub(crate) const INTERCHANGE: Method = Method {
+    id: "interchange",
+    title: "interchange",
+    doc: "replaces the embedding by the state of another input with the wanted value (Geiger et al. 2021)",
+    goal: Goal::Counterfactual,
+    needs: Needs { random: true, ..Needs::NONE },
+    parameter: &WHOLE,
+    settings: &[SAME_OTHER],
+    applied: &[],
+    is_control: false,
+    family: "interchange",
+    short: None,
+    learn: |data, options, pulse| {
+        pulse.beat(0, 1)?;
+        Ok(Box::new(Donors::new(data, options.flag("same_other"))))
+    },
+    read: |bytes, _| {
+        let mut reader = Reader::open(bytes, "interchange")?;
+        let donors = Donors::read(&mut reader)?;
+        reader.finish()?;
+        Ok(Box::new(donors))
+    },
 };
 
-static SETTINGS: [Setting; 1] = [SAME_OTHER];
+/// Choice of donors.
+pub(super) const SAME_OTHER: Setting = Setting::flag(
+    "same_other",
+    "same other value",
+    "1 draws donors with the same value of the other property (none counts as a value), 0 ignores it",
+    0.0,
+);
 
 /// Maximum number of donors kept, over all groups.
 const MOST_DONORS: usize = 4096;
 /// Minimum that a group keeps, if it has them, however many groups there are.
 const FEWEST_DONORS: usize = 16;
-
-impl Method for Interchange {
-    fn id(&self) -> &'static str {
-        "interchange"
-    }
-    fn title(&self) -> &'static str {
-        "interchange"
-    }
-    fn doc(&self) -> &'static str {
-        "replaces the embedding by the state of another input with the wanted value (Geiger et al. 2021)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &WHOLE
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &["same_other"]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        pulse.beat(0, 1)?;
-        Ok(Box::new(Donors::new(data, options.flag("same_other"))))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        let mut reader = Reader::open(bytes, "interchange")?;
-        let donors = Donors::read(&mut reader)?;
-        reader.finish()?;
-        Ok(Box::new(donors))
-    }
-}
 
 /// Maximum number of groups, values of one property times values of the other; a header with more is damaged.
 const MOST_GROUPS: usize = 1 << 20;
@@ -167,17 +138,17 @@ fn content(h: &[f32]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-impl Fitted for Donors {
-    fn on_known<'a>(
+impl Learnt for Donors {
+    fn shape(&self) -> (usize, usize) {
+        (self.dimension, self.classes)
+    }
+    fn prepare<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
         known: &Known<'a>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.dimension, self.classes)?;
-        pulse.beat(0, 1)?;
-        Ok(Box::new(Put(self.exchange(h, targets, known.other)?)))
+    ) -> Result<Change<'a>, InterventionError> {
+        Ok(replace_by(self.exchange(h, targets, known.other)?))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("interchange");
@@ -189,10 +160,12 @@ impl Fitted for Donors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::Fitted;
     use crate::methods::testing::{identical, sample};
+    use crate::options::Options;
     use base::NoPulse;
 
-    fn moved(fitted: &dyn Fitted, h: &Matrix, targets: &[usize], other: &[Option<usize>]) -> Matrix {
+    fn moved(fitted: &Fitted, h: &Matrix, targets: &[usize], other: &[Option<usize>]) -> Matrix {
         let known = Known { other, ..Known::default() };
         fitted.on_known(h, targets, &known, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap()
     }
@@ -202,9 +175,9 @@ mod tests {
     fn donors_are_training_examples_with_the_wanted_value() {
         for classes in [2, 3] {
             let s = sample(classes);
-            let fitted = Interchange.fit(&s.fit_data(), &Options::defaults(&Interchange), &mut NoPulse).unwrap();
+            let fitted = INTERCHANGE.fit(&s.fit_data(), &Options::defaults(&INTERCHANGE), &mut NoPulse).unwrap();
             let targets = s.targets();
-            let got = moved(&*fitted, &s.test, &targets, &[]);
+            let got = moved(&fitted, &s.test, &targets, &[]);
             let train = s.data.train();
             let mut donors = std::collections::HashSet::new();
             for (row, target) in got.iter_rows().zip(&targets) {
@@ -213,12 +186,12 @@ mod tests {
                 donors.insert(from);
             }
             assert!(donors.len() > targets.len() / 3, "{} donors", donors.len());
-            let again = Interchange.load(&fitted.to_bytes(), &Options::defaults(&Interchange)).unwrap();
-            assert!(identical(&moved(&*again, &s.test, &targets, &[]), &got));
-            assert!(Interchange.load(&fitted.to_bytes()[1..], &Options::defaults(&Interchange)).is_err());
+            let again = INTERCHANGE.load(&fitted.to_bytes(), &Options::defaults(&INTERCHANGE)).unwrap();
+            assert!(identical(&moved(&again, &s.test, &targets, &[]), &got));
+            assert!(INTERCHANGE.load(&fitted.to_bytes()[1..], &Options::defaults(&INTERCHANGE)).is_err());
             // The draw of a row does not depend on its neighbors.
             let last = s.test.select_rows(&[targets.len() - 1]);
-            let alone = moved(&*fitted, &last, &targets[targets.len() - 1..], &[]);
+            let alone = moved(&fitted, &last, &targets[targets.len() - 1..], &[]);
             assert_eq!(alone.row(0), got.row(targets.len() - 1));
         }
     }
@@ -230,10 +203,10 @@ mod tests {
         let label = |i: usize| [Some(0), Some(1), None][i % 3];
         let other: Vec<Option<usize>> = (0..n).map(label).collect();
         let data = FitData { other: &other, ..s.fit_data() };
-        let options = Options::new(&Interchange, [("same_other", 1.0)]).unwrap();
-        let fitted = Interchange.fit(&data, &options, &mut NoPulse).unwrap();
+        let options = Options::new(&INTERCHANGE, [("same_other", 1.0)]).unwrap();
+        let fitted = INTERCHANGE.fit(&data, &options, &mut NoPulse).unwrap();
         let (targets, asked) = (s.targets(), (0..s.test.rows()).map(label).collect::<Vec<_>>());
-        let got = moved(&*fitted, &s.test, &targets, &asked);
+        let got = moved(&fitted, &s.test, &targets, &asked);
         for (i, row) in got.iter_rows().enumerate() {
             let from = s.data.train().x().iter_rows().position(|x| x == row).unwrap();
             assert_eq!((s.data.train().y()[from], other[from]), (targets[i], asked[i]));

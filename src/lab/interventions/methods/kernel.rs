@@ -22,93 +22,75 @@ mod preimage;
 
 use self::features::Features;
 use self::preimage::Net;
-use super::rlace::{Curve, Rlace};
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Preimages, Prepared, check_rows, check_value,
-};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{Parameter, SHARE};
+use super::rlace::{Curve, RLACE};
+use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs, Preimages, move_along};
+use crate::options::{Options, Setting};
+use crate::parameter::SHARE;
 use base::Pulse;
 use probe::bytes::{Reader, Writer, malformed};
 use probe::logistic::Settings;
 use probe::{Dense, Labelled, Logistic, Matrix, Subspace};
 use stats::rng::stream;
+use std::borrow::Cow;
 
-/// The method.
-#[derive(Debug)]
-pub(crate) struct KernelErasure;
+pub(crate) const KERNEL_RLACE: Method = Method {
+    id: "kernel_rlace",
+    title: "kernel R-LACE",
+    doc: "removes what a kernel classifier finds, and searches for a state with the remaining features (after Ravfogel et al. 2022b)",
+    goal: Goal::Nullifying,
+    needs: Needs { random: true, ..Needs::NONE },
+    parameter: &SHARE,
+    settings: &SETTINGS,
+    applied: &[],
+    is_control: false,
+    family: "kernel_rlace",
+    short: Some(|options| {
+        let iterations = options.real("iterations").min(40.0);
+        let steps = options.real("steps").min(200.0);
+        let short = options.with(&[("steps", steps), ("iterations", iterations)]);
+        (short, options.real("iterations") / iterations)
+    }),
+    learn: |data, options, pulse| Ok(Box::new(Eraser::fit(data, options, pulse)?)),
+    read: |bytes, _| Ok(Box::new(Eraser::read(bytes)?)),
+};
 
-const fn whole(name: &'static str, label: &'static str, doc: &'static str, default: f64, max: f64) -> Setting {
-    Setting { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
-}
-
-const fn real(name: &'static str, label: &'static str, doc: &'static str, default: f64) -> Setting {
-    Setting { name, label, doc, kind: SettingKind::Real, default, min: 1e-6, max: 100.0 }
-}
-
-static SETTINGS: [Setting; 8] = [
-    Setting {
-        name: "polynomial",
-        label: "polynomial kernel",
-        doc: "0: Gaussian, exp(-γ |x - y|²); 1: polynomial, (γ x·y + 1)³",
-        kind: SettingKind::Flag,
-        default: 0.0,
-        min: 0.0,
-        max: 1.0,
-    },
-    real("gamma", "γ · D", "γ of the kernel times the size of the embeddings, which have unit variance", 1.0),
-    whole("landmarks", "landmarks", "training embeddings that define the features (paper: 1,024)", 256.0, 4_096.0),
-    whole("rank", "rank", "directions of feature space to remove, for each value but one", 1.0, 40.0),
-    whole("steps", "steps", "maximum steps of the R-LACE game", 5_000.0, 1e7),
-    whole("hidden", "hidden units", "width of the network that finds pre-images", 256.0, 4_096.0),
-    whole("iterations", "iterations", "training steps of that network, with 128 examples each", 1_000.0, 1e6),
-    real("learning_rate", "learning rate", "Adam's learning rate in that training", 1e-3),
+const SETTINGS: [Setting; 8] = [
+    Setting::flag("polynomial", "polynomial kernel", "0: Gaussian, exp(-γ |x - y|²); 1: polynomial, (γ x·y + 1)³", 0.0),
+    Setting::real(
+        "gamma",
+        "γ · D",
+        "γ of the kernel times the size of the embeddings, which have unit variance",
+        1.0,
+        [1e-6, 100.0],
+    ),
+    Setting::whole(
+        "landmarks",
+        "landmarks",
+        "training embeddings that define the features (paper: 1,024)",
+        256.0,
+        4_096.0,
+    ),
+    Setting::whole("rank", "rank", "directions of feature space to remove, for each value but one", 1.0, 40.0),
+    Setting::whole("steps", "steps", "maximum steps of the R-LACE game", 5_000.0, 1e7),
+    Setting::whole("hidden", "hidden units", "width of the network that finds pre-images", 256.0, 4_096.0),
+    Setting::whole("iterations", "iterations", "training steps of that network, with 128 examples each", 1_000.0, 1e6),
+    Setting::real("learning_rate", "learning rate", "Adam's learning rate in that training", 1e-3, [1e-6, 100.0]),
 ];
 
 /// Examples per step of the training of pre-images.
 const BATCH: usize = 128;
 
-impl Method for KernelErasure {
-    fn id(&self) -> &'static str {
-        "kernel_rlace"
-    }
-    fn title(&self) -> &'static str {
-        "kernel R-LACE"
-    }
-    fn doc(&self) -> &'static str {
-        "removes what a kernel classifier finds, and searches for a state with the remaining features (after Ravfogel et al. 2022b)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Nullifying
-    }
-    fn needs(&self) -> Needs {
-        Needs { random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &SHARE
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &["polynomial", "gamma", "landmarks", "rank", "steps", "hidden", "iterations", "learning_rate"]
-    }
-    fn short(&self, options: &Options) -> Option<(Options, f64)> {
-        let less = |name: &str, most: f64| options.real(name).min(most);
-        let (steps, iterations) = (less("steps", 200.0), less("iterations", 40.0));
-        let given = options.iter().filter(|(name, _)| !["steps", "iterations"].contains(name));
-        let short = Options::new(self, given.chain([("steps", steps), ("iterations", iterations)])).ok()?;
-        Some((short, options.real("iterations") / iterations))
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Eraser::fit(data, options, pulse)?))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+/// The features, the subspace removed from them, and the network that maps back.
+struct Eraser {
+    classes: usize,
+    features: Features,
+    removed: Subspace,
+    net: Net,
+    preimages: Preimages,
+}
+
+impl Eraser {
+    fn read(bytes: &[u8]) -> Result<Self, InterventionError> {
         let mut reader = Reader::open(bytes, "kernel")?;
         let classes = reader.number()?;
         let [reproduced, before, erased, found] = reader.reals()?[..] else {
@@ -124,20 +106,9 @@ impl Method for KernelErasure {
             return Err(malformed("parts of the wrong size").into());
         }
         let removed = Subspace::row_space(&basis)?;
-        Ok(Box::new(Eraser { classes, features, removed, net, preimages }))
+        Ok(Self { classes, features, removed, net, preimages })
     }
-}
 
-/// The features, the subspace removed from them, and the network that maps back.
-struct Eraser {
-    classes: usize,
-    features: Features,
-    removed: Subspace,
-    net: Net,
-    preimages: Preimages,
-}
-
-impl Eraser {
     fn fit(data: &FitData<'_>, options: &Options, pulse: &mut dyn Pulse) -> Result<Self, InterventionError> {
         let train = data.data.train();
         let mut rng = stream(data.seed, "kernel");
@@ -146,8 +117,8 @@ impl Eraser {
         let labelled = Labelled::new(seen.cast(), train.y().to_vec(), train.classes());
         let labelled = labelled.map_err(|e| InterventionError::Given(e.to_string()))?;
         let (steps, rank) = (options.real("steps"), options.integer("rank"));
-        let game = Options::new(&Rlace, [("steps", steps), ("round", steps.min(1_000.0))]);
-        let game = game.unwrap_or_else(|_| Options::defaults(&Rlace));
+        let game = Options::new(&RLACE, [("steps", steps), ("round", steps.min(1_000.0))]);
+        let game = game.unwrap_or_else(|_| Options::defaults(&RLACE));
         let iterations = options.integer("iterations");
         let total = 2 * iterations;
         let curve = Curve::fit(&labelled, data.seed, rank, &game, &mut |done: usize, all: usize| {
@@ -184,26 +155,16 @@ impl Eraser {
     }
 }
 
-struct Rows<'a> {
-    h: &'a Matrix,
-    /// Pre-image minus embedding.
-    away: Matrix,
-}
-
-impl Fitted for Eraser {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.features.dimension(), self.classes)?;
-        pulse.beat(0, 1)?;
+impl Learnt for Eraser {
+    fn shape(&self) -> (usize, usize) {
+        (self.features.dimension(), self.classes)
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, _: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
         let (_, seen) = self.features.see(h);
+        // Pre-image minus embedding.
         let mut away = self.features.restore(&self.net.forward(&self.removed.remove_from(&seen)));
         away.add_scaled(-1.0, h);
-        Ok(Box::new(Rows { h, away }))
+        Ok(move_along(Cow::Borrowed(h), away))
     }
     fn preimages(&self) -> Option<Preimages> {
         Some(self.preimages)
@@ -220,19 +181,10 @@ impl Fitted for Eraser {
     }
 }
 
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let share = check_value(&SHARE, value)? as f32;
-        pulse.beat(0, 1)?;
-        let mut moved = self.h.clone();
-        moved.add_scaled(share, &self.away);
-        Ok(moved)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::Fitted;
     use crate::methods::testing::identical;
     use base::NoPulse;
     use probe::{Intervention, Split, TrainingData};
@@ -254,7 +206,7 @@ mod tests {
 
     fn quick() -> Options {
         let few = [("landmarks", 100.0), ("steps", 2_000.0), ("hidden", 64.0), ("iterations", 400.0), ("gamma", 3.0)];
-        Options::new(&KernelErasure, few).unwrap()
+        Options::new(&KERNEL_RLACE, few).unwrap()
     }
 
     /// The erased features hide the property from their classifier; states close to them do not, and this is reported.
@@ -266,12 +218,14 @@ mod tests {
         let p = eraser.preimages().unwrap();
         assert!(p.before > 0.75 && p.erased < 0.6 && p.found > p.erased, "{p:?}");
         assert!(p.reproduced > 0.4 && p.reproduced <= 1.0, "{p:?}");
-        let moved = |f: &dyn Fitted| f.on(&x, &y, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap();
-        let again = KernelErasure.load(&eraser.to_bytes(), &quick()).unwrap();
-        assert!(moved(&*again).data().iter().zip(moved(&eraser).data()).all(|(a, b)| (a - b).abs() < 1e-4));
-        assert!(identical(&eraser.on(&x, &y, &mut NoPulse).unwrap().at(0.0, &mut NoPulse).unwrap(), &x));
-        assert!(KernelErasure.load(&eraser.to_bytes()[1..], &quick()).is_err());
-        let stopped = KernelErasure.fit(&fit_data, &quick(), &mut |done, _| match done {
+        let moved = |f: &Fitted| f.on(&x, &y, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap();
+        let bytes = eraser.to_bytes();
+        let fitted = KERNEL_RLACE.fit(&fit_data, &quick(), &mut NoPulse).unwrap();
+        let again = KERNEL_RLACE.load(&bytes, &quick()).unwrap();
+        assert!(moved(&again).data().iter().zip(moved(&fitted).data()).all(|(a, b)| (a - b).abs() < 1e-4));
+        assert!(identical(&fitted.on(&x, &y, &mut NoPulse).unwrap().at(0.0, &mut NoPulse).unwrap(), &x));
+        assert!(KERNEL_RLACE.load(&bytes[1..], &quick()).is_err());
+        let stopped = KERNEL_RLACE.fit(&fit_data, &quick(), &mut |done, _| match done {
             0 => Ok(()),
             _ => Err(base::Cancelled),
         });

@@ -6,70 +6,38 @@
 //! (Bodnar et al. 2014) unless this is switched off. LEACE has no strength; here the change is scaled by a share, and
 //! share 1 is LEACE.
 
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
-};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{Parameter, SHARE};
-use base::Pulse;
+use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, move_along};
+use crate::options::Setting;
+use crate::parameter::SHARE;
 use faer::MatRef;
 use probe::bytes::{Reader, Writer, malformed};
 use probe::covariance::{column_means, roots, shrink_covariance};
 use probe::subspace::SvdError;
 use probe::{Dense, Labelled, Matrix};
+use std::borrow::Cow;
 
-/// The method.
-#[derive(Debug)]
-pub struct Leace;
-
-static SETTINGS: [Setting; 1] = [Setting {
-    name: "shrink",
-    label: "shrink covariance",
-    doc: "1 shrinks the covariance as in the authors' code, 0 uses the sample covariance",
-    kind: SettingKind::Flag,
-    default: 1.0,
-    min: 0.0,
-    max: 1.0,
-}];
-
-/// Singular values of the whitened cross-covariance at or below this count as zero, as in the authors' code.
-const LEAST: f64 = 0.01;
-
-impl Method for Leace {
-    fn id(&self) -> &'static str {
-        "leace"
-    }
-    fn title(&self) -> &'static str {
-        "LEACE"
-    }
-    fn doc(&self) -> &'static str {
-        "the smallest change after which no linear classifier finds the property (Belrose et al. 2023)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Nullifying
-    }
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &SHARE
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &["shrink"]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
+pub const LEACE: Method = Method {
+    id: "leace",
+    title: "LEACE",
+    doc: "the smallest change after which no linear classifier finds the property (Belrose et al. 2023)",
+    goal: Goal::Nullifying,
+    needs: Needs::NONE,
+    parameter: &SHARE,
+    settings: &[Setting::flag(
+        "shrink",
+        "shrink covariance",
+        "1 shrinks the covariance as in the authors' code, 0 uses the sample covariance",
+        1.0,
+    )],
+    applied: &[],
+    is_control: false,
+    family: "leace",
+    short: None,
+    learn: |data, options, pulse| {
         pulse.beat(0, 1)?;
-        Ok(Box::new(Eraser::fit(data.data.train(), options.integer("shrink") == 1)?))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Eraser::fit(data.data.train(), options.flag("shrink"))?))
+    },
+    read: |bytes, _| {
         let mut reader = Reader::open(bytes, "leace")?;
         let (classes, bias) = (reader.number()?, reader.reals()?);
         let (left, right): (Dense<f64>, Dense<f64>) = (reader.matrix()?, reader.matrix()?);
@@ -79,8 +47,11 @@ impl Method for Leace {
             return Err(malformed("parts of the wrong size").into());
         }
         Ok(Box::new(Eraser { classes, bias, left, right }))
-    }
-}
+    },
+};
+
+/// Singular values of the whitened cross-covariance at or below this count as zero, as in the authors' code.
+const LEAST: f64 = 0.01;
 
 /// LEACE's eraser: `h' = h - Lᵀ R (h - m)`.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,21 +123,14 @@ impl Eraser {
     }
 }
 
-struct Rows<'a> {
-    h: &'a Matrix,
-    taken: Matrix,
-}
-
-impl Fitted for Eraser {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.bias.len(), self.classes)?;
-        Ok(Box::new(Rows { h, taken: self.taken(h) }))
+impl Learnt for Eraser {
+    fn shape(&self) -> (usize, usize) {
+        (self.bias.len(), self.classes)
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, _: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
+        let mut push = self.taken(h);
+        push.data_mut().iter_mut().for_each(|x| *x = -*x);
+        Ok(move_along(Cow::Borrowed(h), push))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("leace");
@@ -178,20 +142,12 @@ impl Fitted for Eraser {
     }
 }
 
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let share = check_value(&SHARE, value)? as f32;
-        pulse.beat(0, 1)?;
-        let mut moved = self.h.clone();
-        moved.add_scaled(-share, &self.taken);
-        Ok(moved)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::Fitted;
     use crate::methods::testing::{identical, sample};
+    use crate::options::Options;
     use base::NoPulse;
     use probe::Logistic;
     use probe::logistic::Settings;
@@ -217,16 +173,16 @@ mod tests {
     #[test]
     fn share_zero_is_the_identity_and_bytes_round_trip() {
         let s = sample(3);
-        let options = Options::defaults(&Leace);
-        let fitted = Leace.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
-        let again = Leace.load(&fitted.to_bytes(), &options).unwrap();
-        let at = |f: &dyn Fitted, share: f64| {
+        let options = Options::defaults(&LEACE);
+        let fitted = LEACE.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+        let again = LEACE.load(&fitted.to_bytes(), &options).unwrap();
+        let at = |f: &Fitted, share: f64| {
             f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(share, &mut NoPulse).unwrap()
         };
-        assert!(identical(&at(&*fitted, 0.0), &s.test));
-        assert!(identical(&at(&*fitted, 1.0), &at(&*again, 1.0)) && !identical(&at(&*fitted, 1.0), &s.test));
+        assert!(identical(&at(&fitted, 0.0), &s.test));
+        assert!(identical(&at(&fitted, 1.0), &at(&again, 1.0)) && !identical(&at(&fitted, 1.0), &s.test));
         assert!(fitted.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(1.5, &mut NoPulse).is_err());
-        assert!(Leace.load(&fitted.to_bytes()[1..], &options).is_err());
+        assert!(LEACE.load(&fitted.to_bytes()[1..], &options).is_err());
     }
 
     /// Fewer rows than dimensions, and linearly dependent columns: no NaN.

@@ -4,54 +4,29 @@
 //! values this is the difference of the two means, toward the wanted one. A baseline that shows what other methods gain
 //! over the means.
 
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
-};
-use crate::options::{Options, Setting};
-use crate::parameter::{Parameter, SHIFT};
-use base::Pulse;
+use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, move_along};
+use crate::parameter::SHIFT;
 use probe::bytes::{Reader, Writer, malformed};
 use probe::{Dense, Labelled, Matrix};
+use std::borrow::Cow;
 
-/// The method.
-#[derive(Debug)]
-pub struct MeanDifference;
-
-impl Method for MeanDifference {
-    fn id(&self) -> &'static str {
-        "mean_difference"
-    }
-    fn title(&self) -> &'static str {
-        "mean difference"
-    }
-    fn doc(&self) -> &'static str {
-        "moves the embedding by a times the difference between the mean of the wanted value and that of the others"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &SHIFT
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &[]
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        _options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
+pub const MEAN_DIFFERENCE: Method = Method {
+    id: "mean_difference",
+    title: "mean difference",
+    doc: "moves the embedding by a times the difference between the mean of the wanted value and that of the others",
+    goal: Goal::Counterfactual,
+    needs: Needs::NONE,
+    parameter: &SHIFT,
+    settings: &[],
+    applied: &[],
+    is_control: false,
+    family: "mean_difference",
+    short: None,
+    learn: |data, _, pulse| {
         pulse.beat(0, 1)?;
         Ok(Box::new(Shifts { towards: differences(data.data.train()) }))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+    },
+    read: |bytes, _| {
         let mut reader = Reader::open(bytes, "mean differences")?;
         let towards: Dense<f64> = reader.matrix()?;
         reader.finish()?;
@@ -59,8 +34,8 @@ impl Method for MeanDifference {
             return Err(malformed("fewer than two values").into());
         }
         Ok(Box::new(Shifts { towards }))
-    }
-}
+    },
+};
 
 /// For each value (rows), the mean of its embeddings minus the mean of all others (k x D). A value with no examples, or
 /// with all of them, has a zero row: its direction is unknown.
@@ -85,23 +60,13 @@ struct Shifts {
     towards: Dense<f64>,
 }
 
-struct Rows<'a> {
-    h: &'a Matrix,
-    /// Change per unit, n x D.
-    push: Matrix,
-}
-
-impl Fitted for Shifts {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.towards.cols(), self.towards.rows())?;
+impl Learnt for Shifts {
+    fn shape(&self) -> (usize, usize) {
+        (self.towards.cols(), self.towards.rows())
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, targets: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
         let push = Matrix::from_fn(h.rows(), h.cols(), |i, j| self.towards.row(targets[i])[j] as f32);
-        Ok(Box::new(Rows { h, push }))
+        Ok(move_along(Cow::Borrowed(h), push))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("mean differences");
@@ -110,20 +75,12 @@ impl Fitted for Shifts {
     }
 }
 
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let a = check_value(&SHIFT, value)? as f32;
-        pulse.beat(0, 1)?;
-        let mut moved = self.h.clone();
-        moved.add_scaled(a, &self.push);
-        Ok(moved)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::Fitted;
     use crate::methods::testing::{identical, sample};
+    use crate::options::Options;
     use base::NoPulse;
 
     #[test]
@@ -146,15 +103,14 @@ mod tests {
     fn zero_is_the_identity_and_bytes_round_trip() {
         for classes in [2, 3] {
             let s = sample(classes);
-            let options = Options::defaults(&MeanDifference);
-            let fitted = MeanDifference.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
-            let again = MeanDifference.load(&fitted.to_bytes(), &options).unwrap();
-            let at = |f: &dyn Fitted, a: f64| {
-                f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(a, &mut NoPulse).unwrap()
-            };
-            assert!(identical(&at(&*fitted, 0.0), &s.test));
-            assert!(identical(&at(&*fitted, 1.5), &at(&*again, 1.5)) && !identical(&at(&*fitted, 1.5), &s.test));
-            assert!(MeanDifference.load(&fitted.to_bytes()[1..], &options).is_err());
+            let options = Options::defaults(&MEAN_DIFFERENCE);
+            let fitted = MEAN_DIFFERENCE.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+            let again = MEAN_DIFFERENCE.load(&fitted.to_bytes(), &options).unwrap();
+            let at =
+                |f: &Fitted, a: f64| f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(a, &mut NoPulse).unwrap();
+            assert!(identical(&at(&fitted, 0.0), &s.test));
+            assert!(identical(&at(&fitted, 1.5), &at(&again, 1.5)) && !identical(&at(&fitted, 1.5), &s.test));
+            assert!(MEAN_DIFFERENCE.load(&fitted.to_bytes()[1..], &options).is_err());
         }
     }
 

@@ -18,7 +18,6 @@ pub mod mean_difference;
 pub mod own;
 pub mod pgd;
 pub(crate) mod proof;
-mod put;
 pub mod random;
 pub mod rlace;
 pub mod square;

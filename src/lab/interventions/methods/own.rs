@@ -1,71 +1,30 @@
 //! The user's own interventions, judged like the others: directions or edited states from other programs.
 //! [`probe::given`] describes the file.
 
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
-};
-use crate::methods::put::Put;
-use crate::options::{Options, Setting};
-use crate::parameter::{MOST_ITERATIONS, OWN_RANK, Parameter, WHOLE};
+use crate::method::{Change, FitData, Goal, InterventionError, Known, Learning, Learnt, Method, Needs, replace_by};
+use crate::parameter::{MOST_ITERATIONS, OWN_RANK, WHOLE};
 use base::Pulse;
 use probe::bytes::{Reader, Writer, malformed};
 use probe::given::Content;
 use probe::{Dense, Matrix, Subspace};
 
 /// Own directions, the first r of which are projected out.
-#[derive(Debug)]
-pub(crate) struct OwnDirections;
-
-/// Own edited states: toward another value, or with the property removed.
-#[derive(Debug)]
-pub(crate) struct OwnStates(pub Goal);
-
-impl Method for OwnDirections {
-    fn id(&self) -> &'static str {
-        "directions"
-    }
-    fn title(&self) -> &'static str {
-        "own directions"
-    }
-    fn doc(&self) -> &'static str {
-        "projects out the first r directions of the `file` given under [[method]]"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Nullifying
-    }
-    fn needs(&self) -> Needs {
-        Needs { file: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &OWN_RANK
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &[]
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        _options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
+pub(crate) const OWN_DIRECTIONS: Method = Method {
+    id: "directions",
+    title: "own directions",
+    doc: "projects out the first r directions of the `file` given under [[method]]",
+    parameter: &OWN_RANK,
+    family: "directions",
+    learn: |data, _, pulse| {
         pulse.beat(0, 1)?;
         let (classes, dimension) = (data.data.classes(), data.data.train().x().cols());
         let Some(Content::Directions(directions)) = data.given else {
             return Err(InterventionError::Given("the file has no `directions`".into()));
         };
-        if directions.cols() != dimension {
-            let what = format!(
-                "its `directions` have size {}, but the hidden states have size {dimension}",
-                directions.cols()
-            );
-            return Err(InterventionError::Given(what));
-        }
+        check_size("directions", directions.cols(), dimension)?;
         Ok(Box::new(Directions { classes, directions: directions.clone() }))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+    },
+    read: |bytes, _| {
         let mut reader = Reader::open(bytes, "own directions")?;
         let (classes, directions): (usize, Dense<f64>) = (reader.number()?, reader.matrix()?);
         reader.finish()?;
@@ -73,102 +32,36 @@ impl Method for OwnDirections {
             return Err(malformed("directions with NaN or infinity").into());
         }
         Ok(Box::new(Directions { classes, directions }))
-    }
-}
+    },
+    ..ERASED_STATES
+};
 
-struct Directions {
-    classes: usize,
-    directions: Dense<f64>,
-}
+/// Own states with another value of the property.
+pub(crate) const STATES: Method = Method {
+    id: "states",
+    title: "own states",
+    doc: "replaces states by externally edited ones, toward another value, from the given `file`",
+    goal: Goal::Counterfactual,
+    family: "states",
+    learn: |data, _, pulse| Edited::learn(Goal::Counterfactual, data, pulse),
+    ..ERASED_STATES
+};
 
-struct Projected<'a> {
-    own: &'a Directions,
-    h: &'a Matrix,
-}
-
-impl Fitted for Directions {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.directions.cols(), self.classes)?;
-        Ok(Box::new(Projected { own: self, h }))
-    }
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut writer = Writer::new("own directions");
-        writer.number(self.classes);
-        writer.matrix(&self.directions);
-        writer.finish()
-    }
-}
-
-impl Prepared for Projected<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let rank = (check_value(&OWN_RANK, value)? as usize).min(self.own.directions.rows());
-        pulse.beat(0, 1)?;
-        let first = self.own.directions.select_rows(&(0..rank).collect::<Vec<_>>());
-        Ok(Subspace::row_space(&first)?.remove_from(self.h))
-    }
-}
-
-impl Method for OwnStates {
-    fn id(&self) -> &'static str {
-        if self.0 == Goal::Counterfactual { "states" } else { "erased_states" }
-    }
-    fn title(&self) -> &'static str {
-        if self.0 == Goal::Counterfactual { "own states" } else { "own erased states" }
-    }
-    fn doc(&self) -> &'static str {
-        if self.0 == Goal::Counterfactual {
-            "replaces states by externally edited ones, toward another value, from the given `file`"
-        } else {
-            "replaces states by ones from which the property was removed externally, from the given `file`"
-        }
-    }
-    fn goal(&self) -> Goal {
-        self.0
-    }
-    fn needs(&self) -> Needs {
-        Needs { file: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &WHOLE
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &[]
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        _options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        pulse.beat(0, 1)?;
-        let (classes, dimension) = (data.data.classes(), data.data.train().x().cols());
-        let refuse = |what: String| Err(InterventionError::Given(what));
-        let Some(Content::States(states)) = data.given else {
-            return refuse("the file has no `states`".into());
-        };
-        let (one, counterfactual) = (states.len() == 1, self.0 == Goal::Counterfactual);
-        if !(one && (classes == 2 || !counterfactual) || states.len() == classes && counterfactual) {
-            let wanted = if counterfactual { format!("{classes} x n x D") } else { "n x D".into() };
-            return refuse(format!("its `states` must be {wanted}: the property has {classes} values"));
-        }
-        if states.iter().any(|s| s.cols() != dimension) {
-            return refuse(format!(
-                "its `states` have size {}, but the hidden states have size {dimension}",
-                states[0].cols()
-            ));
-        }
-        Ok(Box::new(Edited { classes, states: states.clone() }))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+/// Own states without the property.
+pub(crate) const ERASED_STATES: Method = Method {
+    id: "erased_states",
+    title: "own erased states",
+    doc: "replaces states by ones from which the property was removed externally, from the given `file`",
+    goal: Goal::Nullifying,
+    needs: Needs { file: true, ..Needs::NONE },
+    parameter: &WHOLE,
+    settings: &[],
+    applied: &[],
+    is_control: false,
+    family: "erased_states",
+    short: None,
+    learn: |data, _, pulse| Edited::learn(Goal::Nullifying, data, pulse),
+    read: |bytes, _| {
         let mut reader = Reader::open(bytes, "own states")?;
         let (classes, count) = (reader.number()?, reader.number()?);
         if count == 0 || count > classes {
@@ -180,6 +73,35 @@ impl Method for OwnStates {
             return Err(malformed("states of different sizes").into());
         }
         Ok(Box::new(Edited { classes, states }))
+    },
+};
+
+fn check_size(part: &str, found: usize, wanted: usize) -> Result<(), InterventionError> {
+    let what = || format!("its `{part}` have size {found}, but the hidden states have size {wanted}");
+    if found == wanted { Ok(()) } else { Err(InterventionError::Given(what())) }
+}
+
+struct Directions {
+    classes: usize,
+    directions: Dense<f64>,
+}
+
+impl Learnt for Directions {
+    fn shape(&self) -> (usize, usize) {
+        (self.directions.cols(), self.classes)
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, _: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
+        Ok(Box::new(move |rank, _| {
+            let rank = (rank as usize).min(self.directions.rows());
+            let first = self.directions.select_rows(&(0..rank).collect::<Vec<_>>());
+            Ok(Subspace::row_space(&first)?.remove_from(h))
+        }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new("own directions");
+        writer.number(self.classes);
+        writer.matrix(&self.directions);
+        writer.finish()
     }
 }
 
@@ -188,16 +110,34 @@ struct Edited {
     states: Vec<Matrix>,
 }
 
-impl Fitted for Edited {
-    fn on_known<'a>(
+impl Edited {
+    fn learn(goal: Goal, data: &FitData<'_>, pulse: &mut dyn Pulse) -> Learning {
+        pulse.beat(0, 1)?;
+        let (classes, dimension) = (data.data.classes(), data.data.train().x().cols());
+        let refuse = |what: String| Err(InterventionError::Given(what));
+        let Some(Content::States(states)) = data.given else {
+            return refuse("the file has no `states`".into());
+        };
+        let (one, counterfactual) = (states.len() == 1, goal == Goal::Counterfactual);
+        if !(one && (classes == 2 || !counterfactual) || states.len() == classes && counterfactual) {
+            let wanted = if counterfactual { format!("{classes} x n x D") } else { "n x D".into() };
+            return refuse(format!("its `states` must be {wanted}: the property has {classes} values"));
+        }
+        states.iter().try_for_each(|s| check_size("states", s.cols(), dimension))?;
+        Ok(Box::new(Self { classes, states: states.clone() }))
+    }
+}
+
+impl Learnt for Edited {
+    fn shape(&self) -> (usize, usize) {
+        (self.states[0].cols(), self.classes)
+    }
+    fn prepare<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
         known: &Known<'a>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.states[0].cols(), self.classes)?;
-        pulse.beat(0, 1)?;
+    ) -> Result<Change<'a>, InterventionError> {
         let mut moved = h.clone();
         for (i, target) in targets.iter().enumerate() {
             let row = known.rows.get(i).filter(|r| **r < self.states[0].rows());
@@ -208,7 +148,7 @@ impl Fitted for Edited {
             let states = self.states.get(*target).filter(|_| self.states.len() > 1).unwrap_or(&self.states[0]);
             moved.row_mut(i).copy_from_slice(states.row(*row));
         }
-        Ok(Box::new(Put(moved)))
+        Ok(replace_by(moved))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("own states");
@@ -225,8 +165,10 @@ const _: () = assert!(OWN_RANK.max as usize == MOST_ITERATIONS);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::Fitted;
     use crate::methods::leace::Eraser;
     use crate::methods::testing::{identical, sample};
+    use crate::options::Options;
     use base::NoPulse;
 
     fn close(a: &Matrix, b: &Matrix) -> bool {
@@ -239,23 +181,22 @@ mod tests {
         let given =
             Content::Directions(Dense::from_fn(3, 12, |i, j| [0.0, 2.0][usize::from(i == j || (i == 2 && j < 2))]));
         let data = FitData { given: Some(&given), ..s.fit_data() };
-        let options = Options::defaults(&OwnDirections);
-        let fitted = OwnDirections.fit(&data, &options, &mut NoPulse).unwrap();
-        let again = OwnDirections.load(&fitted.to_bytes(), &options).unwrap();
-        let at = |f: &dyn Fitted, rank: f64| {
-            f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(rank, &mut NoPulse).unwrap()
-        };
-        assert!(identical(&at(&*fitted, 0.0), &s.test));
+        let options = Options::defaults(&OWN_DIRECTIONS);
+        let fitted = OWN_DIRECTIONS.fit(&data, &options, &mut NoPulse).unwrap();
+        let again = OWN_DIRECTIONS.load(&fitted.to_bytes(), &options).unwrap();
+        let at =
+            |f: &Fitted, rank: f64| f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(rank, &mut NoPulse).unwrap();
+        assert!(identical(&at(&fitted, 0.0), &s.test));
         let two = Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 2 { 0.0 } else { s.test.row(i)[j] });
-        assert!(close(&at(&*fitted, 2.0), &two) && identical(&at(&*again, 2.0), &at(&*fitted, 2.0)));
+        assert!(close(&at(&fitted, 2.0), &two) && identical(&at(&again, 2.0), &at(&fitted, 2.0)));
         // Lengths and angles do not matter, and excess ranks remove everything.
         assert!(close(
-            &at(&*fitted, 40.0),
+            &at(&fitted, 40.0),
             &Matrix::from_fn(s.test.rows(), 12, |i, j| if j < 3 { 0.0 } else { s.test.row(i)[j] })
         ));
-        assert!(OwnDirections.fit(&s.fit_data(), &options, &mut NoPulse).is_err());
+        assert!(OWN_DIRECTIONS.fit(&s.fit_data(), &options, &mut NoPulse).is_err());
         let narrow = Content::Directions(Dense::from_fn(1, 5, |_, _| 1.0));
-        let refused = OwnDirections.fit(&FitData { given: Some(&narrow), ..s.fit_data() }, &options, &mut NoPulse);
+        let refused = OWN_DIRECTIONS.fit(&FitData { given: Some(&narrow), ..s.fit_data() }, &options, &mut NoPulse);
         assert!(refused.err().unwrap().to_string().contains("size 5"));
     }
 
@@ -267,7 +208,7 @@ mod tests {
         let p = eraser.kept();
         let erased: Dense<f64> = s.test.cast::<f64>().dot(&p);
         let given = Content::States(vec![erased.cast()]);
-        let method = OwnStates(Goal::Nullifying);
+        let method = ERASED_STATES;
         let options = Options::defaults(&method);
         let data = FitData { given: Some(&given), ..s.fit_data() };
         let fitted = method.fit(&data, &options, &mut NoPulse).unwrap();
@@ -279,7 +220,7 @@ mod tests {
         let beyond = Known { rows: &[4, 2, 100_000], ..Known::default() };
         assert!(fitted.on_known(&h, &targets, &beyond, &mut NoPulse).is_err());
         // A property with three values needs a state for each.
-        let method = OwnStates(Goal::Counterfactual);
+        let method = STATES;
         assert!(method.fit(&data, &options, &mut NoPulse).err().unwrap().to_string().contains("3 x n x D"));
         let by_value = (0..3).map(|k| Matrix::from_fn(s.test.rows(), 12, |i, _| (10 * i + k) as f32)).collect();
         let given = Content::States(by_value);

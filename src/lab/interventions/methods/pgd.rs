@@ -4,80 +4,37 @@
 //! give the step size; here it is a share of ε, by default ε/10.
 
 use super::attack::{Aim, Schedule, pgd, signs};
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
+use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs};
+use crate::options::{Options, Setting};
+use crate::parameter::EPSILON;
+use probe::{Intervention, Matrix, Probe};
+
+pub(crate) const PGD: Method = Method {
+    id: "pgd",
+    title: "PGD",
+    doc: "many small gradient-sign steps inside the ball of radius ε (Madry et al. 2018)",
+    goal: Goal::Counterfactual,
+    needs: Needs { mlp: true, ..Needs::NONE },
+    parameter: &EPSILON,
+    settings: &SETTINGS,
+    applied: &["steps", "step"],
+    is_control: false,
+    family: "attack",
+    short: None,
+    learn: |data, options, _| Ok(Box::new(Target::new(data.perceptron_for("pgd")?.clone(), options))),
+    read: |bytes, options| Ok(Box::new(Target::new(Probe::from_bytes(bytes)?, options))),
 };
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{EPSILON, Parameter};
-use base::Pulse;
-use probe::{Intervention, Matrix, Mlp, Probe};
 
-/// The method.
-#[derive(Debug)]
-pub(crate) struct Pgd;
-
-static SETTINGS: [Setting; 2] = [
-    Setting {
-        name: "steps",
-        label: "steps T",
-        doc: "number of steps; 40 in Canby et al.",
-        kind: SettingKind::Integer,
-        default: 40.0,
-        min: 1.0,
-        max: 1000.0,
-    },
-    Setting {
-        name: "step",
-        label: "step / ε",
-        doc: "step size as a share of ε; not given in the paper (Madry et al. use 2.5/T)",
-        kind: SettingKind::Real,
-        default: 0.1,
-        min: 1e-4,
-        max: 2.0,
-    },
+const SETTINGS: [Setting; 2] = [
+    Setting::whole("steps", "steps T", "number of steps; 40 in Canby et al.", 40.0, 1000.0),
+    Setting::real(
+        "step",
+        "step / ε",
+        "step size as a share of ε; not given in the paper (Madry et al. use 2.5/T)",
+        0.1,
+        [1e-4, 2.0],
+    ),
 ];
-
-impl Method for Pgd {
-    fn id(&self) -> &'static str {
-        "pgd"
-    }
-    fn title(&self) -> &'static str {
-        "PGD"
-    }
-    fn doc(&self) -> &'static str {
-        "many small gradient-sign steps inside the ball of radius ε (Madry et al. 2018)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { mlp: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &EPSILON
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn family(&self) -> &'static str {
-        "attack"
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        let probe = data.mlp.ok_or(InterventionError::NoProbe { method: self.id() })?.clone();
-        Ok(Box::new(Target::new(probe, options)))
-    }
-    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Target::new(Probe::from_bytes(bytes)?, options)))
-    }
-}
 
 struct Target {
     probe: Probe<Intervention>,
@@ -92,40 +49,21 @@ impl Target {
     }
 }
 
-struct Rows<'a> {
-    mlp: &'a Mlp,
-    h: &'a Matrix,
-    targets: Vec<usize>,
-    /// Signs at h, for the first step of every radius.
-    first: Matrix,
-    steps: usize,
-    share: f64,
-}
-
-impl Fitted for Target {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        let mlp = self.probe.mlp();
-        check_rows(h, targets, mlp.inputs(), mlp.classes())?;
-        pulse.beat(0, 1)?;
-        let first = signs(mlp, h, targets, Aim::Towards);
-        Ok(Box::new(Rows { mlp, h, targets: targets.to_vec(), first, steps: self.steps, share: self.share }))
+impl Learnt for Target {
+    fn shape(&self) -> (usize, usize) {
+        (self.probe.mlp().inputs(), self.probe.mlp().classes())
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, targets: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
+        // Signs at h, for the first step of every radius.
+        let first = signs(self.probe.mlp(), h, targets, Aim::Towards);
+        let targets = targets.to_vec();
+        Ok(Box::new(move |epsilon, pulse| {
+            let schedule = Schedule { epsilon: epsilon as f32, step: (epsilon * self.share) as f32, steps: self.steps };
+            Ok(pgd(self.probe.mlp(), h, (&targets, Aim::Towards), &first, schedule, pulse)?)
+        }))
     }
     fn to_bytes(&self) -> Vec<u8> {
         self.probe.to_bytes()
-    }
-}
-
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let epsilon = check_value(&EPSILON, value)?;
-        let schedule = Schedule { epsilon: epsilon as f32, step: (epsilon * self.share) as f32, steps: self.steps };
-        Ok(pgd(self.mlp, self.h, (&self.targets, Aim::Towards), &self.first, schedule, pulse)?)
     }
 }
 
@@ -133,14 +71,14 @@ impl Prepared for Rows<'_> {
 mod tests {
     use super::*;
     use crate::methods::attack::losses;
-    use crate::methods::fgsm::Fgsm;
+    use crate::methods::fgsm::FGSM;
     use crate::methods::testing::{identical, sample};
     use base::{Cancelled, NoPulse};
 
     #[test]
     fn it_stays_in_the_ball_and_zero_is_the_identity() {
         let s = sample(3);
-        let fitted = Pgd.fit(&s.fit_data(), &Options::defaults(&Pgd), &mut NoPulse).unwrap();
+        let fitted = PGD.fit(&s.fit_data(), &Options::defaults(&PGD), &mut NoPulse).unwrap();
         let targets = s.targets();
         let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
         assert!(identical(&rows.at(0.0, &mut NoPulse).unwrap(), &s.test));
@@ -156,23 +94,23 @@ mod tests {
     fn one_full_step_is_fgsm_and_many_do_better() {
         let s = sample(2);
         let targets = s.targets();
-        let one = Options::new(&Pgd, [("steps", 1.0), ("step", 1.0)]).unwrap();
-        let run = |m: &dyn Method, o: &Options| {
+        let one = Options::new(&PGD, [("steps", 1.0), ("step", 1.0)]).unwrap();
+        let run = |m: &Method, o: &Options| {
             let fitted = m.fit(&s.fit_data(), o, &mut NoPulse).unwrap();
             let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
             rows.at(0.3, &mut NoPulse).unwrap()
         };
-        let fgsm = run(&Fgsm, &Options::defaults(&Fgsm));
-        let single = run(&Pgd, &one);
+        let fgsm = run(&FGSM, &Options::defaults(&FGSM));
+        let single = run(&PGD, &one);
         assert!(fgsm.data().iter().zip(single.data()).all(|(a, b)| (a - b).abs() < 1e-6));
         let loss = |h: &Matrix| losses(s.probe.mlp(), h, &targets).iter().sum::<f32>();
-        assert!(loss(&run(&Pgd, &Options::defaults(&Pgd))) < loss(&fgsm) + 1e-3);
+        assert!(loss(&run(&PGD, &Options::defaults(&PGD))) < loss(&fgsm) + 1e-3);
     }
 
     #[test]
     fn it_can_be_stopped_between_steps() {
         let s = sample(2);
-        let fitted = Pgd.fit(&s.fit_data(), &Options::defaults(&Pgd), &mut NoPulse).unwrap();
+        let fitted = PGD.fit(&s.fit_data(), &Options::defaults(&PGD), &mut NoPulse).unwrap();
         let targets = s.targets();
         let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
         let stopped = rows.at(0.1, &mut |done, _| if done < 3 { Ok(()) } else { Err(Cancelled) });

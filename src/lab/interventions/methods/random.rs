@@ -3,53 +3,22 @@
 //! What INLP achieves beyond this is due to its directions, not to their number. Directions are standard normal draws from
 //! the fit's seed, k - 1 per round for k classes as with INLP; their span is then uniform over subspaces of that rank.
 
-use super::inlp::{Directions, Sweep};
-use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::options::{Options, Setting};
-use crate::parameter::{MOST_ITERATIONS, Parameter, RANK};
-use base::Pulse;
+use super::inlp::{Directions, INLP};
+use crate::method::{Method, Needs};
+use crate::parameter::MOST_ITERATIONS;
 use probe::Dense;
 use rand_distr::{Distribution, StandardNormal};
 use stats::rng::stream;
 
-/// The control.
-#[derive(Debug)]
-pub(crate) struct RandomSubspace;
-
-impl Method for RandomSubspace {
-    fn id(&self) -> &'static str {
-        "random"
-    }
-    fn title(&self) -> &'static str {
-        "random subspace (control)"
-    }
-    fn doc(&self) -> &'static str {
-        "projects out r random directions: shows the effect of removing that many dimensions"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Nullifying
-    }
-    fn needs(&self) -> Needs {
-        Needs { random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &RANK
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &[]
-    }
-    fn is_control(&self) -> bool {
-        true
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        _options: &Options,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
+pub(crate) const RANDOM: Method = Method {
+    id: "random",
+    title: "random subspace (control)",
+    doc: "projects out r random directions: shows the effect of removing that many dimensions",
+    needs: Needs { random: true, ..Needs::NONE },
+    settings: &[],
+    is_control: true,
+    family: "random",
+    learn: |data, _, _| {
         let train = data.data.train();
         let (dimension, classes) = (train.x().cols(), train.classes());
         let mut rng = stream(data.seed, "random subspace");
@@ -59,26 +28,26 @@ impl Method for RandomSubspace {
             w.data_mut().iter_mut().for_each(|x| *x = StandardNormal.sample(&mut rng));
             directions.push(w)?;
         }
-        Ok(Box::new(Sweep { directions }))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Sweep { directions: Directions::from_bytes(bytes)? }))
-    }
-}
+        Ok(Box::new(directions))
+    },
+    ..INLP
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method::FitData;
     use crate::methods::testing::{identical, sample};
+    use crate::options::Options;
     use base::NoPulse;
 
     #[test]
     fn it_takes_dimensions_out_at_random() {
         let s = sample(2);
-        let options = Options::defaults(&RandomSubspace);
+        let options = Options::defaults(&RANDOM);
         let at = |seed, rank| {
             let data = FitData { seed, ..s.fit_data() };
-            let fitted = RandomSubspace.fit(&data, &options, &mut NoPulse).unwrap();
+            let fitted = RANDOM.fit(&data, &options, &mut NoPulse).unwrap();
             let directions = Directions::from_bytes(&fitted.to_bytes()).unwrap();
             assert_eq!(directions.subspace(rank).unwrap().rank(), rank.min(s.test.cols()));
             let targets = s.targets();

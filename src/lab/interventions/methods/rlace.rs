@@ -22,111 +22,81 @@
 mod game;
 
 use self::game::{Game, Judge};
-use crate::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
-};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{ERASED_RANK, MOST_ITERATIONS, Parameter};
+use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs};
+use crate::options::{Options, Setting};
+use crate::parameter::{ERASED_RANK, MOST_ITERATIONS};
 use base::{Cancelled, Pulse};
 use probe::bytes::{Reader, Writer, malformed};
 use probe::fantope::Fantope;
 use probe::{Dense, Labelled, Matrix, Subspace};
 
-/// The method.
-#[derive(Debug)]
-pub struct Rlace;
+pub const RLACE: Method = Method {
+    id: "rlace",
+    title: "RLACE",
+    doc: "removes the subspace that a linear classifier misses most, by an adversarial game (Ravfogel et al. 2022)",
+    goal: Goal::Nullifying,
+    needs: Needs { random: true, ..Needs::NONE },
+    parameter: &ERASED_RANK,
+    settings: &SETTINGS,
+    applied: &[],
+    is_control: false,
+    family: "rlace",
+    short: Some(|options| {
+        let full = EXPECTED.min(options.real("steps")) + MOST_ITERATIONS as f64 * options.real("further");
+        let steps = 200.0_f64.min(options.real("steps"));
+        let short = options.with(&[("steps", steps), ("round", steps), ("further", 5.0)]);
+        (short, full / (steps + 5.0 * MOST_ITERATIONS as f64))
+    }),
+    learn: |data, options, pulse| {
+        Ok(Box::new(Curve::fit(data.data.train(), data.seed, MOST_ITERATIONS, options, pulse)?))
+    },
+    read: |bytes, _| Ok(Box::new(Curve::from_bytes(bytes)?)),
+};
 
-const fn whole(name: &'static str, label: &'static str, doc: &'static str, default: f64, max: f64) -> Setting {
-    Setting { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
-}
-
-const fn real(name: &'static str, label: &'static str, doc: &'static str, default: f64, max: f64) -> Setting {
-    Setting { name, label, doc, kind: SettingKind::Real, default, min: 0.0, max }
-}
-
-static SETTINGS: [Setting; 9] = [
-    whole("steps", "steps", "maximum steps for the first rank (authors' code: 75,000)", 75_000.0, 1e7),
-    whole("round", "steps per round", "steps between two judgements for the first rank (authors' code)", 1_000.0, 1e6),
-    whole("further", "further steps", "additional steps of the previous game for each further rank", 200.0, 1e6),
-    whole("batch", "batch", "examples per batch (authors' code)", 128.0, 65_536.0),
-    real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, 10.0),
-    real("weight_decay", "weight decay", "of both players (Canby et al.; 1e-4 in the authors' code)", 1e-5, 1.0),
-    real(
+const SETTINGS: [Setting; 9] = [
+    Setting::whole("steps", "steps", "maximum steps for the first rank (authors' code: 75,000)", 75_000.0, 1e7),
+    Setting::whole(
+        "round",
+        "steps per round",
+        "steps between two judgements for the first rank (authors' code)",
+        1_000.0,
+        1e6,
+    ),
+    Setting::whole("further", "further steps", "steps that each further rank adds to the previous game", 200.0, 1e6),
+    Setting::whole("batch", "batch", "examples per batch (authors' code)", 128.0, 65_536.0),
+    Setting::real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, [0.0, 10.0]),
+    Setting::real(
+        "weight_decay",
+        "weight decay",
+        "of both players (Canby et al.; 1e-4 in the authors' code)",
+        1e-5,
+        [0.0, 1.0],
+    ),
+    Setting::real(
         "tolerance",
         "tolerance",
         "ends when the accuracy is this close to the majority's (authors' code)",
         0.0015,
+        [0.0, 1.0],
+    ),
+    Setting::flag(
+        "scale",
+        "scale",
+        "1 first divides embeddings by their root mean square, 0 leaves them unscaled (authors' code)",
         1.0,
     ),
-    Setting {
-        name: "scale",
-        label: "scale",
-        doc: "1 first divides embeddings by their root mean square, 0 leaves them unscaled (authors' code)",
-        kind: SettingKind::Flag,
-        default: 1.0,
-        min: 0.0,
-        max: 1.0,
-    },
-    Setting {
-        name: "judge",
-        label: "authors' judge",
-        doc: "0: of two candidates for each rank, keep the better one by an unpenalised classifier; 1: choose as in the authors' code",
-        kind: SettingKind::Flag,
-        default: 0.0,
-        min: 0.0,
-        max: 1.0,
-    },
+    Setting::flag(
+        "judge",
+        "authors' judge",
+        "0: of two candidates for each rank, keep the better one by an unpenalised classifier; 1: choose as in the authors' code",
+        0.0,
+    ),
 ];
 
 /// Typical steps for the first rank, for forecasts.
 const EXPECTED: f64 = 5_000.0;
 /// Steps between two polls of the pulse.
 const BEAT: usize = 20;
-
-impl Method for Rlace {
-    fn id(&self) -> &'static str {
-        "rlace"
-    }
-    fn title(&self) -> &'static str {
-        "RLACE"
-    }
-    fn doc(&self) -> &'static str {
-        "removes the subspace that a linear classifier misses most, by an adversarial game (Ravfogel et al. 2022)"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Nullifying
-    }
-    fn needs(&self) -> Needs {
-        Needs { random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &ERASED_RANK
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &["steps", "round", "further", "batch", "learning_rate", "weight_decay", "tolerance", "scale", "judge"]
-    }
-    fn short(&self, options: &Options) -> Option<(Options, f64)> {
-        let full = EXPECTED.min(options.real("steps")) + MOST_ITERATIONS as f64 * options.real("further");
-        let steps = 200.0_f64.min(options.real("steps"));
-        let given = options.iter().filter(|(name, _)| !["steps", "round", "further"].contains(name));
-        let short = Options::new(self, given.chain([("steps", steps), ("round", steps), ("further", 5.0)])).ok()?;
-        Some((short, full / (steps + 5.0 * MOST_ITERATIONS as f64)))
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Curve::fit(data.data.train(), data.seed, MOST_ITERATIONS, options, pulse)?))
-    }
-    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Box::new(Curve::from_bytes(bytes)?))
-    }
-}
 
 /// Subspaces removed at each rank, and the result of the game for each.
 #[derive(Debug, Clone, PartialEq)]
@@ -293,21 +263,15 @@ fn scaled(train: &Labelled) -> Labelled {
     train.scaled(by)
 }
 
-struct Rows<'a> {
-    curve: &'a Curve,
-    h: &'a Matrix,
-}
-
-impl Fitted for Curve {
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.dimension, self.classes)?;
-        Ok(Box::new(Rows { curve: self, h }))
+impl Learnt for Curve {
+    fn shape(&self) -> (usize, usize) {
+        (self.dimension, self.classes)
+    }
+    fn prepare<'a>(&'a self, h: &'a Matrix, _: &[usize], _: &Known<'a>) -> Result<Change<'a>, InterventionError> {
+        Ok(Box::new(move |rank, _| {
+            let erased = self.at((rank as usize).min(self.ranks.len()));
+            Ok(erased.map_or_else(|| h.clone(), |e| e.removed.remove_from(h)))
+        }))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new("rlace");
@@ -319,17 +283,6 @@ impl Fitted for Curve {
             w.matrix(erased.removed.basis());
         }
         w.finish()
-    }
-}
-
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        let rank = check_value(&ERASED_RANK, value)? as usize;
-        pulse.beat(0, 1)?;
-        Ok(self
-            .curve
-            .at(rank.min(self.curve.ranks.len()))
-            .map_or_else(|| self.h.clone(), |e| e.removed.remove_from(self.h)))
     }
 }
 
@@ -346,7 +299,7 @@ mod tests {
     fn after(s: &Sample, ranks: usize, seed: u64, steps: f64) -> Curve {
         let short =
             [("steps", steps), ("round", steps / 6.0), ("further", 40.0), ("batch", 64.0), ("learning_rate", 0.05)];
-        let options = Options::new(&Rlace, short).unwrap();
+        let options = Options::new(&RLACE, short).unwrap();
         Curve::fit(s.data.train(), seed, ranks, &options, &mut NoPulse).unwrap()
     }
 
@@ -377,15 +330,16 @@ mod tests {
     #[test]
     fn rank_zero_is_the_identity_and_bytes_round_trip() {
         let s = sample(3);
-        let fitted = after(&s, 2, 1, 600.0);
-        let again = Rlace.load(&fitted.to_bytes(), &Options::defaults(&Rlace)).unwrap();
-        let at = |f: &dyn Fitted, rank: f64| {
-            f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(rank, &mut NoPulse).unwrap()
-        };
-        assert!(identical(&at(&fitted, 0.0), &s.test));
-        let (one, two) = (at(&fitted, 2.0), at(&*again, 2.0));
+        let learnt = after(&s, 2, 1, 600.0);
+        let again = RLACE.load(&learnt.to_bytes(), &Options::defaults(&RLACE)).unwrap();
+        let targets = s.targets();
+        let own =
+            |rank: f64| learnt.prepare(&s.test, &targets, &Known::default()).unwrap()(rank, &mut NoPulse).unwrap();
+        let read = |rank: f64| again.on(&s.test, &targets, &mut NoPulse).unwrap().at(rank, &mut NoPulse).unwrap();
+        assert!(identical(&own(0.0), &s.test));
+        let (one, two) = (own(2.0), read(2.0));
         assert!(one.data().iter().zip(two.data()).all(|(a, b)| (a - b).abs() < 1e-6) && !identical(&one, &s.test));
-        assert!(Rlace.load(&fitted.to_bytes()[1..], &Options::defaults(&Rlace)).is_err());
+        assert!(RLACE.load(&learnt.to_bytes()[1..], &Options::defaults(&RLACE)).is_err());
         let of = |seed| after(&s, 1, seed, 600.0);
         let first = of(1);
         assert_eq!(of(1), first);
@@ -407,7 +361,7 @@ mod tests {
                     ("learning_rate", 0.2),
                     ("judge", judge),
                 ];
-                let options = Options::new(&Rlace, short).unwrap();
+                let options = Options::new(&RLACE, short).unwrap();
                 let found = Curve::fit(s.data.train(), seed, 5, &options, &mut NoPulse).unwrap();
                 let fair = Judge::unpenalised(s.data.train());
                 found.ranks.iter().map(|e| fair.of(&e.removed, &mut || Ok(())).unwrap().0).collect()
@@ -425,7 +379,7 @@ mod tests {
         let found = curve(&s, MOST_ITERATIONS, 1);
         assert_eq!(found.at(11).unwrap().removed.rank(), 11);
         assert_eq!(found.at(40).unwrap().removed.rank(), 12);
-        let gone = found.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(40.0, &mut NoPulse).unwrap();
+        let gone = found.prepare(&s.test, &s.targets(), &Known::default()).unwrap()(40.0, &mut NoPulse).unwrap();
         assert!(gone.data().iter().all(|x| x.abs() < 1e-5));
     }
 
@@ -433,7 +387,7 @@ mod tests {
     fn it_can_be_stopped_and_runs_away_with_an_error() {
         let s = sample(2);
         let mut beats = 0;
-        let stopped = Rlace.fit(&s.fit_data(), &Options::defaults(&Rlace), &mut |_, _| {
+        let stopped = RLACE.fit(&s.fit_data(), &Options::defaults(&RLACE), &mut |_, _| {
             beats += 1;
             if beats < 3 { Ok(()) } else { Err(Cancelled) }
         });

@@ -6,11 +6,11 @@
 //! in a made-up image the robust accuracy changes by tens of points, so results of Square are not comparable between
 //! programs.
 
-use super::across::{Attack, Chain, Field, Plan, Target, Wish};
+use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
-use crate::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
-use crate::options::{Options, Setting, SettingKind};
-use crate::parameter::{EPSILON, Parameter};
+use super::autoattack::AUTOATTACK;
+use crate::method::Method;
+use crate::options::{Options, Setting};
 use base::matmul::{View, matmul};
 use base::{Cancelled, Pulse, SharedPulse};
 use probe::mlp::{CHUNK, Pass};
@@ -19,66 +19,23 @@ use rayon::prelude::*;
 use stats::rng::{below, stream};
 use std::ops::Range;
 
-/// The method: Square by itself.
-#[derive(Debug)]
-pub struct Square;
-
-/// Queries of Square.
-pub(crate) const QUERIES: Setting = Setting {
-    name: "queries",
-    label: "queries",
-    doc: "points that Square tries per row; 5,000 in Canby et al.",
-    kind: SettingKind::Integer,
-    default: 5000.0,
-    min: 1.0,
-    max: 20_000.0,
+/// Square by itself.
+pub(crate) const SQUARE: Method = Method {
+    id: "square",
+    title: "Square",
+    doc: "random search in the ball using only the probe's outputs (Andriushchenko et al. 2020), on runs of coordinates",
+    settings: &[QUERIES],
+    learn: |data, options, _| Target::learn("square", data, options, chain),
+    read: |bytes, options| Target::read(bytes, options, chain),
+    ..AUTOATTACK
 };
 
-static SETTINGS: [Setting; 1] = [QUERIES];
+/// Queries of Square.
+pub(crate) const QUERIES: Setting =
+    Setting::whole("queries", "queries", "points that Square tries per row; 5,000 in Canby et al.", 5000.0, 20_000.0);
 
-const CHAIN: Chain = |plan, _| vec![Box::new(Draws { queries: plan.queries })];
-
-impl Method for Square {
-    fn id(&self) -> &'static str {
-        "square"
-    }
-    fn title(&self) -> &'static str {
-        "Square"
-    }
-    fn doc(&self) -> &'static str {
-        "random search in the ball using only the probe's outputs (Andriushchenko et al. 2020), on runs of coordinates"
-    }
-    fn goal(&self) -> Goal {
-        Goal::Counterfactual
-    }
-    fn needs(&self) -> Needs {
-        Needs { mlp: true, random: true, ..Needs::default() }
-    }
-    fn parameter(&self) -> &'static Parameter {
-        &EPSILON
-    }
-    fn settings(&self) -> &'static [Setting] {
-        &SETTINGS
-    }
-    fn family(&self) -> &'static str {
-        "seeded attack"
-    }
-    fn fit_options(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn fit(
-        &self,
-        data: &FitData<'_>,
-        options: &Options,
-        _pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Fitted>, InterventionError> {
-        let plan = Plan { iterations: 0, queries: options.integer("queries") };
-        Ok(Box::new(Target::new(self.id(), data, plan, CHAIN)?))
-    }
-    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        let plan = Plan { iterations: 0, queries: options.integer("queries") };
-        Ok(Box::new(Target::load(bytes, plan, CHAIN)?))
-    }
+fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
+    vec![Box::new(Draws { queries: options.integer("queries") })]
 }
 
 /// The search.

@@ -42,12 +42,12 @@ fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
 #[test]
 fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
     let mut spec = Spec::shipped();
-    spec.methods = registry().iter().map(|m| crate::spec::MethodSpec::named(m.id())).collect();
+    spec.methods = registry().iter().map(|m| crate::spec::MethodSpec::named(m.id)).collect();
     let mut keys: Vec<String> = settings().into_iter().map(|s| s.key).collect();
     for method in registry() {
-        let rows = options(&spec, method.id(), 0);
-        let file = usize::from(method.needs().file);
-        assert_eq!(rows.len(), method.settings().len() + file, "{}", method.id());
+        let rows = options(&spec, method.id, 0);
+        let file = usize::from(method.needs.file);
+        assert_eq!(rows.len(), method.settings.len() + file, "{}", method.id);
         keys.extend(rows.into_iter().map(|s| s.key));
     }
     let all = keys.len();

@@ -46,7 +46,7 @@ impl MapSpec {
 
     /// True if a method of the spec is on the map.
     pub fn has(&self, method: &str) -> bool {
-        let any = || find(method).is_some_and(|m| !m.needs().file);
+        let any = || find(method).is_some_and(|m| !m.needs.file);
         if self.methods.is_empty() { any() } else { self.methods.iter().any(|name| name == method) }
     }
 
@@ -65,7 +65,7 @@ impl MapSpec {
         let named = self.methods.iter().map(|name| ("map.methods", name));
         for (key, name) in named.chain(self.value.keys().map(|name| ("map.value", name))) {
             refuse.unknown(key, name, &run)?;
-            if find(name).is_some_and(|m| m.needs().file) {
+            if find(name).is_some_and(|m| m.needs.file) {
                 let problem = format!("names {name}, whose file has the states of only one layer");
                 return refuse.because(key, problem);
             }
@@ -74,7 +74,7 @@ impl MapSpec {
             if !self.has(name) {
                 return refuse.because("map.value", format!("names {name}, which is not in map.methods"));
             }
-            let parameter = find(name).map(|m| m.parameter());
+            let parameter = find(name).map(|m| m.parameter);
             if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
                 let value = base::numbers::brief(value);
                 let problem = format!("of {name} is {} = {value}: allowed are {} to {}", p.name, p.min, p.max);

@@ -104,7 +104,7 @@ fn one_method_may_run_with_several_settings_but_each_only_once() {
     assert_eq!(refusal(|s| s.methods.extend([pgd(3.0), pgd(7.0)])), "");
     assert!(refusal(|s| s.methods.extend([pgd(3.0), pgd(3.0)])).contains("twice with the same options"));
     // The default written out is still the default.
-    let steps = find("pgd").unwrap().settings().iter().find(|s| s.name == "steps").unwrap().default;
+    let steps = find("pgd").unwrap().settings.iter().find(|s| s.name == "steps").unwrap().default;
     assert!(refusal(|s| s.methods.push(pgd(steps))).contains("twice with the same options"));
 }
 

@@ -50,12 +50,12 @@ impl Catalog {
     /// Every method of the registry.
     pub(crate) fn registered() -> Self {
         let methods = registry().iter().map(|method| {
-            let parameter = method.parameter();
+            let parameter = method.parameter;
             MethodEntry {
-                id: method.id().into(),
-                title: method.title().into(),
-                doc: method.doc().into(),
-                goal: match (method.is_control(), method.goal()) {
+                id: method.id.into(),
+                title: method.title.into(),
+                doc: method.doc.into(),
+                goal: match (method.is_control, method.goal) {
                     (true, _) => "control".into(),
                     (false, Goal::Counterfactual) => "counterfactual".into(),
                     (false, Goal::Nullifying) => "nullifying".into(),

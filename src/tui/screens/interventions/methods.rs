@@ -94,7 +94,7 @@ pub(crate) fn table(state: &State) -> Table {
                 flips,
                 away,
             ],
-            last: find(&entry.0).filter(|method| method.is_control()).map(|_| "controls"),
+            last: find(&entry.0).filter(|method| method.is_control).map(|_| "controls"),
         }
     };
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);

@@ -93,7 +93,7 @@ fn row(
 ) -> Result<(), Fault> {
     let (name, layer) = (here.model.name().to_owned(), here.site.layer);
     // One stage for the states and probes of a layer, and one for each method on it.
-    let methods = sweeps.iter().filter(|s| spec.has(s.named().method.id())).count();
+    let methods = sweeps.iter().filter(|s| spec.has(s.named().method.id)).count();
     let seconds = main.stages.of(MAP) / (main.map.len().max(1) * (1 + methods)) as f64;
     host.stage(format!("{name}: map, states of layer {layer}"), "ex", seconds);
     if here.chunks.is_empty() {
@@ -103,15 +103,15 @@ fn row(
     let own =
         [Judge { layer, replicates: here.panels.iter().map(|p| (p.oracles.clone(), p.outputs.clone())).collect() }];
     let behind = judges(here, later, host)?;
-    for sweep in sweeps.iter().filter(|s| spec.has(s.named().method.id())) {
+    for sweep in sweeps.iter().filter(|s| spec.has(s.named().method.id)) {
         let (named, options) = (sweep.named().clone(), sweep.options().clone());
-        let mut fits: Vec<Arc<dyn Fitted>> = Vec::new();
+        let mut fits: Vec<Arc<Fitted>> = Vec::new();
         for at in 0..here.panels.len() {
             fits.push(here.fit(at, named.method, &options, host)?.fitted);
         }
         let given = spec.value.get(&named.key.name);
         let values = given.map_or_else(|| sweep.values().to_vec(), |value| vec![*value]);
-        let title = named.method.title();
+        let title = named.method.title;
         host.stage(format!("{name}: map, {title} at layer {layer}"), "point", seconds);
         let mut pass = Pass { main: &mut *main, here: &*here, named: &named, host: &mut *host };
         let seen = fits.iter().enumerate().map(|(k, fit)| pass.replicate(k, fit.as_ref(), &own, &values));
@@ -173,7 +173,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     /// All test examples at these strengths by one replicate.
-    fn replicate(&mut self, k: usize, fitted: &dyn Fitted, judges: &[Judge], values: &[f64]) -> Result<Seen, Fault> {
+    fn replicate(&mut self, k: usize, fitted: &Fitted, judges: &[Judge], values: &[f64]) -> Result<Seen, Fault> {
         let (here, classes) = (self.here, self.here.labels.target_classes);
         let (layer, method) = (here.site.layer, self.named.method);
         let oracles = |j: &Judge| vec![Tally::default(); j.replicates[k].0.len()];
@@ -272,7 +272,7 @@ impl Pass<'_> {
     ) -> Result<(), Fault> {
         let (here, n) = (self.here, self.here.test.len());
         let outputs = judge.replicates.iter().take(tallies.len()).map(|(_, outputs)| outputs.as_slice());
-        let base = baseline_of(here, self.named.method.goal(), o, n, outputs);
+        let base = baseline_of(here, self.named.method.goal, o, n, outputs);
         let mut point = reliability(here, self.named, o, strength, tallies, &base);
         point.oracle_layer = judge.layer;
         let body = Kind::Map(MapFinding { point, strength: chosen });

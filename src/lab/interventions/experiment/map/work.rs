@@ -36,7 +36,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
         for (i, m) in bench.spec.methods.iter().enumerate().filter(|(_, m)| spec.has(&m.name)) {
             let Some((method, options)) = resolve(m) else { continue };
             let fits = if is_shared(method) { 1 } else { replicates };
-            for k in (1..=fits).filter(|_| *layer != bench.site.layer && !method.needs().mlp) {
+            for k in (1..=fits).filter(|_| *layer != bench.site.layer && !method.needs.mlp) {
                 let key = here.fit_key(method, &options, Which::Replicate(k));
                 if key.is_some_and(|k| store.trained(&k).is_none()) {
                     work.add(&named(bench, FIT, i), rows);
