@@ -132,8 +132,11 @@ pub struct Intervals {
     pub narrow: String,
     /// What the numbers in place of intervals count ([`Count::few`]).
     pub few: String,
-    /// Legend of the two dots that replace an interval ([`Datum::pair`]).
+    /// Legend of the two values that replace an interval ([`Datum::pair`]).
     pub pair: String,
+    /// Meaning of faint points on a plane, and of points without a rating ([`Datum::is_unrated`]).
+    pub faint: String,
+    pub unrated: String,
     /// True if the wide ends are a margin, not an interval: an area, which two replicates do not replace.
     pub is_margin: bool,
 }
@@ -166,9 +169,10 @@ pub struct Datum {
     pub band: Option<(f64, f64)>,
     /// Ends of a narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
-    /// Values of the only two replicates, which are too few for an interval over replicates: drawings show two dots in place of the wide
-    /// interval.
+    /// Values of the only two replicates, which are too few for an interval: drawings show both values in its place.
     pub pair: Option<(f64, f64)>,
+    /// True if it has no place in the order that its emphasis shows.
+    pub is_unrated: bool,
     /// Examples behind the point.
     pub n: Count,
     /// Emphasis of the point relative to its line.
@@ -181,13 +185,13 @@ impl Datum {
         self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 
-    /// The narrow interval, where there are enough examples for one.
+    /// The narrow interval, where there are enough examples and replicates for one.
     pub(crate) fn narrow(&self) -> Option<(f64, f64)> {
-        self.inner.filter(|_| self.n.few().is_none())
+        self.inner.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 }
 
-/// Single points.
+/// Single points. Strokes on a numeric axis are levels, which belong to no x: paper shows them beside the vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// Name in the legend.
@@ -209,7 +213,7 @@ pub struct Spot {
     pub x_band: Option<(f64, f64)>,
     /// Ends of the interval of y.
     pub y_band: Option<(f64, f64)>,
-    /// Values of the only two replicates in x and in y: arms that end in dots in place of intervals.
+    /// Values of the only two replicates in x and in y: the ends of thin lines in place of intervals.
     pub pairs: Option<[(f64, f64); 2]>,
     /// Colour of this point, drawn with a dark edge. None: the colour of the layer.
     pub hue: Option<usize>,

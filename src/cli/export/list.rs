@@ -8,6 +8,12 @@ use base::text::printable;
 use engine::board::Board;
 use labs::Details;
 
+/// A caption up to its first full stop before a capital: the rest are notes, which stand below the table.
+fn first_sentence(caption: &str) -> &str {
+    let ends = caption.match_indices(". ").find(|(at, _)| caption[at + 2..].starts_with(char::is_uppercase));
+    ends.map_or(caption, |(at, _)| &caption[..=at])
+}
+
 /// Prints the figures and tables of every run of a session, each with a description.
 pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.iter().filter(|run| !run.gone) {
@@ -18,7 +24,7 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
             output::line(out, &format!("  --figure {:<24} {}", entry.name, entry.shows))?;
         }
         for table in lab.tables(&run.results) {
-            let line = format!("  --table  {:<24} {}", table.name, table.caption);
+            let line = format!("  --table  {:<24} {}", table.name, first_sentence(&table.caption));
             output::line(out, &printable(&line))?;
         }
     }

@@ -285,7 +285,7 @@ fn with_counts(figure: Figure) -> Figure {
 /// Says in the legend what intervals are over, and what the numbers in their place are: bars have inputs, over which their height is.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
-        true => format!("number of inputs; no interval below {FEWEST} originals"),
+        true => format!("a inputs of b originals; no interval below {FEWEST} originals"),
         false => format!("number of originals; no interval below {FEWEST}"),
     };
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
@@ -418,8 +418,10 @@ const ACCURACY: [(&str, &str); 4] = [
 ];
 
 /// The numbers that stand on bars in place of intervals.
-const ON_BARS: (&str, &str) =
-    ("number beside a value", "inputs that it is the mean of; intervals are over originals and need ten of them");
+const ON_BARS: (&str, &str) = (
+    "numbers beside a value",
+    "inputs that it is the mean of, and the originals that they belong to; intervals are over originals and need ten of them",
+);
 
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),
