@@ -33,3 +33,16 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table `optimum` had a section of notes in the list.
+    #[test]
+    fn a_table_is_listed_with_the_first_sentence_of_its_caption() {
+        let caption = "R at the best strength; Table 3 of Canby et al. Held out: on one half. Two definitions";
+        assert_eq!(first_sentence(caption), "R at the best strength; Table 3 of Canby et al.");
+        assert_eq!(first_sentence("Accuracy of the probes, v. 2"), "Accuracy of the probes, v. 2");
+    }
+}
