@@ -50,6 +50,8 @@ impl Layer {
     /// The intervals of its values that are drawn.
     pub(crate) fn intervals(&self) -> Vec<(f64, f64)> {
         match self {
+            // A line without dashes and marks is a range.
+            Self::Line(line) if line.role.dash.is_none() && line.role.marker.is_none() => Vec::new(),
             Self::Line(line) => line.points.iter().filter_map(|p| p.interval().or(p.narrow())).collect(),
             Self::Points(points) => points.points.iter().flat_map(Spot::intervals).flatten().collect(),
             Self::Bars(bars) => bars.bars.iter().filter_map(Bar::interval).collect(),

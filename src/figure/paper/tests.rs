@@ -121,7 +121,7 @@ fn a_negative_score_of_a_token_is_seen_without_colour() {
         let figure = Figure { layers: vec![Layer::Tokens(tokens)], ..Figure::default() };
         drawn(&figure, |scene| {
             let is =
-                |i: &&Item| matches!(i, Item::Line { points, pen } if pen.alpha == 0.6 && points[0].1 == points[1].1);
+                |i: &&Item| matches!(i, Item::Line { points, pen } if pen.alpha == 0.85 && points[0].1 == points[1].1);
             let has = |text: &str| texts(scene).iter().any(|t| t == text);
             assert!(has("−0.7") && has("0.7") && has("0") && has("0.70"), "the scale has numbers: {:?}", texts(scene));
             (scene.items.iter().filter(is).count(), has("below 0"), has("−0.70"))
@@ -376,7 +376,11 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
         assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 1), "the axis alone is as long as an interval was");
         assert_eq!(strokes(scene, 90.0), 4, "the axis, and a line for each point");
         let texts = texts(scene);
-        assert!(texts.iter().any(|t| t == "each of 2 trainings") && texts.iter().all(|t| t != "wide" && t != "examples alone"), "{texts:?}");
+        assert!(
+            texts.iter().any(|t| t == "each of 2 trainings")
+                && texts.iter().all(|t| t != "wide" && t != "examples alone"),
+            "{texts:?}"
+        );
     });
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
@@ -432,8 +436,13 @@ fn a_range_has_upright_strokes_where_an_interval_has_an_area() {
 /// Open marks were those of dominated settings and of those without a rating, and a cross cannot be open.
 #[test]
 fn each_mark_of_a_plane_has_one_meaning() {
-    let point = |(x, emphasis, is_unrated): (f64, Emphasis, bool)| {
-        Datum { x, y: 0.6, n: 9.into(), emphasis, is_unrated, ..Datum::default() }
+    let point = |(x, emphasis, is_unrated): (f64, Emphasis, bool)| Datum {
+        x,
+        y: 0.6,
+        n: 9.into(),
+        emphasis,
+        is_unrated,
+        ..Datum::default()
     };
     let points = [(0.1, Emphasis::Faint, true), (0.5, Emphasis::Faint, false), (0.9, Emphasis::Normal, false)];
     let line = Line { label: "method".into(), role: Role::nth(0), points: points.map(point).to_vec() };

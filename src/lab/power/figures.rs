@@ -267,7 +267,8 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         .filter_map(|r| r.value.trained.map(|n| grouped(n as usize)))
         .collect();
     let mut provenance = provenance(first, engine, REGION);
-    let text = format!("{bound}, a formula of the observed difference, for which no interval is computed");
+    let rule = bound.trim_start_matches("bound of ");
+    let text = format!("{rule}, a formula of the observed difference, for which no interval is computed");
     provenance.entries.push(("bound".into(), text));
     tested(results, &mut provenance);
     let text = "n is the number of test items in the pilot of each training size, on which both numbers rest; intervals narrow as pilots \

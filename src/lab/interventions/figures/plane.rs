@@ -125,7 +125,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
             "{} %, of the knee and the stars, over {over} (paired bootstrap), within 0 and 1",
             (level * 1e6).round() / 1e4
         );
-        provenance.entries.insert(1, ("intervals".into(), text));
+        provenance.entries.push(("intervals".into(), text));
     }
     provenance.entries.push((
         "grey curves".into(),
