@@ -443,8 +443,12 @@ impl<'a> Canvas<'a> {
         Ok(self.area.draw_text(text, &TextStyle::from(kind), corner(at))?)
     }
 
-    /// The outline of a marker of half-width `r`; a marker of strokes is as it is.
+    /// The outline of a marker of half-width `r`; a marker of strokes is as it is, and a diamond hides nothing inside it.
     pub(crate) fn outline(&self, at: At, marker: Marker, r: f64, colour: Rgb) -> Drawn {
+        if marker == Marker::Diamond {
+            let tips = [(0.0, -1.6), (1.2, 0.0), (0.0, 1.6), (-1.2, 0.0), (0.0, -1.6)];
+            return self.line(&tips.map(|(dx, dy)| (at.0 + dx * r, at.1 + dy * r)), Pen::new(colour, 1.6));
+        }
         self.marker(at, marker, r, colour)?;
         match marker {
             Marker::Circle | Marker::Cross | Marker::Plus => Ok(()),

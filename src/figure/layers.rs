@@ -50,6 +50,8 @@ impl Layer {
     /// The intervals of its values that are drawn.
     pub(crate) fn intervals(&self) -> Vec<(f64, f64)> {
         match self {
+            // A line without dashes and marks is a range.
+            Self::Line(line) if line.role.dash.is_none() && line.role.marker.is_none() => Vec::new(),
             Self::Line(line) => line.points.iter().filter_map(|p| p.interval().or(p.narrow())).collect(),
             Self::Points(points) => points.points.iter().flat_map(Spot::intervals).flatten().collect(),
             Self::Bars(bars) => bars.bars.iter().filter_map(Bar::interval).collect(),
@@ -132,8 +134,11 @@ pub struct Intervals {
     pub narrow: String,
     /// Explanation of the numbers in place of intervals ([`Count::few`]).
     pub few: String,
-    /// Legend of the two dots that replace an interval ([`Datum::pair`]).
+    /// Legend of the two values that replace an interval ([`Datum::pair`]).
     pub pair: String,
+    /// Meaning of faint points on a plane, and of points without a rating ([`Datum::is_unrated`]).
+    pub faint: String,
+    pub unrated: String,
     /// True if the wide ends are a margin, not an interval: an area, which two replicates do not replace.
     pub is_margin: bool,
 }
@@ -166,9 +171,10 @@ pub struct Datum {
     pub band: Option<(f64, f64)>,
     /// Ends of a narrow interval inside the wide one.
     pub inner: Option<(f64, f64)>,
-    /// Values of the only two replicates, which are too few for an interval over replicates: drawings show two dots in place of the wide
-    /// interval.
+    /// Values of the only two replicates, which are too few for an interval: drawings show both values in its place.
     pub pair: Option<(f64, f64)>,
+    /// True if it has no place in the order that its emphasis shows.
+    pub is_unrated: bool,
     /// Examples behind the point.
     pub n: Count,
     /// Emphasis of the point relative to its line.
@@ -181,13 +187,13 @@ impl Datum {
         self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 
-    /// The narrow interval, if there are enough examples.
+    /// The narrow interval, where there are enough examples and replicates for one.
     pub(crate) fn narrow(&self) -> Option<(f64, f64)> {
-        self.inner.filter(|_| self.n.few().is_none())
+        self.inner.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 }
 
-/// Single points.
+/// Single points. Strokes on a numeric axis are levels, which belong to no x: paper shows them beside the vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// Name in the legend.
@@ -209,7 +215,7 @@ pub struct Spot {
     pub x_band: Option<(f64, f64)>,
     /// Ends of the interval of y.
     pub y_band: Option<(f64, f64)>,
-    /// Values of the only two replicates in x and in y: arms that end in dots in place of intervals.
+    /// Values of the only two replicates in x and in y: the ends of thin lines in place of intervals.
     pub pairs: Option<[(f64, f64); 2]>,
     /// Colour of this point, drawn with a dark edge. None: the colour of the layer.
     pub hue: Option<usize>,

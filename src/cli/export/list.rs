@@ -8,6 +8,12 @@ use base::text::printable;
 use engine::board::Board;
 use labs::Details;
 
+/// A caption up to its first full stop before a capital: the rest are notes, which stand below the table.
+fn first_sentence(caption: &str) -> &str {
+    let ends = caption.match_indices(". ").find(|(at, _)| caption[at + 2..].starts_with(char::is_uppercase));
+    ends.map_or(caption, |(at, _)| &caption[..=at])
+}
+
 /// Prints the figures and tables of every run of a session, each with a description.
 pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.iter().filter(|run| !run.gone) {
@@ -18,7 +24,7 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
             output::line(out, &format!("  --figure {:<24} {}", entry.name, entry.shows))?;
         }
         for table in lab.tables(&run.results) {
-            let line = format!("  --table  {:<24} {}", table.name, table.caption);
+            let line = format!("  --table  {:<24} {}", table.name, first_sentence(&table.caption));
             output::line(out, &printable(&line))?;
         }
     }
@@ -26,4 +32,17 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
         output::line(out, "nothing was run in this session")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table `optimum` had a section of notes in the list.
+    #[test]
+    fn a_table_is_listed_with_the_first_sentence_of_its_caption() {
+        let caption = "R at the best strength; Table 3 of Canby et al. Held out: on one half. Two definitions";
+        assert_eq!(first_sentence(caption), "R at the best strength; Table 3 of Canby et al.");
+        assert_eq!(first_sentence("Accuracy of the probes, v. 2"), "Accuracy of the probes, v. 2");
+    }
 }

@@ -4,8 +4,7 @@ use plotters::element::ErrorBar;
 
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::layers::{Bar, Bars, Ranges};
-use super::super::palette::Rgb;
-use super::super::role::{Dash, Marker, Role};
+use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::lines::CAP;
@@ -16,7 +15,7 @@ const WIDEST: f64 = 60.0;
 /// Opacity of a full bar: intervals are seen on it.
 const SOLID: f64 = 0.55;
 /// Opacity of a range.
-pub(crate) const SPAN: f64 = 0.16;
+pub(crate) const SPAN: f64 = 0.3;
 /// Size of a single value in a range, and distance between equal ones.
 pub(crate) const VALUE: f64 = 1.9;
 const BESIDE: f64 = 4.6;
@@ -76,13 +75,15 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
     Ok(())
 }
 
-/// A mark with its number of examples, for a value of too few units, which a bar would overstate.
+/// A value of too few units for a bar, which would weigh as much as one of many: a mark with its numbers of examples and of units.
 fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
     const R: f64 = 3.6;
     canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;
     let room = at.1 - R - 4.0 - SMALL;
     let (y, across) = if room < chart.top { (at.1 + R + 4.0, Side::Start) } else { (at.1 - R - 3.0, Side::End) };
-    canvas.text(&format!("n {}", bar.n.first), (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, across))
+    let units = bar.n.units.unwrap_or_default();
+    let label = format!("{}/{units}", bar.n.first);
+    canvas.text(&label, (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, across))
 }
 
 /// The span of a category, narrowed where few categories on a wide page would make blocks of its bars.
@@ -133,7 +134,7 @@ pub(crate) fn ranges<'a>(
         }
         let half = ((right - left) * 0.3).min(if range.dots.is_empty() { 7.0 } else { 12.0 });
         let Some(((middle, top), (_, bottom))) = chart.at(x, hi).zip(chart.at(x, lo)) else { continue };
-        span(canvas, (middle - half, top), (middle + half, bottom), colour)?;
+        span(canvas, (middle - half, top), (middle + half, bottom), ranges.role)?;
         if let Some((_, y)) = range.mean.and_then(|m| chart.at(x, m)) {
             canvas.line(&[(middle - half, y), (middle + half, y)], Pen::new(colour, 2.4))?;
         }
@@ -151,8 +152,11 @@ pub(crate) fn ranges<'a>(
     Ok(())
 }
 
-/// The box of a range: pale, with an outline and neither caps nor a line in its middle, as intervals have.
-pub(crate) fn span(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
-    canvas.rectangle(a, b, colour, SPAN)?;
+/// The box of a range: pale, or open if it is faint, with an outline and neither caps nor a line in its middle, as intervals have.
+pub(crate) fn span(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
+    let colour = canvas.look.series(role.hue);
+    if role.emphasis != Emphasis::Faint {
+        canvas.rectangle(a, b, colour, SPAN)?;
+    }
     canvas.frame(a, b, Pen::new(colour, 1.0))
 }

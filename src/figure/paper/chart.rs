@@ -112,9 +112,13 @@ impl<'a> Chart<'a> {
     ) -> Drawn<Self> {
         let (fonts, look) = (canvas.fonts, canvas.look);
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
-        let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright && !r.label.is_empty()));
-        // Labels of upright rules go above the frame, where there are no data.
-        let top = top + 6.0 + if rules { SMALL + 4.0 } else { 0.0 };
+        // Labels of upright rules and numbers of units go above the frame, where there are no data.
+        let is_above = |l: &Layer| match l {
+            Layer::Rule(r) => r.upright && !r.label.is_empty(),
+            Layer::Line(l) => l.points.iter().any(|p| p.n.few().is_some()),
+            _ => false,
+        };
+        let top = top + 6.0 + if figure.layers.iter().any(is_above) { SMALL + 4.0 } else { 0.0 };
         // The height of the frame, before the width of its labels is known.
         let rough = (bottom
             - top

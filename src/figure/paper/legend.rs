@@ -9,10 +9,10 @@ use super::super::font::Fonts;
 use super::super::layers::{Bar, Intervals, Line, Token};
 use super::super::overlap::Rect;
 use super::super::palette::{self, Rgb};
-use super::super::role::{Emphasis, Marker, Role};
+use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
-use super::lines::{BAND, DOT, INNER, THICK, interval, strokes};
+use super::lines::{self, BAND, INNER, SMALL_MARK, THICK, interval, strokes};
 use super::spread::{Spread, is_range};
 use super::{SMALL, pen, type_of};
 use base::text::printable_label;
@@ -40,13 +40,18 @@ const AIR: f64 = 6.0;
 /// The sample before the label.
 enum Sample {
     Line(Role),
+    /// A line with the mark that it has on a plane.
+    Full(Role),
     /// Ranges in one colour or several.
     Range(Vec<Role>),
     /// A wide interval; a narrow one.
     Wide(Shape),
     Narrow(Shape),
-    /// A number of units that are too few for an interval.
-    Few,
+    /// Numbers of units that are too few for an interval.
+    Few(&'static str),
+    /// A faint and an unrated point of a plane.
+    Faint,
+    Unrated,
     /// The values of two replicates.
     Pair,
     /// A range, with a line if there is a mean.
@@ -69,14 +74,16 @@ enum Shape {
     Area,
     /// A line at each point.
     Bar,
+    /// Two edges, of margins.
+    Edges,
 }
 
 impl Sample {
     fn width(&self) -> f64 {
         match self {
-            Sample::Line(role) if role.dash.is_some() => 30.0,
+            Sample::Line(role) | Sample::Full(role) if role.dash.is_some() => 30.0,
             Sample::Signs(_) => 150.0,
-            Sample::Gold | Sample::Lit | Sample::Negative => 26.0,
+            Sample::Gold | Sample::Lit | Sample::Negative | Sample::Wide(Shape::Edges) => 26.0,
             _ => 14.0,
         }
     }
@@ -102,6 +109,11 @@ impl Legend {
             match layer {
                 Layer::Intervals(intervals) => add_intervals(figure, intervals, &spread, &mut entries),
                 _ => add(layer, &mut entries),
+            }
+        }
+        for (sample, _) in entries.iter_mut().filter(|_| spread.is_plane) {
+            if let Sample::Line(role) = sample {
+                *sample = Sample::Full(*role);
             }
         }
         // The axis names a single series.
@@ -232,25 +244,43 @@ fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &
     let of_bars = bars().filter_map(Bar::interval).chain(of_points).chain(of_ranges).map(length).fold(0.0, f64::max);
     let widest = lines().filter_map(|p| spread.wide(p)).map(length).fold(of_bars, f64::max);
     let narrow = lines().filter_map(|p| spread.narrow(p)).map(length).fold(0.0, f64::max);
-    let shape = if spread.by_point || spread.is_crowded || of_bars > 0.0 { Shape::Bar } else { Shape::Area };
+    let shape = if spread.is_margin {
+        Shape::Edges
+    } else if spread.by_point || spread.is_crowded || of_bars > 0.0 {
+        Shape::Bar
+    } else {
+        Shape::Area
+    };
     let hidden = if widest < HIDDEN { NO_WIDER } else { "" };
     if widest > 0.0 && !intervals.wide.is_empty() {
         out.push((Sample::Wide(shape), printable_label(&intervals.wide) + hidden));
     }
     if narrow >= HIDDEN || narrow > 0.0 && widest == 0.0 {
         let hidden = match narrow {
-            _ if shape == Shape::Area || narrow >= 2.0 * HIDDEN => "",
+            _ if shape != Shape::Bar || narrow >= 2.0 * HIDDEN => "",
             _ if narrow < HIDDEN => NO_WIDER,
             _ => HARDLY_WIDER,
         };
         out.push((Sample::Narrow(shape), printable_label(&intervals.narrow) + hidden));
     }
-    if spots().any(|p| p.pairs.is_some()) || lines().any(|p| p.pair.is_some()) {
-        out.push((Sample::Pair, printable_label(&intervals.pair)));
+    let pairs = lines().filter_map(|p| p.pair).chain(spots().filter_map(|p| Some(p.pairs?[1])));
+    if let Some(longest) = pairs.map(length).reduce(f64::max) {
+        let hidden = if longest < HIDDEN { NO_WIDER } else { "" };
+        out.push((Sample::Pair, printable_label(&intervals.pair) + hidden));
     }
-    if lines().any(|p| p.n.few().is_some()) || bars().any(|b| b.n.few().is_some()) {
-        out.push((Sample::Few, printable_label(&intervals.few)));
+    if lines().any(|p| p.n.few().is_some()) {
+        out.push((Sample::Few("n"), printable_label(&intervals.few)));
     }
+    if bars().any(|b| b.n.few().is_some()) {
+        out.push((Sample::Few("a/b"), printable_label(&intervals.few)));
+    }
+    let faint = |is_unrated: bool| {
+        let mut all = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
+        spread.is_plane
+            && all.any(|l| l.points.iter().any(|p| p.emphasis == Emphasis::Faint && p.is_unrated == is_unrated))
+    };
+    let marks = [(false, Sample::Faint, &intervals.faint), (true, Sample::Unrated, &intervals.unrated)];
+    out.extend(marks.into_iter().filter(|m| faint(m.0)).map(|(_, sample, label)| (sample, printable_label(label))));
 }
 
 fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
@@ -341,11 +371,22 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
             }
             let (at, colour) = ((x + width / 2.0, y), look.series(role.hue));
             match role.marker {
-                Some(marker) if role.emphasis == Emphasis::Faint => canvas.outline(at, marker, 3.4, colour),
+                Some(marker) if role.emphasis == Emphasis::Faint || marker == Marker::Diamond => {
+                    canvas.outline(at, marker, 3.4, colour)
+                }
                 Some(marker) => canvas.marker(at, marker, 3.4, colour),
                 None => Ok(()),
             }
         }
+        Sample::Full(role) => {
+            draw_sample(canvas, &Sample::Line(*role), (x, y))?;
+            let at = (x + width / 2.0, y);
+            role.marker
+                .filter(|m| *m == Marker::Circle)
+                .map_or(Ok(()), |m| lines::full(canvas, at, m, look.series(role.hue)))
+        }
+        Sample::Faint => canvas.disc((middle, y), SMALL_MARK, look.ink),
+        Sample::Unrated => canvas.marker((middle, y), Marker::Circle, SMALL_MARK, look.ink),
         Sample::Range(roles) => {
             let step = width / roles.len().max(1) as f64;
             for (k, role) in roles.iter().enumerate() {
@@ -358,13 +399,15 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
         Sample::Narrow(_) => canvas.rectangle(upper, lower, look.ink, BAND + INNER),
         Sample::Wide(Shape::Bar) => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.3)),
         Sample::Wide(Shape::Area) => canvas.rectangle(upper, lower, look.ink, BAND),
-        Sample::Pair => [y - 3.5, y + 3.5].into_iter().try_for_each(|y| canvas.disc((middle, y), DOT, look.ink)),
-        Sample::Few => canvas.text("n", (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
+        Sample::Wide(Shape::Edges) => [upper.1, lower.1]
+            .into_iter()
+            .try_for_each(|y| canvas.line(&[(x, y), (x + width, y)], lines::edge(look.ink, Dash::Solid))),
+        Sample::Pair => interval(canvas, (middle, lower.1, upper.1), Pen::new(look.ink, 1.1)),
+        Sample::Few(text) => canvas.text(text, (middle, y), type_of(SMALL, look.ink, Side::Middle, Side::Middle)),
         Sample::Span(role, has_mean) => {
-            let colour = look.series(role.hue);
-            super::bars::span(canvas, upper, lower, colour)?;
+            super::bars::span(canvas, upper, lower, *role)?;
             if *has_mean {
-                canvas.line(&[(x, y), (x + width, y)], Pen::new(colour, 2.4))?;
+                canvas.line(&[(x, y), (x + width, y)], Pen::new(look.series(role.hue), 2.4))?;
             }
             Ok(())
         }

@@ -13,7 +13,7 @@ use super::super::role::{Dash, Emphasis, Marker, Role};
 use super::super::{Figure, Layer};
 use super::chart::Chart;
 use super::labels::{self, LONGEST};
-use super::spread::{Spread, is_range};
+use super::spread::{self, ASIDE, LEVELS, Spread, is_range};
 use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
 
@@ -24,15 +24,15 @@ pub(crate) const INNER: f64 = 0.26;
 /// Distance between the strokes of a range.
 const COMB: f64 = 5.0;
 /// A band that takes more of the axis than this on average has edges and is paler; the second where bands lie on each other.
-const WIDE: (f64, f64) = (0.3, 0.1);
+const WIDE: (f64, f64) = (0.3, 0.03);
 /// Least distance between the markers of a line: those of closer points would run together.
 const APART: f64 = 13.0;
 /// Half the width of the caps of an interval.
 pub(crate) const CAP: f64 = 3.0;
 /// Width of a narrow interval that is a line.
 pub(crate) const THICK: f64 = 3.6;
-/// Size of the dot of a single replicate.
-pub(crate) const DOT: f64 = 1.7;
+/// Size of the marks of dominated and of unrated points on a plane.
+pub(crate) const SMALL_MARK: f64 = 1.8;
 
 /// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
@@ -53,7 +53,7 @@ pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
 
 /// The edge of an area.
 pub(crate) fn edge(colour: Rgb, dash: Dash) -> Pen {
-    Pen { alpha: 0.6, dash, ..Pen::new(colour, 1.1) }
+    Pen { alpha: 0.8, dash, ..Pen::new(colour, 1.1) }
 }
 
 /// The intervals, behind all lines: areas, the wide ones below the narrow ones, or one by one.
@@ -68,6 +68,7 @@ pub(crate) fn bands<'a>(
     if spread.is_plane || is_range(line.role) {
         return Ok(());
     }
+    pairs(canvas, chart, (line, layer), spread)?;
     if spread.is_by_point(line) {
         return one_by_one(canvas, chart, line, (spread, layer));
     }
@@ -93,15 +94,14 @@ pub(crate) fn bands<'a>(
             };
             let limit = if spread.overlaps { WIDE.1 } else { WIDE.0 };
             let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
-            let alpha = match inner {
-                true => INNER,
-                // Margins of several lines cover most of a frame.
-                false if spread.is_margin => BAND / 4.0,
-                false => BAND * if wide { 0.5 } else { 1.0 },
-            };
-            let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
-            chart.draw(Polygon::new(around, filled(colour, alpha)))?;
-            if wide {
+            // Margins of several lines would cover most of a frame, and each other.
+            let is_margin = spread.is_margin && !inner;
+            if !is_margin {
+                let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
+                let around: Vec<(f64, f64)> = upper.iter().chain(&lower).copied().collect();
+                chart.draw(Polygon::new(around, filled(colour, alpha)))?;
+            }
+            if wide || is_margin {
                 let edge = Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..thin };
                 for ends in [upper, lower] {
                     chart.draw_series(LineSeries::new(ends, style(canvas, edge)))?;
@@ -129,32 +129,25 @@ pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread:
         true => ends.iter().map(|end| vec![*end]).collect(),
         false => runs.collect(),
     };
-    runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, colour))
+    let aside = if spread.by_point { ASIDE } else { 0.0 };
+    runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, (colour, aside)))
 }
 
-/// Height below which a range has no outline, but strokes that are this long.
-const THIN: f64 = 7.0;
+/// Height below which a range has no strokes between its edges.
+const THIN: f64 = 2.0;
 
-/// A range between two lines as upright strokes: by rising x, its ends.
-fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], colour: Rgb) -> Drawn {
+/// A range at its true height: two edges with upright strokes between them; by rising x, its ends.
+fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colour, aside): (Rgb, f64)) -> Drawn {
     let place = |&(x, (lo, hi)): &(f64, (f64, f64))| {
         let ((x, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
         Some((x, low, high))
     };
     let at: Vec<(f64, f64, f64)> = run.iter().filter_map(place).collect();
-    let (pen, thin) = (Pen::new(colour, 1.2), Pen::new(colour, 0.8));
-    let whole = |low: f64, high: f64| {
-        let (middle, half) = (f64::midpoint(low, high), ((low - high) / 2.0).max(THIN / 2.0));
-        (middle + half, middle - half)
-    };
     if let [(x, low, high)] = at[..] {
-        let (low, high) = whole(low, high);
-        return strokes(canvas, (x - CAP, high), (x + CAP, low), colour);
+        return strokes(canvas, (x + aside - CAP, high), (x + aside + CAP, low), colour);
     }
-    for pair in at.windows(2).filter(|pair| pair.iter().any(|p| p.1 - p.2 >= THIN)) {
-        for end in [|p: &(f64, f64, f64)| (p.0, p.1), |p: &(f64, f64, f64)| (p.0, p.2)] {
-            canvas.line(&pair.iter().map(end).collect::<Vec<At>>(), pen)?;
-        }
+    for end in [|p: &(f64, f64, f64)| (p.0, p.1), |p: &(f64, f64, f64)| (p.0, p.2)] {
+        canvas.line(&at.iter().map(end).collect::<Vec<At>>(), Pen::new(colour, 1.2))?;
     }
     let Some((first, last)) = at.first().zip(at.last()) else { return Ok(()) };
     let count = ((last.0 - first.0) / COMB).clamp(0.0, 1000.0) as usize;
@@ -162,8 +155,10 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], colou
         let Some(pair) = at.windows(2).find(|pair| (pair[0].0..=pair[1].0).contains(&x)) else { continue };
         let share = (x - pair[0].0) / (pair[1].0 - pair[0].0).max(1e-9);
         let between = |a: f64, b: f64| a + share * (b - a);
-        let (low, high) = whole(between(pair[0].1, pair[1].1), between(pair[0].2, pair[1].2));
-        canvas.line(&[(x, low), (x, high)], thin)?;
+        let (low, high) = (between(pair[0].1, pair[1].1), between(pair[0].2, pair[1].2));
+        if low - high >= THIN {
+            canvas.line(&[(x, low), (x, high)], Pen::new(colour, 0.8))?;
+        }
     }
     Ok(())
 }
@@ -206,6 +201,26 @@ fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, laye
         }
         if let Some((x, low, high)) = pair(spread.narrow(p)) {
             canvas.line(&[(x, low), (x, high)], Pen::new(colour, THICK))?;
+        }
+    }
+    Ok(())
+}
+
+/// The values of the two replicates of each point: the ends of a thin line. On a line of many points they are two thin curves.
+fn pairs(canvas: &Canvas<'_>, chart: &Chart<'_>, (line, layer): (&Line, usize), spread: &Spread) -> Drawn {
+    let pen = Pen::new(canvas.look.series(line.role.hue), 1.1);
+    let values: Vec<(f64, (f64, f64))> = line.points.iter().filter_map(|p| Some((p.x, p.pair?))).collect();
+    if spread.by_point || spread.is_margin {
+        let ends = |&(x, (lo, hi)): &(f64, (f64, f64))| {
+            let ((left, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
+            Some((left + spread.shift_at(layer, x), low, high))
+        };
+        return values.iter().filter_map(ends).try_for_each(|ends| interval(canvas, ends, pen));
+    }
+    for run in runs(&chart.x, &values) {
+        for end in [|ends: (f64, f64)| ends.0, |ends: (f64, f64)| ends.1] {
+            let curve: Vec<At> = run.iter().filter_map(|&(x, ends)| chart.at(x, end(ends))).collect();
+            canvas.line(&curve, Pen { dash: line.role.dash.unwrap_or(Dash::Solid), ..pen })?;
         }
     }
     Ok(())
@@ -259,27 +274,39 @@ pub(crate) fn line(
         }
     }
     if let Some(marker) = line.role.marker {
-        for (at, Datum { emphasis, .. }) in marked(chart, line, &shift, turn) {
-            let emphasis = *emphasis;
-            // On a plane marks are many and small; larger ones differ in grey.
-            let more = if spread.is_plane { 1.8 } else { 1.1 };
-            let r = weight(role(emphasis.within(line.role.emphasis))).0 + more;
-            match emphasis {
+        for (at, p) in marked(chart, line, &shift, turn) {
+            if spread.is_plane {
+                standing(canvas, at, p, (marker, colour))?;
+                continue;
+            }
+            let r = weight(role(p.emphasis.within(line.role.emphasis))).0 + 1.1;
+            match p.emphasis {
                 Emphasis::Faint => canvas.outline(at, marker, r, colour)?,
                 _ => canvas.marker(at, marker, r, colour)?,
             }
         }
     }
-    for (x, (lo, hi)) in line.points.iter().filter_map(|p| Some((p.x, p.pair?))) {
-        for at in [lo, hi].into_iter().filter_map(|y| at(x, y)) {
-            canvas.disc(at, DOT, colour)?;
-        }
-    }
     Ok(())
 }
 
-/// The points of a line that get a marker. A marker that would overlap the previous one is left out. Lines whose
-/// markers alternate have the markers of their turn, and those of isolated points.
+/// The mark of a point on a plane, with one meaning for each form: a small ring for an unrated point, a dot for a faint one, the full mark
+/// of its line for the others.
+fn standing(canvas: &Canvas<'_>, at: At, p: &Datum, (marker, colour): (Marker, Rgb)) -> Drawn {
+    match p.emphasis {
+        Emphasis::Faint if p.is_unrated => canvas.marker(at, Marker::Circle, SMALL_MARK, colour),
+        Emphasis::Faint => canvas.disc(at, SMALL_MARK, colour),
+        _ => full(canvas, at, marker, colour),
+    }
+}
+
+/// The full mark of a line on a plane, where a ring would be an unrated point.
+pub(crate) fn full(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
+    const R: f64 = 3.7;
+    if marker == Marker::Circle { canvas.disc(at, R, colour) } else { canvas.marker(at, marker, R, colour) }
+}
+
+/// The points of a line that get a marker. A marker that would run into the one before is left out. Of lines that take turns, each has the
+/// markers of its turn, and those of points that no line joins to others.
 fn marked<'l>(
     chart: &Chart<'_>,
     line: &'l Line,
@@ -292,7 +319,10 @@ fn marked<'l>(
     for run in runs(&chart.x, &shown) {
         let mut marks: Vec<(At, &Datum)> = Vec::new();
         for &(_, (at, p)) in &run {
-            let near = |(to, q): &(At, &Datum)| q.emphasis == p.emphasis && (at.0 - to.0).hypot(at.1 - to.1) < APART;
+            let near = |(to, q): &(At, &Datum)| {
+                let alike = (q.emphasis, q.is_unrated) == (p.emphasis, p.is_unrated);
+                alike && (at.0 - to.0).hypot(at.1 - to.1) < APART
+            };
             if !marks.last().is_some_and(near) {
                 marks.push((at, p));
             }
@@ -303,7 +333,7 @@ fn marked<'l>(
     out
 }
 
-/// The numbers of units of points with too few for an interval, above the horizontal axis.
+/// The numbers of units of points that are of too few for an interval, above the frame.
 pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) -> Drawn {
     let mut found: Vec<(At, Vec<usize>)> = Vec::new();
     let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
@@ -322,7 +352,7 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
         // Within the frame: on its edge it would cross the axis.
         let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
         let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
-        canvas.text(&label, (x, chart.bottom - 3.0), kind)
+        canvas.text(&label, (x, chart.top - 4.0), kind)
     })
 }
 
@@ -334,6 +364,8 @@ pub(crate) fn points<'a>(
     (figure, layer, below): (&Figure, usize, usize),
 ) -> Drawn {
     const R: f64 = 3.6;
+    // Around the mark of the best strength, which may lie in the same place.
+    const KNEE: f64 = 6.0;
     let colour = canvas.look.series(points.role.hue);
     let marker = points.role.marker.unwrap_or(Marker::Circle);
     let faint = points.role.emphasis == Emphasis::Faint;
@@ -346,11 +378,13 @@ pub(crate) fn points<'a>(
     // Smaller on a plane, where the arms of a point cross.
     let cap = if chart.x.categories().is_some() { CAP } else { 0.8 * CAP };
     let (mut taken, mut bars): (Vec<Rect>, Vec<Rect>) = Default::default();
+    let are_levels = spread::are_levels(points, &chart.x);
     let air = |a: At, b: At| ((a.0.min(b.0) - 1.0, a.1.min(b.1) - 1.0), (a.0.max(b.0) + 1.0, a.1.max(b.1) + 1.0));
     for p in &points.points {
         let (from, to) = if ranges { bars::part(chart, figure, layer, p.x) } else { (p.x, p.x) };
         let x = f64::midpoint(from, to);
         let Some(at) = chart.at(x, p.y) else { continue };
+        let at = if are_levels { (chart.left + LEVELS / 2.0 + 1.0, at.1) } else { at };
         let [x_band, y_band] = p.intervals();
         arms(canvas, chart, p, pen)?;
         if let Some((lo, hi)) = x_band
@@ -374,9 +408,10 @@ pub(crate) fn points<'a>(
         }
         match faint {
             true => canvas.outline(at, marker, R, colour)?,
+            false if marker == Marker::Diamond => canvas.outline(at, marker, KNEE, colour)?,
             false => canvas.marker(at, marker, if p.hue.is_some() { R + 1.2 } else { R }, colour)?,
         }
-        if let Some(hue) = p.hue {
+        if let Some(hue) = p.hue.filter(|_| marker != Marker::Diamond) {
             canvas.marker(at, marker, R - 0.6, canvas.look.series(hue))?;
         }
         taken.push(air((at.0 - R, at.1 - R), (at.0 + R, at.1 + R)));
@@ -384,20 +419,22 @@ pub(crate) fn points<'a>(
     labels::points(canvas, chart, (points, &mut taken, &bars), (R + 4.0, below))
 }
 
-/// Arms from a point to its values in x and in y of two replicates, which dots mark.
+/// Lines between the values of two replicates, in x and in y.
 fn arms(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Spot, pen: Pen) -> Drawn {
-    let Some((at, [x, y])) = chart.at(p.x, p.y).zip(p.pairs) else { return Ok(()) };
-    let ends = [x.0, x.1].map(|x| (x, p.y)).into_iter().chain([y.0, y.1].map(|y| (p.x, y)));
-    for end in ends.filter_map(|(x, y)| chart.at(x, y)) {
-        canvas.line(&[at, end], Pen { dash: Dash::Dotted, ..pen })?;
-        canvas.disc(end, DOT, pen.colour)?;
+    let Some([x, y]) = p.pairs else { return Ok(()) };
+    let at = |x: f64, y: f64| chart.at(x, y);
+    if let Some((a, b)) = at(x.0, p.y).zip(at(x.1, p.y)) {
+        canvas.line(&[a, b], pen)?;
+        [a, b].iter().try_for_each(|(x, y)| canvas.line(&[(*x, y - CAP), (*x, y + CAP)], pen))?;
     }
-    Ok(())
+    let y = at(p.x, y.0).zip(at(p.x, y.1));
+    y.map_or(Ok(()), |((x, low), (_, high))| interval(canvas, (x, low, high), pen))
 }
 
 /// Rank lines, each with its name at its end. Lines of the same rank run side by side.
 pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -> Drawn {
-    const BESIDE: f64 = 4.0;
+    // As far apart as marks are high.
+    const BESIDE: f64 = 8.0;
     let rank = |line: usize, k: usize| ranks.lines[line].ranks.get(k).copied().flatten();
     // Above and below the rank that several lines share, in the order of the lines.
     let shift = |line: usize, k: usize| {

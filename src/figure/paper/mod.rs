@@ -159,8 +159,8 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
             "Marks that would hide each other are drawn side by side, by half a mark at most; lines are in their true places",
         ),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
-        (any(&|_, part| lines::has_thin_ranges(part)), "A range narrower than a line is drawn as a row of short ticks"),
-        (any(&|s, _| s.by_turns), "Lines that meet are marked in turn, not at every point"),
+        (any(&|_, part| lines::has_thin_ranges(part)), "Where a range is narrower than a line, its edges are one line"),
+        (any(&|s, _| s.by_turns), "Lines that meet have their marks by turns, not at every point"),
         (
             any(&|s, part| s.is_plane && data(part, has_interval)),
             "Points on lines have no intervals here, as these would cover the plane; the CSV has them",
@@ -174,8 +174,18 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
             "The inner intervals are only in the CSV: here they would hide each other",
         ),
         (
+            any(&|s, part| {
+                s.by_point && part.layers.iter().any(|l| matches!(l, Layer::Line(l) if spread::is_range(l.role)))
+            }),
+            "Ranges are drawn to the right of their points",
+        ),
+        (
+            any(&|s, part| s.is_plane && data(part, |_| true)),
+            "Of marks with one meaning that would touch, the first is drawn; lines join all settings of a method",
+        ),
+        (
             has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),
-            "Two trainings are too few for an interval over trainings, so a dot marks the value of each; the CSV has the interval (Student's t, one degree of freedom)",
+            "Two trainings are too few for an interval: thin lines end at their two values; the CSV has intervals (Student's t, one degree of freedom)",
         ),
     ];
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()

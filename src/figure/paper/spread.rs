@@ -1,8 +1,8 @@
 //! Display of the intervals of lines: as areas, or point by point, side by side if areas would hide each other.
 
 use super::super::axis::Fitted;
-use super::super::layers::{Datum, Line};
-use super::super::role::Role;
+use super::super::layers::{Datum, Line, Points};
+use super::super::role::{Marker, Role};
 use super::super::{Figure, Layer};
 
 /// Minimum number of points for drawing an interval as an area, with other lines and alone.
@@ -16,13 +16,22 @@ const MARK: f64 = 0.018;
 const STEP_AT_ZERO: f64 = 9.0;
 /// Maximum number of lines whose intervals are drawn as areas.
 const NARROW: usize = 4;
+/// Distance between a point and the range of its line, where ranges are drawn point by point.
+pub(crate) const ASIDE: f64 = 9.0;
+/// Room for levels beside the vertical axis.
+pub(crate) const LEVELS: f64 = 16.0;
 
 /// True for a range without a line.
 pub(crate) fn is_range(role: Role) -> bool {
     role.dash.is_none() && role.marker.is_none()
 }
 
-/// Display of the intervals of one figure's lines.
+/// True for points that are levels: strokes on a numeric axis, which belong to no x.
+pub(crate) fn are_levels(points: &Points, x: &Fitted) -> bool {
+    points.role.marker == Some(Marker::Stroke) && x.categories().is_none()
+}
+
+/// How one figure shows the intervals of its lines.
 pub(crate) struct Spread {
     /// True if intervals are drawn point by point.
     pub by_point: bool,
@@ -38,6 +47,8 @@ pub(crate) struct Spread {
     pub overlaps: bool,
     /// True if the marks of lines alternate, so that none hides another.
     pub by_turns: bool,
+    /// Room for marks beside their points, at both ends of the horizontal axis.
+    margin: f64,
     /// Points of each layer whose marks would hide each other: x, and the place beside the others, from their middle.
     places: Vec<Vec<(f64, f64)>>,
     /// The same of the points at zero that are drawn apart from their lines, before the gap of a logarithmic axis,
@@ -144,7 +155,11 @@ impl Spread {
         let narrow = by_point || drawn.len() <= NARROW;
         let by_turns = overlaps && most >= AREA && !by_point && !is_plane && !is_crowded;
         let apart = if by_turns { apart(figure, &drawn) } else { Vec::new() };
-        Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, places, apart }
+        let x = Fitted::horizontal(figure);
+        let has_levels = figure.layers.iter().any(|l| matches!(l, Layer::Points(p) if are_levels(p, &x)));
+        let has_ranges = by_point && lines.iter().any(|(_, l)| is_range(l.role));
+        let margin = if has_levels { LEVELS } else { 0.0 } + if has_ranges { ASIDE } else { 0.0 };
+        Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, margin, places, apart }
     }
 
     /// The index of a layer's line among the lines whose marks alternate, and their number.
@@ -157,7 +172,8 @@ impl Spread {
     /// Room that the outermost marks need at both ends of the horizontal axis.
     pub(crate) fn room(&self) -> f64 {
         let beside = self.places.iter().flatten().map(|(_, place)| *place).fold(0.0, f64::max);
-        (STEP * beside).max(STEP_AT_ZERO * self.apart.iter().copied().fold(0.0, f64::max))
+        let beside = (STEP * beside).max(STEP_AT_ZERO * self.apart.iter().copied().fold(0.0, f64::max));
+        beside.max(self.margin)
     }
 
     /// True if points of lines are drawn side by side, and if only those at zero are.
@@ -179,9 +195,9 @@ impl Spread {
         if self.is_margin { p.band } else { p.interval() }
     }
 
-    /// The narrow interval of a point; where the wide ends are a margin, two replicates replace this one.
+    /// The narrow interval of a point.
     pub(crate) fn narrow(&self, p: &Datum) -> Option<(f64, f64)> {
-        p.narrow().filter(|_| self.narrow && !(self.is_margin && p.pair.is_some()))
+        p.narrow().filter(|_| self.narrow)
     }
 
     /// True if the points of a line have their intervals one by one.

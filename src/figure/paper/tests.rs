@@ -9,7 +9,7 @@ use super::super::layers::{
 use super::super::overlap::{reaches, text_box};
 use super::super::role::{Dash, Emphasis, Marker};
 use super::super::{Axis, Figure, Layer, Options, Role, Style};
-use super::lay_out;
+use super::{lay_out, lines};
 
 mod marks;
 
@@ -121,7 +121,7 @@ fn a_negative_score_of_a_token_is_seen_without_colour() {
         let figure = Figure { layers: vec![Layer::Tokens(tokens)], ..Figure::default() };
         drawn(&figure, |scene| {
             let is =
-                |i: &&Item| matches!(i, Item::Line { points, pen } if pen.alpha == 0.6 && points[0].1 == points[1].1);
+                |i: &&Item| matches!(i, Item::Line { points, pen } if pen.alpha == 0.85 && points[0].1 == points[1].1);
             let has = |text: &str| texts(scene).iter().any(|t| t == text);
             assert!(has("−0.7") && has("0.7") && has("0") && has("0.70"), "the scale has numbers: {:?}", texts(scene));
             (scene.items.iter().filter(is).count(), has("below 0"), has("−0.70"))
@@ -186,7 +186,7 @@ fn a_point_lies_beside_the_range_of_its_category() {
 }
 
 /// Intervals from 0 to 1 of three originals each covered figures of agreement and of accuracy. A bar of two thirds was said to have one
-/// original: it has the number of inputs, which its height is the mean of.
+/// original, and one of 13 inputs to be of too few for an interval, which needs 10 originals: it has both numbers.
 #[test]
 fn too_few_units_have_their_number_in_place_of_an_interval() {
     let few = |mut layer: Layer| {
@@ -204,7 +204,7 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
         matches!(item, Item::Line { points, pen } if points.len() == 2 && pen.width > 0.7
         && points[0].0 == points[1].0 && (points[0].1 - points[1].1).abs() > 100.0)
     };
-    let cases = [(flat("a", 0.5, 9, 5), Axis::linear("x"), "n 7"), (bars, Axis::of("x", ["a".to_owned()]), "n 9")];
+    let cases = [(flat("a", 0.5, 9, 5), Axis::linear("x"), "n 7"), (bars, Axis::of("x", ["a".to_owned()]), "9/7")];
     for (layer, x, n) in cases {
         let figure = |layer| Figure { x: x.clone(), ..chart(vec![layer, Layer::Intervals(intervals.clone())]) };
         let is = |scene: &Scene<'_>, text: &str| texts(scene).iter().any(|t| t == text);
@@ -356,9 +356,9 @@ fn strokes(scene: &Scene<'_>, least: f64) -> usize {
     scene.items.iter().filter(is).count()
 }
 
-/// Student's t over two trainings spanned the axis from 0 to 1.
+/// Student's t over two trainings spanned the axis from 0 to 1, and the dots in its place were blots beside marks.
 #[test]
-fn two_trainings_are_two_dots_and_no_interval() {
+fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     let intervals = Intervals {
         narrow: "examples alone".into(),
         pair: "each of 2 trainings".into(),
@@ -372,16 +372,20 @@ fn two_trainings_are_two_dots_and_no_interval() {
         chart(vec![Layer::Line(line), Layer::Intervals(intervals.clone())])
     };
     let dots = |scene: &Scene<'_>| scene.items.iter().filter(|i| matches!(i, Item::Disc { .. })).count();
-    // Two for each point, two in the legend.
     drawn(&figure(Some((0.2, 0.8))), |scene| {
-        assert_eq!((dots(scene), strokes(scene, 150.0)), (8, 1), "the axis alone is as long as an interval was");
+        assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 1), "the axis alone is as long as an interval was");
+        assert_eq!(strokes(scene, 90.0), 4, "the axis, and a line for each point");
         let texts = texts(scene);
-        assert!(texts.iter().any(|t| t == "each of 2 trainings") && texts.iter().all(|t| t != "wide"), "{texts:?}");
+        assert!(
+            texts.iter().any(|t| t == "each of 2 trainings")
+                && texts.iter().all(|t| t != "wide" && t != "examples alone"),
+            "{texts:?}"
+        );
     });
     drawn(&figure(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 4)));
     let said = super::super::caption(&figure(Some((0.2, 0.8))));
     assert!(
-        said.contains("Two trainings are too few for an interval") && said.contains("the CSV has the interval"),
+        said.contains("Two trainings are too few for an interval") && said.contains("the CSV has intervals"),
         "{said}"
     );
     let spot =
@@ -391,7 +395,7 @@ fn two_trainings_are_two_dots_and_no_interval() {
         let role = Role::points(0, Marker::Star);
         chart(vec![Layer::Points(Points { label: "best".into(), role, points })])
     };
-    drawn(&arms(Some([(0.4, 0.6), (0.4, 0.6)])), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (4, 1)));
+    drawn(&arms(Some([(0.4, 0.6), (0.4, 0.6)])), |scene| assert_eq!((dots(scene), strokes(scene, 30.0)), (0, 2)));
     drawn(&arms(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 2)));
 }
 
@@ -429,27 +433,33 @@ fn a_range_has_upright_strokes_where_an_interval_has_an_area() {
     assert!(areas == 0 && strokes > 20, "{areas} {strokes}");
 }
 
-/// Dominated settings were pale.
+/// Open marks were those of dominated settings and of those without a rating, and a cross cannot be open.
 #[test]
-fn dominated_settings_of_a_plane_are_open() {
-    let point = |(x, y, emphasis): (f64, f64, Emphasis)| Datum { x, y, n: 9.into(), emphasis, ..Datum::default() };
-    let line = |k: usize| {
-        let points = [(0.1, 0.9, Emphasis::Faint), (0.9, 0.6, Emphasis::Normal)].map(point).to_vec();
-        let role = Role::nth(0).marker(Marker::Square);
-        Layer::Line(Line { label: format!("method {k}"), role, points })
+fn each_mark_of_a_plane_has_one_meaning() {
+    let point = |(x, emphasis, is_unrated): (f64, Emphasis, bool)| Datum {
+        x,
+        y: 0.6,
+        n: 9.into(),
+        emphasis,
+        is_unrated,
+        ..Datum::default()
     };
+    let points = [(0.1, Emphasis::Faint, true), (0.5, Emphasis::Faint, false), (0.9, Emphasis::Normal, false)];
+    let line = Line { label: "method".into(), role: Role::nth(0), points: points.map(point).to_vec() };
     let guide = Guide { points: vec![(0.1, 1.0), (1.0, 0.1)], label: "R = 0.2".into(), ..Guide::default() };
-    let mut figure = chart([Layer::Guide(guide)].into_iter().chain((0..8).map(line)).collect());
+    let marks = Intervals { faint: "dominated".into(), unrated: "not rated".into(), ..Intervals::default() };
+    let mut figure = chart(vec![Layer::Guide(guide), Layer::Line(line), Layer::Intervals(marks)]);
     figure.x = figure.x.from_to(0.0, 1.0);
     drawn(&figure, |scene| {
-        // The paper inside the open mark of each method; the legend has full ones.
-        let paper = scene.look.paper;
-        let open = |i: &&Item| {
-            matches!(i, Item::Fill { points, colour, alpha } if *colour == paper && *alpha == 1.0
-            && points.iter().all(|p| (p.0 - points[0].0).abs() < 8.0))
+        let of = |wanted: f64| {
+            let is = |i: &&Item| matches!(i, Item::Disc { radius, .. } if (radius - wanted).abs() < 0.05);
+            scene.items.iter().filter(is).count()
         };
-        assert_eq!(scene.items.iter().filter(open).count(), 8);
+        // Each once on the plane and once in the legend: a dot, a small ring, a full mark.
+        assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
+        assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
+    assert!(super::super::caption(&figure).contains("Of marks with one meaning that would touch, the first is drawn"));
 }
 
 /// At a step of zero, before the gap of the axis, lines with alternating marks had points without any.

@@ -3,6 +3,7 @@
 use super::super::canvas::{At, Canvas, Drawn, Pen, Side};
 use super::super::layers::{Token, Tokens};
 use super::super::palette::{self, Rgb};
+use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
@@ -43,13 +44,15 @@ pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// Level strokes over a score below zero, whose colour looks like that of a positive one in grey.
+/// Level strokes and a dashed edge on a score below zero, whose colour cannot be told from one above in grey; a long word hides most of
+/// the strokes.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
     const STEP: f64 = 4.0;
     let count = ((b.1 - a.1) / STEP) as usize;
     let level = |k: usize| a.1 + (k as f64 + 0.5) * (b.1 - a.1) / count.max(1) as f64;
-    (0..count)
-        .try_for_each(|k| canvas.line(&[(a.0, level(k)), (b.0, level(k))], Pen { alpha: 0.6, ..Pen::new(ink, 0.9) }))
+    let pen = Pen { alpha: 0.85, ..Pen::new(ink, 0.9) };
+    (0..count).try_for_each(|k| canvas.line(&[(a.0, level(k)), (b.0, level(k))], pen))?;
+    canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.6) })
 }
 
 /// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.

@@ -18,7 +18,7 @@ pub use self::plane::{Rated, pareto};
 use self::single::{base_lines, by_property, rivals};
 
 use super::banded::{Banded, is_few};
-use super::finding::ReliabilityFinding;
+use super::finding::{ProbeRole, ReliabilityFinding};
 use super::key::{CurveKey, MethodKey};
 use super::map::{Map, Score};
 use super::oracle::OracleKind;
@@ -49,17 +49,20 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
+/// What the panels of a figure of curves show.
+const PANELS: &str =
+    "Completeness C, selectivity S and reliability R (the harmonic mean of C and S) by strength of the edit";
+
 /// A legend entry that states what the intervals cover: examples, and trainings if there are several.
-fn covered(level: f64, trainings: usize) -> Layer {
-    let examples = Intervals::covering(level, "examples");
-    Layer::Intervals(match trainings {
-        0 | 1 => examples,
+fn covered(level: f64, trainings: usize) -> Intervals {
+    match trainings {
+        0 | 1 => Intervals::covering(level, "examples"),
         many => Intervals {
-            narrow: if is_few(many) { format!("{} alone", examples.wide) } else { "examples alone".into() },
+            narrow: "examples alone".into(),
             pair: "each of 2 trainings".into(),
             ..Intervals::covering(level, &format!("examples and {many} trainings"))
         },
-    })
+    }
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
@@ -105,13 +108,14 @@ pub fn curves(
         layers.push(line(SCORES[2], 2, Dash::Solid, r));
     }
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
+    provenance.entries.insert(0, (String::new(), PANELS.into()));
     if let [curve] = drawn[..] {
         layers.extend(by_property(curve));
         let ranges = rivals(results, curve);
         if let Some(Layer::Line(range)) = ranges.first() {
             let n = range.points.iter().map(|p| p.n.first).max().unwrap_or(0);
             let text = format!(
-                "probe settings that validate as well as the plotted one, which is not among them; one training each, {} test examples; each judge has its own C before any edit, so the range need not contain the line",
+                "other probe settings whose validation accuracy is within one standard error of the best; one training each, {} test examples; each judge has its own C before any edit, so the range need not contain the line",
                 grouped(n)
             );
             provenance.entries.push(("range".into(), text));
@@ -122,7 +126,7 @@ pub fn curves(
     let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
     provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
-    layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
+    layers.extend(first.points[0].level.map(|level| Layer::Intervals(covered(level, trainings))));
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule::upright(at, format!("{symbol} = {at}"))));
     }
@@ -132,7 +136,7 @@ pub fn curves(
     let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
     Some(Figure {
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
-        title: format!("{names} on {short}, layer {}, {}", first.points[0].value.layer, judge(oracle)),
+        title: format!("{names} on {short}, {}, {}", layer(results, model, first.points[0].value.layer), judge(oracle)),
         x: axis(&first.key.method.name, label),
         y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0).in_panels(&SCORES),
         layers,
@@ -233,6 +237,29 @@ fn judge(oracle: OracleKind) -> &'static str {
     }
 }
 
+/// A layer and how many there are: `layer 3 of 4`.
+fn layer(results: &Results, model: &str, layer: usize) -> String {
+    let data = results.data.iter().find(|d| d.model == model);
+    data.map_or(format!("layer {layer}"), |d| format!("layer {layer} of {}", d.value.layers))
+}
+
+/// The property that is edited and those to keep, as the probes have them.
+fn properties(results: &Results, model: &str) -> Vec<(String, String)> {
+    let mine = || results.probes.iter().filter(|p| p.model == model).map(|p| &p.value);
+    let words = |property: &str| property.replace('_', " ");
+    let Some(target) = mine().find(|p| p.role == ProbeRole::Interventional) else { return Vec::new() };
+    let mut kept: Vec<String> = Vec::new();
+    for probe in mine().filter(|p| p.property != target.property) {
+        let name = words(&probe.property);
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    let mut found = vec![("edited property".to_owned(), words(&target.property))];
+    found.extend((!kept.is_empty()).then(|| ("property to keep".to_owned(), kept.join(", "))));
+    found
+}
+
 /// Symbol and axis label of a swept hyperparameter.
 fn parameter(name: &str) -> (String, String) {
     match name {
@@ -276,6 +303,7 @@ fn provenance_of<'a, T: 'a>(
     points: impl Iterator<Item = (&'a Tagged<T>, &'a ReliabilityFinding)> + Clone,
 ) -> Provenance {
     let mut origin = Origin::default();
+    properties(results, model).into_iter().for_each(|(key, value)| origin.add(&key, value));
     let n_c = counted(points.clone().map(|(_, p)| p.n_c), "test examples (C)");
     let n_s = counted(points.clone().map(|(_, p)| p.n_s), "with the property to keep (S)");
     origin.add("n", [n_c, n_s].into_iter().flatten().collect::<Vec<_>>().join(", "));
@@ -311,7 +339,7 @@ fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
         0 | 1 => "bootstrap paired over examples, one training".into(),
-        few if is_few(few) => "examples alone: bootstrap paired over examples, of the mean of 2 trainings".into(),
+        few if is_few(few) => "values of the 2 trainings; the CSV file also has their Student's t interval (outer) and that over examples alone (inner, paired bootstrap)".into(),
         _ => format!("outer: examples and {trainings} trainings, inner: examples alone (paired bootstrap)"),
     }
 }

@@ -1,15 +1,18 @@
 //! Figures of the lab: power against n, accuracies against the bound, and the sequential test.
 
+mod margins;
 mod shortfall;
 mod survey;
 
+pub use self::margins::margins;
 use self::shortfall::shortfall;
 use self::survey::survey;
 
 use super::bound::Bound;
-use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding, RequiredFinding};
+use super::finding::{NoiseFinding, PowerFinding, RequiredFinding};
 use super::results::Results;
 use super::spec::in_words;
+use base::numbers::short;
 use base::suggest::unknown;
 use base::text::printable_label;
 use figure::layers::{Datum, Intervals, Line, Rule, grouped};
@@ -128,6 +131,21 @@ pub fn pick(
     figure.ok_or_else(|| "the session has no points to draw".into())
 }
 
+/// The test whose power a figure shows, its level, and the difference that was observed.
+fn tested(results: &Results, provenance: &mut Provenance) {
+    let test = results.curve().first().zip(results.needed()).map(|(power, needed)| {
+        let test = if power.value.student { "Student's t" } else { power.value.test.title() };
+        ("test".to_owned(), format!("{test}, two-sided, level {}", short(needed.value.alpha)))
+    });
+    let difference = results.comparison().map(|c| {
+        let d = c.value.difference;
+        let [mean, lo, hi] = [d.mean, d.lo, d.hi].map(|v| short((v * 1000.0).round() / 1000.0));
+        let text = format!("{mean} [{lo}, {hi}] in {}, the first side minus the second", c.value.metric);
+        ("observed difference".to_owned(), text)
+    });
+    provenance.entries.extend(test.into_iter().chain(difference));
+}
+
 /// Power against the number of test items, with the band of the pilot's own uncertainty and the n that is needed.
 pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let curve = telling(results);
@@ -154,13 +172,15 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             layers.push(Layer::Rule(Rule::upright(n, format!("{} needed", grouped(n as usize)))));
         }
     }
+    let mut provenance = provenance(first, engine, REGION);
+    tested(results, &mut provenance);
     Some(finished(Figure {
         name: "power".into(),
         title: printable_label(&format!("Power: {}", sides(&first.value.a, &first.value.b))),
         x: Axis::doubling("test items"),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
-        provenance: provenance(first, engine, REGION),
+        provenance,
     }))
 }
 
@@ -202,6 +222,7 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let text = "n is the number of test items in the pilot of each training size, and power is that of a comparison on as many items: \
                 both more training and more items raise it and narrow its interval";
     provenance.entries.push(("ticks".into(), text.into()));
+    tested(results, &mut provenance);
     Some(finished(Figure {
         name: "sizes".into(),
         title: printable_label(&format!("Power by training size: {}", sides(&first.value.a, &first.value.b))),
@@ -246,8 +267,10 @@ pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
         .filter_map(|r| r.value.trained.map(|n| grouped(n as usize)))
         .collect();
     let mut provenance = provenance(first, engine, REGION);
-    let text = format!("of {bound}; a formula of the observed difference, for which no interval is computed");
+    let rule = bound.trim_start_matches("bound of ");
+    let text = format!("{rule}, a formula of the observed difference, for which no interval is computed");
     provenance.entries.push(("bound".into(), text));
+    tested(results, &mut provenance);
     let text = "n is the number of test items in the pilot of each training size, on which both numbers rest; intervals narrow as pilots \
                 grow";
     provenance.entries.push(("ticks".into(), text.into()));
@@ -326,75 +349,6 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         layers,
         provenance: provenance(first, engine, REGION),
     }))
-}
-
-/// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
-pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let first = results.margins.iter().max_by_key(|t| t.n)?;
-    let mut names: Vec<&str> = Vec::new();
-    for margin in &results.margins {
-        if !names.contains(&margin.value.name.as_str()) {
-            names.push(&margin.value.name);
-        }
-    }
-    let seeds = results.configurations.iter().map(|c| c.value.seeds).max().unwrap_or(1);
-    let line = |(k, name): (usize, &&str)| {
-        let point = |m: &Tagged<MarginFinding>| {
-            let v = &m.value;
-            let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
-            let inner = v.sd.and_then(around);
-            // Two values lie as far from their mean as their standard deviation over the root of 2.
-            let pair =
-                v.sd.filter(|_| seeds == 2).map(|sd| sd / f64::sqrt(2.0)).map(|d| (v.accuracy - d, v.accuracy + d));
-            let (x, band, n) = (v.at_n as f64, around(v.epsilon), m.n.into());
-            Datum { x, y: v.accuracy, band, inner, pair, n, ..Datum::default() }
-        };
-        let mine = results.margins.iter().filter(|m| m.value.name == **name);
-        let role = Role::nth(k).accent(k.min(1));
-        Layer::Line(Line { label: printable_label(&in_words(name)), role, points: mine.map(point).collect() })
-    };
-    let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
-    layers.extend(surface(results));
-    let bound = results.needed().map_or("bound", bound);
-    let wide = format!("margin of the {bound}, within 0 and 1");
-    let narrow = format!("mean ± 1 SD over {seeds} seeds");
-    let pair = "each of 2 seeds".to_owned();
-    layers.push(Layer::Intervals(Intervals { wide, narrow, pair, is_margin: true, ..Intervals::default() }));
-    let mut sizes: Vec<(u64, usize)> = results.margins.iter().map(|m| (m.value.at_n, m.n)).collect();
-    sizes.sort_unstable();
-    sizes.dedup_by_key(|size| size.0);
-    let mut provenance = provenance(first, engine, REGION);
-    let text = "n is the number of test items that accuracy is measured on after this number of training examples";
-    provenance.entries.push(("ticks".into(), text.into()));
-    if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
-        let text = "trained once, on the sentences of the probes; the bound does not apply to it";
-        provenance.entries.push((BASE_LINE.into(), text.into()));
-    }
-    Some(finished(Figure {
-        name: "margins".into(),
-        title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
-        x: pilots(Axis::doubling("training examples (n: test items)"), &sizes),
-        y: Axis::linear("accuracy").from_to(0.0, 1.0),
-        layers,
-        provenance,
-    }))
-}
-
-/// Prefix of the names of baselines.
-const BASE_LINE: &str = "base line";
-
-/// The baseline that is best at the largest size, shown at every size.
-fn surface(results: &Results) -> Option<Layer> {
-    let of = results.surface();
-    let best = of.iter().max_by(|a, b| a.value.accuracy.mean.total_cmp(&b.value.accuracy.mean))?;
-    let key = |b: &BaselineFinding| (b.side.clone(), b.name.clone());
-    let mine = results.baselines.iter().filter(|b| key(&b.value) == key(&best.value));
-    let point = |b: &Tagged<BaselineFinding>| {
-        let v = &b.value;
-        Datum { x: v.at_n as f64, y: v.accuracy.mean, n: b.n.into(), ..Datum::default() }
-    };
-    let label = format!("{BASE_LINE}: {}", best.value.name);
-    Some(Layer::Line(Line { label, role: Role::nth(2).dash(Dash::Dotted), points: mine.map(point).collect() }))
 }
 
 /// The confidence sequence of the share of discordant items that favour the first, item by item.

@@ -5,7 +5,7 @@ mod draws;
 mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
-pub(crate) use self::spread::of_scores;
+pub(crate) use self::spread::{APART, TURNS, of_scores};
 pub use self::spread::{preference, turned};
 
 use super::causal::{Bias, graph};
@@ -229,7 +229,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     }
     let behind = results.scores.iter().find(|s| s.value.relation == relation);
     let layers = if behind.is_some() { vec![Layer::Ranks(Ranks { lines })] } else { Vec::new() };
-    figure(
+    let mut drawn = figure(
         (results, engine),
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
         (
@@ -244,7 +244,14 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
             "",
             &[("shared rank", "equal P@1: the models have the mean of their ranks, such as 1.5, side by side")],
         ),
-    )
+    )?;
+    let facts = behind.map_or(1, |b| b.n.max(1));
+    let text = format!(
+        "ranks are of the measured P@1, without its uncertainty: one of {facts} facts more or less changes a P@1 by {:.2}, so models that are close may change places by chance",
+        1.0 / facts as f64
+    );
+    drawn.provenance.entries.push((String::new(), figure::capital(&text)));
+    Some(drawn)
 }
 
 /// Verbalisation stability of every model: the mean over relations, or one relation's.
@@ -321,7 +328,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
             format!("What one draw adds to the difference in P@1 between {} and {}", in_print(&v.a), in_print(&v.b)),
         ),
-        (Axis::of("source of variation", names), Axis::linear("difference in P@1")),
+        (Axis::of("source of variation", names), Axis::linear("SD or absolute difference (P@1)")),
         layers,
         (Some(found), &format!("facts of {} relations", v.relations), &of_means(v.relations, "0"), &LEDGER),
     )

@@ -6,7 +6,7 @@ mod tables;
 pub use self::tables::all as tables;
 
 use super::consistency::Regime;
-use super::figures::of_scores;
+use super::figures::{APART, TURNS, of_scores};
 use super::results::Results;
 use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
@@ -79,7 +79,9 @@ const EIGHT: &str =
 const MIXED: &str = "each model is pretrained further on sentences of which a share γ states facts that are asked for (evidence of \
                      LAMA) and the rest is open web text; even at γ = 0 this changes a score";
 
-/// Name of the published series in legends.
+/// Scores before further pretraining, in legends.
+const BEFORE: &str = "before further pretraining (dash at the axis, in the colour of its model)";
+/// What was published, in legends.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix of the names of figures that have it beneath.
 pub(crate) const SUFFIX: &str = "-published";
@@ -122,6 +124,7 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
         figure.y = of_scores(&figure.layers);
     }
     if name == "consistency" {
+        figure.x.label = "models".into();
         figure.provenance.terms.push(("eight models".into(), EIGHT.into()));
     }
     figure.name.push_str(SUFFIX);
@@ -170,8 +173,14 @@ fn preference(figure: &Figure) -> Vec<Layer> {
 fn turned(figure: &Figure) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let over = PREFERENCE.iter().map(|p| p.over_10 as f64 / RELATIONS as f64);
-    let points = over.chain([UNSTABLE]).enumerate().map(|(k, y)| spot((first + k, y))).collect();
-    vec![open(LABEL.into(), Role::points(BLACK, Marker::Circle), points), divide(first)]
+    let over = over.enumerate().map(|(k, y)| spot((first + k, y))).collect();
+    let order = vec![spot((first + PREFERENCE.len(), UNSTABLE))];
+    // The colours of the run's own bars and mark.
+    vec![
+        open(format!("{APART}, published"), Role::points(0, Marker::Circle), over),
+        open(format!("{TURNS}, published"), Role::points(1, Marker::Square), order),
+        divide(first),
+    ]
 }
 
 fn stability(figure: &Figure) -> Vec<Layer> {
@@ -218,7 +227,7 @@ fn disparity(beneath: bool) -> Vec<Layer> {
     let before = |(k, (.., untouched)): (usize, &(&str, [f64; 6], f64))| {
         let points = vec![Spot { x: 0.0, y: *untouched, n: RELATIONS.into(), ..Spot::default() }];
         let role = Role { dash: None, ..role(k).marker(Marker::Stroke) };
-        Layer::Points(Points { label: "before (a dash in the colour of its model)".into(), role, points })
+        Layer::Points(Points { label: BEFORE.into(), role, points })
     };
     let each = || DISPARITY.iter().enumerate();
     each().map(line).chain(each().map(before)).collect()

@@ -286,7 +286,7 @@ fn with_counts(figure: Figure) -> Figure {
 /// that the height averages.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
-        true => format!("number of inputs; no interval below {FEWEST} originals"),
+        true => format!("a inputs of b originals; no interval below {FEWEST} originals"),
         false => format!("number of originals; no interval below {FEWEST}"),
     };
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
@@ -418,9 +418,11 @@ const ACCURACY: [(&str, &str); 4] = [
     ON_BARS,
 ];
 
-/// The numbers printed on bars in place of intervals.
-const ON_BARS: (&str, &str) =
-    ("number beside a value", "inputs that it is the mean of; intervals are over originals and need ten of them");
+/// The numbers that stand on bars in place of intervals.
+const ON_BARS: (&str, &str) = (
+    "numbers beside a value",
+    "inputs that it is the mean of, and the originals that they belong to; intervals are over originals and need ten of them",
+);
 
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),

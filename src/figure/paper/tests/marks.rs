@@ -146,14 +146,20 @@ fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     assert_eq!(ends(&meeting, 0).0, ends(&meeting, 1).0);
 }
 
-/// A range of no width lay hidden beneath its line.
+/// A range of no width lay hidden beneath its line; then ticks of one height overstated it.
 #[test]
-fn a_range_narrower_than_its_line_is_a_row_of_ticks() {
-    let point = |x: usize| Datum { x: x as f64, y: 0.5, band: Some((0.5, 0.5)), n: 9.into(), ..Datum::default() };
-    let role = Role { dash: None, marker: None, ..Role::line(0) };
-    let figure = chart(vec![Layer::Line(Line { label: "a".into(), role, points: (0..12).map(point).collect() })]);
-    assert!(drawn(&figure, |scene| strokes(scene, 6.0)) > 20);
-    assert!(crate::caption(&figure).contains("narrower than a line"));
+fn a_range_is_drawn_at_its_true_height() {
+    let figure = |half: f64| {
+        let band = Some((0.5 - half, 0.5 + half));
+        let point = |x: usize| Datum { x: x as f64, y: 0.5, band, n: 9.into(), ..Datum::default() };
+        let role = Role { dash: None, marker: None, ..Role::line(0) };
+        chart(vec![Layer::Line(Line { label: "a".into(), role, points: (0..12).map(point).collect() })])
+    };
+    // The legend has a few strokes, too.
+    assert!(drawn(&figure(0.0), |scene| strokes(scene, 6.0)) < 10);
+    assert!(drawn(&figure(0.1), |scene| strokes(scene, 6.0)) > 20);
+    let says = |half: f64| crate::caption(&figure(half)).contains("narrower than a line");
+    assert!(says(0.0) && !says(0.1));
 }
 
 /// A legend blanked curves of equal reliability; now it lies beside or above them.
@@ -196,9 +202,9 @@ fn a_tick_can_have_a_second_line() {
     });
 }
 
-/// Three bars within two millimetres hid each other, and a margin looked like an interval over seeds.
+/// Three bars within two millimetres hid each other, a margin looked like an interval over seeds, and areas of margins were one in grey.
 #[test]
-fn a_margin_is_an_area_with_the_values_of_two_seeds_before_it() {
+fn a_margin_has_edges_alone_and_the_values_of_two_seeds_before_it() {
     let point = |x: usize| Datum {
         x: x as f64,
         y: 0.5,
@@ -220,7 +226,7 @@ fn a_margin_is_an_area_with_the_values_of_two_seeds_before_it() {
     drawn(&figure, |scene| {
         let said = texts(scene);
         let has = |text: &str| said.iter().any(|t| t == text);
-        assert!(areas(scene) > 0 && has("margin") && has("each of 2 seeds") && !has("± 1 SD"), "{said:?}");
+        assert!(areas(scene) == 0 && has("margin") && has("each of 2 seeds") && !has("± 1 SD"), "{said:?}");
     });
     assert!(!crate::caption(&figure).contains("too few for an interval"));
 }

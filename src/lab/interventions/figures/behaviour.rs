@@ -1,6 +1,6 @@
 //! Behaviour of the model itself after one method, by strength.
 
-use super::{axis, covered, covers, datum, parameter};
+use super::{axis, covered, covers, datum, layer, parameter, properties};
 use crate::banded::Banded;
 use crate::finding::BehaviourFinding;
 use crate::key::MethodKey;
@@ -44,7 +44,7 @@ pub fn behaviour(
             layers.push(Layer::Line(Line { label, role: Role::nth(k), points }));
         }
     }
-    layers.extend(first.level.map(|level| covered(level, first.value.replicates)));
+    layers.extend(first.level.map(|level| Layer::Intervals(covered(level, first.value.replicates))));
     let before = first.value.correct_before.mean;
     layers.push(Layer::Rule(Rule::level(before, "probability before the edit")));
     let (symbol, label) = parameter(&first.value.parameter);
@@ -53,6 +53,7 @@ pub fn behaviour(
     }
     let short = in_print(model);
     let mut origin = Origin::default();
+    properties(results, model).into_iter().for_each(|(key, value)| origin.add(&key, value));
     origin.add("n", counted(points.iter().map(|b| b.n), "test examples").unwrap_or_default());
     origin.results(
         first,
@@ -66,7 +67,11 @@ pub fn behaviour(
     origin.add("model", model);
     Some(Figure {
         name: format!("behaviour-{short}-{}", method.file_name()),
-        title: format!("What {short} itself predicts after {} at layer {}", method.title(), first.value.layer),
+        title: format!(
+            "What {short} itself predicts after {} at {}",
+            method.title(),
+            layer(results, model, first.value.layer)
+        ),
         x: axis(&method.name, label),
         y: Axis::linear("share or mean over examples").from_to(0.0, 1.0),
         layers,

@@ -1,6 +1,6 @@
 //! Distance of one method's states from real ones, by strength.
 
-use super::{axis, parameter};
+use super::{axis, layer, parameter, properties};
 use crate::distance::DistanceFinding;
 use crate::key::MethodKey;
 use crate::results::Results;
@@ -32,6 +32,7 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     layers.extend(first.level.map(|level| Layer::Intervals(Intervals::covering(level, "examples"))));
     layers.push(Layer::Rule(Rule::level(1.0, "unedited")));
     let mut origin = Origin::default();
+    properties(results, model).into_iter().for_each(|(key, value)| origin.add(&key, value));
     let n = counted(points.iter().map(|d| d.n), "edited states").unwrap_or_default();
     origin.add("n", format!("{n}, compared with {} real states", grouped(first.value.real_states)));
     origin.results(first, points.iter().all(|p| p.is_final), ", Student's t over examples, one training");
@@ -45,7 +46,11 @@ pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, met
     origin.add("model", model);
     Some(Figure {
         name: format!("distance-{short}-{}", method.file_name()),
-        title: format!("Distance from real states: {}, {short}, layer {}", method.title(), first.value.layer),
+        title: format!(
+            "Distance from real states: {}, {short}, {}",
+            method.title(),
+            layer(results, model, first.value.layer)
+        ),
         x: axis(&method.name, parameter(&first.value.parameter).1),
         y: around_one(&layers),
         layers,

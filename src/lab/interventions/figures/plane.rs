@@ -1,6 +1,6 @@
 //! Completeness against selectivity of all methods: their settings, the front with its knee, the best strengths.
 
-use super::{covered, datum, judge, look, provenance};
+use super::{covered, datum, judge, layer, look, provenance};
 use crate::banded::{Banded, is_few};
 use crate::find;
 use crate::finding::ReliabilityFinding;
@@ -9,7 +9,7 @@ use crate::method::Goal;
 use crate::oracle::OracleKind;
 use crate::results::{Curve, Results};
 use base::numbers::short;
-use figure::layers::{Datum, Guide, Line, Points, Spot};
+use figure::layers::{Datum, Guide, Intervals, Line, Points, Spot};
 use figure::role::BLACK;
 use figure::{Axis, Dash, Emphasis, Figure, Layer, Marker, Role};
 use lab::{EngineInfo, Tagged};
@@ -91,12 +91,13 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let mut standings = rated.front.standings.iter();
     for curve in &drawn {
         let mut point = |p: &Tagged<ReliabilityFinding>| {
-            let emphasis = match standings.next() {
+            let standing = standings.next();
+            let emphasis = match standing {
                 Some(Standing::Front) => Emphasis::Strong,
                 Some(Standing::Dominated | Standing::Unread) => Emphasis::Faint,
                 Some(Standing::Open) | None => Emphasis::Normal,
             };
-            Datum { emphasis, ..place(&p.value) }
+            Datum { emphasis, is_unrated: standing == Some(&Standing::Unread), ..place(&p.value) }
         };
         layers.push(Layer::Line(Line {
             label: curve.key.method.title(),
@@ -106,7 +107,9 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     }
     layers.extend(front(&rated));
     let trainings = rated.points.iter().map(|p| p.value.beside.replicates).max().unwrap_or(0);
-    layers.extend(first.points[0].level.map(|level| covered(level, trainings)));
+    let marks = |of: Intervals| Intervals { faint: "dominated".into(), unrated: "not rated".into(), ..of };
+    let covered = first.points[0].level.map_or(Intervals::default(), |level| covered(level, trainings));
+    layers.push(Layer::Intervals(marks(covered)));
     layers.extend(best(results, model, oracle));
     // Drawn over the stars, which would hide it.
     layers.extend(knee(&rated));
@@ -122,7 +125,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
             "{} %, of the knee and the stars, over {over} (paired bootstrap), within 0 and 1",
             (level * 1e6).round() / 1e4
         );
-        provenance.entries.insert(1, ("intervals".into(), text));
+        provenance.entries.push(("intervals".into(), text));
     }
     provenance.entries.push((
         "grey curves".into(),
@@ -130,7 +133,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     ));
     provenance
         .entries
-        .push(("front".into(), format!("{} (open or pale marks: dominated or not rated)", rated.counts())));
+        .push(("front".into(), format!("{}; full marks: on the front or not distinguishable from it", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
     provenance.entries.push(("stars".into(), STARS.into()));
     provenance.terms.push((ELIGIBLE.0.into(), ELIGIBLE.1.into()));
@@ -140,8 +143,8 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     Some(Figure {
         name: format!("pareto-{short}-{oracle}"),
         title: format!(
-            "Completeness against selectivity: {short}, layer {}, {}",
-            first.points[0].value.layer,
+            "Completeness against selectivity: {short}, {}, {}",
+            layer(results, model, first.points[0].value.layer),
             judge(oracle)
         ),
         x: axis("completeness C"),
@@ -274,10 +277,7 @@ mod tests {
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
         // The caption explains what is faint.
         let caption = figure::caption(&figure);
-        assert!(
-            caption.contains("settings dominated") && caption.contains("open or pale marks: dominated"),
-            "{caption}"
-        );
+        assert!(caption.contains("settings dominated") && caption.contains("full marks: on the front"), "{caption}");
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();
         assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
         assert!(csv.contains(&format!("# front: {dominated} of 108 settings dominated")) && csv.contains("# rule: "));

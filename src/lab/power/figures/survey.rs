@@ -68,9 +68,11 @@ pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<F
     let rules = layers.iter().filter_map(|l| if let Layer::Rule(rule) = l { Some(rule.at) } else { None });
     let sizes = DATASETS.iter().flat_map(|set| set.3.iter().map(|n| *n as f64)).chain([needed.n as f64]);
     let (least, most) = rules.chain(sizes).fold((f64::INFINITY, 0.0f64), |(lo, hi), n| (lo.min(n), hi.max(n)));
+    super::tested(results, &mut origin);
+    origin.entries.insert(0, ("n".into(), format!("{} published data sets, one mark for each part", DATASETS.len())));
     origin.entries.push((
         "sizes of the sets".into(),
-        "Zhu et al. 2022, Tables 8 and 9, which have their names, as the CSV has; UD in words".into(),
+        "Zhu et al. 2022, Tables 8 and 9, in words for UD and in items for the others; the CSV has their names".into(),
     ));
     Some(Figure {
         name: "survey".into(),

@@ -16,6 +16,8 @@ const REGIMES: [Word; 3] = [
     ("adjusted", "P@1 averaged over all prompts and names"),
 ];
 const DRAWS: &str = "draws of relations";
+/// Label of the axis of rank consistencies, which their titles define.
+const SHARE: &str = "rank consistency (share of draws)";
 /// How the intervals of shares of draws are made.
 const OF_DRAWS: &str =
     "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
@@ -82,7 +84,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     let drawn = figure(
         (results, engine),
         ("consistency".into(), format!("Rank consistency: share of draws with the most frequent {of}")),
-        (axis, Axis::linear(format!("share of draws with the most frequent {of}")).from_to(0.0, 1.0)),
+        (axis, Axis::linear(SHARE).from_to(0.0, 1.0)),
         layers,
         (results.ranks.first(), DRAWS, method, &REGIMES),
     );
@@ -176,8 +178,12 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         results.ranks.first().map_or(String::new(), |r| format!("{} of {} ", r.value.subset, r.value.relations));
     let drawn = figure(
         (results, engine),
-        ("curve".into(), "Rank consistency against the number of prompts that are averaged".into()),
-        (prompts, Axis::linear("share of draws with the most frequent order").from_to(0.0, 1.0)),
+        (
+            "curve".into(),
+            "Rank consistency, the share of draws with the most frequent order, against the number of prompts that are averaged"
+                .into(),
+        ),
+        (prompts, Axis::linear(SHARE).from_to(0.0, 1.0)),
         layers,
         (
             results.curve.first(),

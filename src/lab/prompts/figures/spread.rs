@@ -4,13 +4,16 @@
 use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};
 use crate::finding::PreferenceSummaryFinding;
 use crate::results::Results;
-use figure::layers::{Bar, Bars, Points, Range, Ranges, Rule, Spot};
+use figure::layers::{Bar, Bars, Points, Range, Ranges, Spot};
 use figure::{Axis, Figure, Layer, Marker, Role};
 use lab::{EngineInfo, Tagged};
 use stats::estimate::Estimate;
 
 /// The last category of [`turned`], which belongs to all models together.
 const ORDER: &str = "order of models";
+/// The two notions of [`turned`] in legends.
+pub(crate) const APART: &str = "prompts more than 10 points apart";
+pub(crate) const TURNS: &str = "order of models changes with the prompt";
 
 /// Worst and best P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score. The standard deviation
 /// over prompts is in the table: on the axis of P@1 it would be read as a score.
@@ -78,22 +81,18 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
     let points: Vec<Spot> = results.summaries.iter().find_map(of_order).into_iter().collect();
     let mut layers = Vec::new();
     if !bars.is_empty() {
-        layers.push(Layer::Bars(Bars { label: "prompts more than 10 points apart".into(), role: Role::nth(0), bars }));
+        layers.push(Layer::Bars(Bars { label: APART.into(), role: Role::nth(0), bars }));
     }
     if !points.is_empty() {
         let role = Role::points(1, Marker::Square);
-        layers.push(Layer::Points(Points { label: format!("{ORDER} changes with the prompt"), role, points }));
-    }
-    if !layers.is_empty() {
-        // The order is one of all models.
-        layers.push(Layer::Rule(Rule::upright(names.len() as f64 - 0.5, "")));
+        layers.push(Layer::Points(Points { label: TURNS.into(), role, points }));
     }
     layers.extend(covering(results.summaries.first(), "relations"));
     figure(
         (results, engine),
         ("turned".into(), "Relations on which the choice of the prompt matters".into()),
         (
-            Axis::of("model", models(results).into_iter().chain([ORDER.to_owned()])),
+            Axis::of("model, or all models", models(results).into_iter().chain([ORDER.to_owned()])),
             Axis::linear("share of relations").from_to(0.0, 1.0),
         ),
         layers,
