@@ -28,7 +28,7 @@ pub(crate) const SAMPLES: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
-/// Published numbers, and other tables of the same form: some columns name the measurement, the others are values.
+/// Published numbers, and other tables of the same form: some columns identify the measurement, the others are values.
 pub(crate) const TABLES: Format = Format {
     id: "results-table",
     title: "published result tables (causalEval, data requirements)",

@@ -63,14 +63,14 @@ pub(crate) const PREDICTIONS: Format = Format {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a list of token positions, a mask, or several of them")]
 pub(crate) enum Sets {
-    /// One list; an empty one is a rationale that is empty.
+    /// One list, which may be empty.
     One(Vec<Mark>),
     /// Several lists.
     Several(Vec<Vec<Mark>>),
 }
 
 impl Sets {
-    /// The lists of a value; none for any other value.
+    /// The lists of a value; empty for any other value.
     pub(super) fn of(value: serde_json::Value) -> Option<Self> {
         serde_json::from_value(value).ok()
     }
