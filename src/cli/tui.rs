@@ -160,7 +160,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
 }
 
-/// The remembered choices, except those that the command line or the environment overrides.
+/// The remembered choices, unless the command line or the environment overrides them.
 fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     if args.ascii || args.blocks || plain_locale() {
         memory.glyphs.clear();

@@ -11,17 +11,17 @@ use session::shelf;
 /// The work that the loop delegates to other threads.
 #[derive(Clone)]
 pub struct Outside {
-    /// Writes a figure to files and says which; asks first if they exist.
+    /// Writes a figure to files and reports them; asks first if they exist.
     pub export: Exporter,
     /// Lists the recorded sessions, newest first, after a change of one of them.
     pub sessions: Lister,
     /// Reads a recorded session.
     pub read: Reader,
-    /// Writes a text to a file and says which; asks first if it exists.
+    /// Writes a text to a file and reports it; asks first if it exists.
     pub save: Saver,
     /// Reads the text of a file.
     pub load: Loader,
-    /// Submits the failed cells of the grid that is followed again and says which.
+    /// Resubmits the failed cells of the followed grid and reports them.
     pub submit: Submitter,
 }
 

@@ -138,7 +138,7 @@ pub(crate) fn ranges<'a>(
         if let Some((_, y)) = range.mean.and_then(|m| chart.at(x, m)) {
             canvas.line(&[(middle - half, y), (middle + half, y)], Pen::new(colour, 2.4))?;
         }
-        // Equal values lie side by side, so that their number is seen.
+        // Equal values are side by side, so that their number is visible.
         let mut dots: Vec<At> = range.dots.iter().filter_map(|dot| chart.at(x, *dot)).collect();
         dots.sort_by(|a, b| a.1.total_cmp(&b.1));
         for row in dots.chunk_by(|a, b| (a.1 - b.1).abs() < VALUE) {

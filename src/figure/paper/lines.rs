@@ -46,7 +46,7 @@ fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
     out
 }
 
-/// A pen for plotters, at the weight of the page.
+/// A pen for plotters, with the line weight of the page.
 pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
@@ -250,8 +250,8 @@ pub(crate) fn line(
     let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
     if line.role.dash.is_some() {
         for run in runs(&chart.x, &points) {
-            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are. Points of too few
-            // units are not joined: a line would claim a course.
+            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
+            // Points of too few units are not joined: a line would suggest a trend.
             let kind = |pair: &[(f64, &Datum)]| {
                 let any = |is: &dyn Fn(&Datum) -> bool| pair.iter().any(|(_, p)| is(p));
                 (any(&|p| p.n.few().is_some()), any(&|p| p.emphasis == Emphasis::Faint))

@@ -15,7 +15,7 @@ use figure::{Figure, Format, Style};
 /// Widths on offer, in millimetres: that of the style, and the columns of a journal.
 const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
 
-/// Most characters by which the names of files tell runs apart.
+/// Maximum number of characters by which file names distinguish runs.
 const APART: usize = 40;
 
 /// Columns of the dialog's border and of the words around the figure's name.
@@ -34,7 +34,7 @@ pub(crate) enum Choice {
 /// Asks for the folder, and comes back to the dialog.
 static FOLDER: Prompt = Prompt {
     label: "folder",
-    hint: "made if it is missing; enter takes it and writes nothing yet",
+    hint: "created if missing; enter chooses it and writes nothing yet",
     take: |state, text| {
         if text.is_empty() {
             return Err("type a folder; `.` is the one you started in".into());
@@ -51,8 +51,8 @@ fn folder(state: &State) -> String {
     printable(&path.display().to_string()).into_owned()
 }
 
-/// The figure of the focused pane under the name of its files: where the lab has several runs, that of the shown one says how it differs, so
-/// that figures of two layers do not replace each other.
+/// The figure of the focused pane under the name of its files: if the lab has several runs, the name says how the shown
+/// one differs, so that figures of two layers do not replace each other.
 fn figure_of_run(state: &State) -> Option<Figure> {
     let mut figure = state.screen().figure(state).cloned()?;
     let setup = state.screen().setup();
@@ -86,7 +86,7 @@ impl Choice {
         }
     }
 
-    /// Its name on the screen and in what is kept between starts.
+    /// Its name on the screen and in the saved state.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Style(style) => style.name().into(),
@@ -126,7 +126,7 @@ impl Choice {
     }
 }
 
-/// The options with these names; those that are missing or unknown are as usual.
+/// The options with these names; missing or unknown ones have their defaults.
 pub(crate) fn named(names: &[String]) -> ExportOptions {
     let usual = ExportOptions::default();
     let mut options = ExportOptions { formats: Vec::new(), ..usual.clone() };
@@ -155,7 +155,7 @@ impl Picker for ExportFigure {
         let label = |command| state.keymap.short_label(command);
         let keys = format!("{} writes, {} changes", label("popup-accept"), label("popup-select"));
         let Some(figure) = figure_of_run(state) else { return format!("Export: {keys}") };
-        // The end of a long name tells figures apart.
+        // The end of a long name distinguishes figures.
         let room = usize::from(state.view.size.0).saturating_sub(width(&keys) + FRAME);
         format!("Export `{}`: {keys}", fit_end(&printable(&figure.name), room))
     }
@@ -232,7 +232,7 @@ mod tests {
         assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
     }
 
-    /// Figures went to the folder of the start, wherever that was.
+    /// Figures were always written to the folder of the start.
     #[test]
     fn another_folder_is_typed_from_the_dialog_and_used() {
         let mut state = State::new(Start { folder: "/work".into(), ..Start::new() });
@@ -252,7 +252,7 @@ mod tests {
         assert!(!shown(&state).contains('\u{1b}'));
     }
 
-    /// Figures of two layers had one name, so that one replaced the other.
+    /// Figures of two layers had the same name, so that one replaced the other.
     #[test]
     fn files_of_two_runs_have_two_names() {
         let mut state = State::new(Start::new());

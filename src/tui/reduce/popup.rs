@@ -24,7 +24,7 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes the entry under the cursor and closes the popup.
+/// Chooses the entry under the cursor and closes the popup.
 pub fn accept(state: &mut State) -> Vec<Effect> {
     match state.view.popup.take() {
         Some(Popup::Pick { picker, selected }) => picker.take(state, selected),
@@ -47,7 +47,7 @@ pub fn mark(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Copies what the popup shows.
+/// Copies the content of the popup.
 pub fn copy(state: &mut State) -> Vec<Effect> {
     let text = match state.view.popup {
         Some(Popup::Page { page, .. }) => page.copy(state),

@@ -16,7 +16,7 @@ use session::shelf::Recorded;
 
 /// Columns of a screen's name.
 const NAME: usize = 14;
-/// Heads of a session's last finished run; the shorter one where there is little room.
+/// Column heads for a session's last finished run; the shorter one for narrow screens.
 const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
 /// Columns of a session's date and time.
 const DATE: usize = 18;
@@ -38,7 +38,7 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
 /// The recorded sessions, newest first.
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
-    let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));
+    let title = format!("Continue: {} restores its runs, {} shows its recording", key("home-resume"), key("open"));
     frame.render_widget(pane_block(state, SESSIONS, &title), area);
     let inner = inside(area);
     let all = super::sessions(state);
@@ -74,9 +74,9 @@ fn end(session: &Recorded) -> String {
     }
 }
 
-/// The models at hand, with those selected for the lab's next run.
+/// The available models, with the ones selected for the lab's next run.
 pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
-    frame.render_widget(pane_block(state, MODELS, "Models at hand"), area);
+    frame.render_widget(pane_block(state, MODELS, "Available models"), area);
     let inner = inside(area);
     let all = super::models(state);
     if all.is_empty() {

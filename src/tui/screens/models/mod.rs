@@ -23,7 +23,7 @@ pub const LIST: Pane = Pane("Models");
 /// Details of the model under the cursor.
 pub const PAGE: Pane = Pane("Model");
 
-/// Nothing but the cursors, which the frame keeps.
+/// Only the cursors, which the frame keeps.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
@@ -80,7 +80,7 @@ fn pickable(state: &State) -> Vec<(String, bool)> {
     }
 }
 
-/// The models in the list: those that can be picked, then those that were asked about and are not available (yet).
+/// The models in the list: the available ones, then the ones that were asked about and are not available (yet).
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = pickable(state).into_iter().map(|(name, _)| name).collect();
     let asked = state.board.dossiers.iter().map(|d| &d.model);
@@ -106,7 +106,7 @@ fn select(state: &mut State) -> Vec<Effect> {
     let at = pickable(state).iter().position(|(n, _)| Some(n) == name.as_ref());
     match (setup::row(state, "models"), at) {
         (Some(row), Some(at)) => setup::toggle(state, &row, at),
-        // The models that could not be loaded follow those that can be picked.
+        // The models that could not be loaded follow the available ones.
         _ => {
             state.view.toast = Some("a model that could not be loaded cannot be selected".into());
             Vec::new()
@@ -146,7 +146,7 @@ impl Screen for Models {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some("Which models are at hand, and do they compute correctly?")
+        Some("Which models are available, and do they compute correctly?")
     }
 
     fn slots(&self) -> &'static [&'static [Pane]] {
