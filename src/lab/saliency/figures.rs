@@ -418,11 +418,9 @@ const ACCURACY: [(&str, &str); 4] = [
     ON_BARS,
 ];
 
-/// The numbers that stand on bars in place of intervals.
-const ON_BARS: (&str, &str) = (
-    "numbers beside a value",
-    "inputs that it is the mean of, and the originals that they belong to; intervals are over originals and need ten of them",
-);
+/// The numbers printed on bars in place of intervals.
+const ON_BARS: (&str, &str) =
+    ("numbers beside a value", "inputs that it is the mean of, and their originals; an interval needs ten originals");
 
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),
