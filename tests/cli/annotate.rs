@@ -124,7 +124,9 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
     for (answer, why) in [
         ("2\n", "is the mask"),
         ("x\u{1b}[2J\n", "is not a number"),
-        ("3-1\n", "is not a number"),
+        ("3-1\n", "`3-1` runs backwards: write 1-3"),
+        ("0-999\n", "there is no word 999: the last is 4"),
+        ("0-99999\n", "there is no word 99999: the last is 4"),
         ("\n", "name the words"),
     ] {
         let wrong = typed(&probity, &[&masks, "--to", &own], answer);

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -130,7 +129,7 @@ impl Task {
     fn answer(self, a: &mut Annotation, text: &str) -> Result<(), String> {
         match self {
             Task::Mask => {
-                let words = numbers(text)?;
+                let words = numbers(text, a.words().len())?;
                 let (Some(first), Some(last)) = (words.first(), words.last()) else {
                     return Err("name a word by its number".into());
                 };
@@ -148,13 +147,9 @@ impl Task {
                 if text.is_empty() && !a.rationale.is_empty() {
                     return Ok(());
                 }
-                let words = numbers(text)?;
+                let words = numbers(text, a.words().len())?;
                 if words.is_empty() {
                     return Err("name the words by their numbers, for example 1 3-5".into());
-                }
-                let all = a.words().len();
-                if let Some(word) = words.iter().find(|w| **w >= all) {
-                    return Err(format!("there is no word {word}: the last is {}", all - 1));
                 }
                 if let Some(mask) = a.mask().filter(|m| words.contains(m)) {
                     return Err(format!("word {mask} is the mask, which cannot be part of its rationale"));
@@ -176,16 +171,24 @@ fn fields(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '\t', ',']).filter(|field| !field.is_empty())
 }
 
-/// Numbers and ranges of numbers, in order.
-fn numbers(text: &str) -> Result<Vec<usize>, String> {
+/// The numbers, single or in ranges, of some of `words` words, in order.
+fn numbers(text: &str, words: usize) -> Result<Vec<usize>, String> {
     let mut all = Vec::new();
     for field in fields(text) {
         let (from, to) = field.split_once('-').unwrap_or((field, field));
-        let range = match (from.parse::<u16>(), to.parse::<u16>()) {
-            (Ok(from), Ok(to)) if from <= to => usize::from(from)..=usize::from(to),
-            _ => return Err(format!("`{}` is not a number or a range such as 3-5", shortened(field, 40))),
+        if [from, to].iter().any(|end| end.is_empty() || !end.bytes().all(|b| b.is_ascii_digit())) {
+            return Err(format!("`{}` is not a number or a range such as 3-5", shortened(field, 40)));
+        }
+        let word = |end: &str| {
+            let last = words.saturating_sub(1);
+            let number = end.parse().ok().filter(|number| *number <= last);
+            number.ok_or_else(|| format!("there is no word {}: the last is {last}", shortened(end, 40)))
         };
-        all.extend(RangeInclusive::clone(&range));
+        let (first, last): (usize, usize) = (word(from)?, word(to)?);
+        if first > last {
+            return Err(format!("`{field}` runs backwards: write {last}-{first}"));
+        }
+        all.extend(first..=last);
     }
     all.sort_unstable();
     all.dedup();
