@@ -140,6 +140,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
         most_models: MOST_MODELS,
         asked: true,
     };
+    let foretold = options.clone();
     let engine = LocalEngine::start(options)
         .map_err(|e| CliError::Failed(format!("the engine's thread cannot be started: {e}")))?;
     let mut start = look(&args.look, &mut notices)?;
@@ -157,7 +158,23 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     start.recording = recorder.as_ref().map(Recorder::name);
     start.named = args.session.is_some();
     let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
-    open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
+    start.check = runnable;
+    let forecast = Arc::new(move |spec: &Spec| {
+        let all = engine::local::forecast(spec, foretold.clone()).ok()?;
+        Some(all.iter().map(|forecast| forecast.seconds).sum::<f64>())
+    });
+    let outside = Outside { forecast, ..outside() };
+    open_with(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse, outside)
+}
+
+/// Says what keeps an experiment from running here: a model or a file that is missing or is not what it should be.
+fn runnable(spec: &Spec) -> Result<(), Problem> {
+    let usable = names::check(spec, "settings").and_then(|()| names::readable(spec, "settings"));
+    usable.map_err(|error| Problem {
+        what: error.message().unwrap_or_default(),
+        r#where: "run".into(),
+        hint: "nothing was run; change it in the settings".into(),
+    })
 }
 
 /// The remembered choices, except those that the command line or the environment overrides.
@@ -226,6 +243,7 @@ pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs
 /// Work that the screen does outside its thread.
 pub(super) fn outside() -> Outside {
     Outside {
+        forecast: Arc::new(|_| None),
         export: Arc::new(|wanted, existing| export(wanted, Path::new("."), existing)),
         sessions: Arc::new(sessions),
         save: Arc::new(|document, existing| save(document, Path::new("."), existing)),

@@ -1,4 +1,4 @@
-//! The finished run that the first start shows until a run there has an answer: recorded, packed with the program, marked as an example.
+//! The finished run that the first start shows until an own run has an answer: recorded, packed with the program, marked as an example.
 //! It is on no board, so it is neither recorded nor compared.
 
 use std::io::Read;
@@ -21,6 +21,8 @@ pub(crate) struct Example {
     pub(crate) run: Run,
     /// Day of the recording, as `2026-11-27`.
     pub(crate) day: String,
+    /// Seconds that the same experiment would take here, once that is known.
+    pub(crate) takes: Option<f64>,
 }
 
 fn unpacked() -> Option<String> {
@@ -38,7 +40,7 @@ pub(crate) fn shipped() -> Option<Example> {
             _ => entry.fold(&mut board),
         }
     }
-    board.runs.pop().map(|run| Example { run, day })
+    board.runs.pop().map(|run| Example { run, day, takes: None })
 }
 
 impl State {

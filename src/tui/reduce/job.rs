@@ -15,19 +15,21 @@ use engine::message::{Command, Event, Outcome, Question};
 use labs::{self, LabId, Spec};
 use session::format::{Entry, Item};
 
-/// Asks for the models and runs the first experiment, or lists the sessions for the opening screen; on an engine that has run one already, only what it has not been asked yet.
+/// Asks for the models and runs the experiment that was asked for, or lists the sessions for the opening screen, or shows the example of
+/// the first start; on an engine that has run something already, asks only for the models.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
     let mut effects = Vec::new();
     if state.board.models.is_empty() {
         effects.extend(send(state, Command::ListModels));
     }
-    if state.view.opening == Opening::Home {
-        effects.push(Effect::ListSessions);
-    } else if state.board.job().is_none() {
-        effects.extend(run(state));
-        if state.view.opening == Opening::First && state.replay.is_none() {
+    match state.view.opening {
+        Opening::Home => effects.push(Effect::ListSessions),
+        Opening::First if state.replay.is_none() => {
             state.example = example::shipped();
+            effects.extend(state.setup().map(|setup| Effect::Forecast(Box::new(setup.spec(state)))));
         }
+        Opening::Work | Opening::First if state.board.job().is_none() => effects.extend(run(state)),
+        Opening::Work | Opening::First => {}
     }
     effects
 }
@@ -96,9 +98,13 @@ pub fn run(state: &mut State) -> Vec<Effect> {
 fn ready(state: &mut State) -> Option<Spec> {
     let setup = state.setup().filter(|_| state.replay.is_none())?;
     let spec = setup.spec(state);
-    if let Err(error) = spec.check("setup") {
+    let wrong = |error: labs::SpecError| {
         let hint = "change it in the settings".into();
-        state.fail(Problem { what: error.to_string(), r#where: "run".into(), hint });
+        Problem { what: error.to_string(), r#where: "run".into(), hint }
+    };
+    // What cannot succeed is refused at once rather than queued.
+    if let Err(problem) = spec.check("setup").map_err(wrong).and_then(|()| (state.check)(&spec)) {
+        state.fail(problem);
         return None;
     }
     setup.take(state, &spec);
@@ -160,7 +166,7 @@ fn next(state: &mut State) -> Vec<Effect> {
         return replace(state);
     };
     // The cursor stays on the run that it was on, lest another one is withdrawn by mistake.
-    if let Some(Popup::Pick { picker, selected }) = &mut state.view.popup
+    if let Some(Popup::Pick { picker, selected, .. }) = &mut state.view.popup
         && picker.name() == popups::WaitingRuns.name()
     {
         match selected.checked_sub(1) {

@@ -19,12 +19,14 @@ use super::action::ExportOptions;
 use super::example::Example;
 use super::keymap::Keymap;
 use super::memory::Memory;
+use super::panes::table;
 use super::popups::Held;
 use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, home, labs, screen};
 use super::setup::{History, Setup};
 use super::theme::Theme;
+use base::Problem;
 use engine::Down;
 use engine::board::Board;
 use engine::message::Notice;
@@ -63,6 +65,8 @@ pub struct State {
     pub local: Vec<(usize, Notice)>,
     /// The folder that the program was started in.
     pub folder: PathBuf,
+    /// Says what keeps an experiment from running.
+    pub(crate) check: Check,
     /// The run whose cancellation was asked for.
     pub cancelling: Option<u64>,
     /// Runs that wait for the one in progress, the next one first. A run is sent to the engine, and recorded, only when it
@@ -160,7 +164,7 @@ pub enum Recording {
 /// Kind of start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// The first start ever: the default experiment runs, under a strip that says what it asks.
+    /// The first start ever: a recorded example of the default experiment, over a strip that says what it asks and how to run it.
     First,
     /// The experiment that was asked for runs.
     #[default]
@@ -202,7 +206,12 @@ pub struct Start {
     pub age: Duration,
     /// The folder that the program was started in.
     pub folder: PathBuf,
+    /// Says what keeps an experiment from running, as far as files tell: asked when a run is asked for.
+    pub check: Check,
 }
+
+/// See [`Start::check`].
+pub type Check = fn(&Spec) -> Result<(), Problem>;
 
 impl Start {
     /// The default experiment at 120 columns and 40 rows, not recorded.
@@ -223,6 +232,7 @@ impl Start {
             past: Vec::new(),
             age: Duration::ZERO,
             folder: PathBuf::new(),
+            check: |_| Ok(()),
         }
     }
 }
@@ -243,7 +253,7 @@ impl State {
     /// A state before anything has happened: the lab of the spec is shown.
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
-        let folder = start.folder;
+        let (folder, check) = (start.folder, start.check);
         let Start {
             opening, memory, spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, ..
         } = start;
@@ -288,6 +298,7 @@ impl State {
             followed,
             local: Vec::new(),
             folder,
+            check,
             cancelling: None,
             queue: VecDeque::new(),
             quitting: false,
@@ -412,7 +423,10 @@ impl State {
 
     /// True if the text being typed filters a list.
     pub(crate) fn typing_in_list(&self) -> bool {
-        self.view.entry.is_none() && self.typing()
+        match &self.view.entry {
+            None => self.typing(),
+            Some(entry) => table::is_filter(&entry.purpose) && self.picking(),
+        }
     }
 
     /// True if the popup offers something to choose.
