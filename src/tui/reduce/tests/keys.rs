@@ -215,7 +215,7 @@ fn the_lists_of_home_are_filtered_too() {
         name: name.into(),
         path: format!("/s/{name}.probity.jsonl").into(),
         created: "2026-01-02T03:04:05Z".into(),
-        lab: "power".into(),
+        lab: labs::LABS[0].id().name().into(),
         about: "agreement on bert-mini".into(),
         runs: 1,
         end: session::shelf::End::Done,
