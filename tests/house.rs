@@ -52,9 +52,9 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
                 named.push((shown, lines));
             }
         }
-        let told = named.iter().map(|(path, lines)| format!("  {path}: {lines}")).collect::<Vec<_>>().join("\n");
-        assert!(named.len() <= MOST_FILES, "{name} is named in {} files:\n{told}", named.len());
-        assert!(named.iter().all(|(_, lines)| *lines <= MOST_LINES), "{name} is named too often:\n{told}");
+        let printed = named.iter().map(|(path, lines)| format!("  {path}: {lines}")).collect::<Vec<_>>().join("\n");
+        assert!(named.len() <= MOST_FILES, "{name} is named in {} files:\n{printed}", named.len());
+        assert!(named.iter().all(|(_, lines)| *lines <= MOST_LINES), "{name} is named too often:\n{printed}");
     }
 }
 
@@ -124,8 +124,8 @@ fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     let packages = metadata["packages"].as_array().expect("packages");
     let promised = version(env!("CARGO_PKG_RUST_VERSION"));
     let newer = |p: &&serde_json::Value| p["rust_version"].as_str().is_some_and(|v| version(v) > promised);
-    let told: Vec<&serde_json::Value> = packages.iter().filter(newer).map(|p| &p["name"]).collect();
-    assert!(packages.len() > 100 && told.is_empty(), "{told:?}");
+    let printed: Vec<&serde_json::Value> = packages.iter().filter(newer).map(|p| &p["name"]).collect();
+    assert!(packages.len() > 100 && printed.is_empty(), "{printed:?}");
 }
 
 /// Maximum number of third-party crates in the program, not counting those for tests, for building and for Unix only.
@@ -174,7 +174,7 @@ fn each_crate_names_only_dependencies_that_it_uses_and_they_are_few() {
             if text("kind").is_none() && text("source").is_some() && text("target").is_none() {
                 external.insert(name.to_owned());
             }
-            // One of our own crates may be named in tests for the sample data behind one of its features.
+            // A crate of this workspace may be named in tests for the sample data behind one of its features.
             let for_samples = text("kind") == Some("dev")
                 && text("source").is_none()
                 && dependency["features"] == serde_json::json!(["samples"]);

@@ -61,7 +61,7 @@ pub fn shortened(text: &str, chars: usize) -> String {
     out
 }
 
-/// The last part of a path, or of a name with slashes: the most telling part where there is little room.
+/// The last part of a path, or of a name with slashes: the most informative part where space is short.
 pub fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }

@@ -267,7 +267,7 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A doctor who knows the whole set before the first row is written.
+/// A doctor with a survey of the whole set, made before the first row is written.
 fn strict(source: &Source, models: &[String]) -> Result<Doctor<'static>, CliError> {
     let survey = Survey::of(source, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
     Ok(Doctor::new(&source.set, vocabularies(models)?, 0).knowing(survey))

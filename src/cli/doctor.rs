@@ -39,7 +39,7 @@ pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
         };
         output::line(out, &format!("{mark}  {:<10} {}", check.what, printable_label(&check.text)))?;
     }
-    if checks.iter().any(|c| c.mark == Mark::Bad) { Err(CliError::Told) } else { Ok(()) }
+    if checks.iter().any(|c| c.mark == Mark::Bad) { Err(CliError::Reported) } else { Ok(()) }
 }
 
 fn program() -> Check {

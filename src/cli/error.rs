@@ -21,7 +21,7 @@ pub(crate) const GATE: u8 = 3;
 /// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
 
-/// Reasons for which a command failed.
+/// Reasons why a command failed.
 #[derive(Debug, Error)]
 pub enum CliError {
     /// The command line or an input file is wrong.
@@ -37,7 +37,7 @@ pub enum CliError {
     Cancelled,
     /// It failed, and the reason has already been reported.
     #[error("failed")]
-    Told,
+    Reported,
     /// The output was closed by its reader (`| head`), which needs no message.
     #[error("the output was closed")]
     Closed,
@@ -48,7 +48,7 @@ impl CliError {
         match self {
             CliError::Usage(_) => USAGE,
             CliError::Gate(_) => GATE,
-            CliError::Failed(_) | CliError::Told | CliError::Closed => FAILED,
+            CliError::Failed(_) | CliError::Reported | CliError::Closed => FAILED,
             CliError::Cancelled => SIGNALLED.saturating_add(signals::first().unwrap_or(signals::INTERRUPT)),
         }
     }
@@ -60,7 +60,7 @@ impl CliError {
                 // Errors quote file names and contents; a long one keeps its lines, with the advice at their ends.
                 Some(what.lines().map(printable_message).collect::<Vec<_>>().join("\n"))
             }
-            CliError::Cancelled | CliError::Told | CliError::Closed => None,
+            CliError::Cancelled | CliError::Reported | CliError::Closed => None,
         }
     }
 }

@@ -77,7 +77,7 @@ pub struct ExportArgs {
     /// Relation to draw (`prompts`, `ranks`, `stability`) [default: the first; for `stability`, the mean over all].
     #[arg(long, value_name = "ID")]
     pub relation: Option<String>,
-    /// Methods to draw; those that sweep the same hyperparameter can share a figure [default: the first].
+    /// Methods to draw; methods that sweep the same hyperparameter can share a figure [default: the first].
     #[arg(long, value_delimiter = ',')]
     pub method: Vec<String>,
     /// Judging oracle: `mlp` or `linear` [default: the first].
@@ -97,7 +97,7 @@ pub struct ExportArgs {
     pub force: bool,
 }
 
-/// Draws and writes what was requested, or lists what there is.
+/// Draws and writes the requested output, or lists the choices.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a session, figure, table, model, method or oracle that does not exist and for a file that does,
@@ -229,7 +229,7 @@ mod tests {
             assert!(matches!(write_table(&table, &path, false), Err(CliError::Usage(_))), "{name}");
             write_table(&table, &path, true).unwrap();
         }
-        let Err(CliError::Usage(told)) = write_table(&table, Path::new("t.png"), false) else { panic!() };
-        assert!(told.contains(".md, .tex or .csv"), "{told}");
+        let Err(CliError::Usage(printed)) = write_table(&table, Path::new("t.png"), false) else { panic!() };
+        assert!(printed.contains(".md, .tex or .csv"), "{printed}");
     }
 }

@@ -36,16 +36,16 @@ pub struct FollowArgs {
     /// The folder that `probity run --out DIR` writes.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// Say it once and end.
+    /// Show it once and exit.
     #[arg(long)]
     pub once: bool,
-    /// Go on when every cell has been computed or has failed, for cells that are submitted again.
+    /// Continue after every cell has been computed or has failed, for cells that are resubmitted.
     #[arg(long, conflicts_with = "once")]
     pub keep: bool,
-    /// Print it as JSON, one line each time that something has changed, and every half minute.
+    /// Print JSON, one line per change and every half minute.
     #[arg(long)]
     pub json: bool,
-    /// Follow it on another machine, through ssh: ssh://user@host:port. DIR is named as that machine sees it.
+    /// Follow it on another machine, through ssh: ssh://user@host:port. DIR is a path on that machine.
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<remote::Address>,
@@ -56,17 +56,17 @@ pub struct FollowArgs {
 
 /// Interval at which the folder is read.
 const EVERY: Duration = Duration::from_secs(2);
-/// The same state is printed again after this time: a reader that is gone is noticed only by writing.
+/// The same state is printed again after this time: only writing shows that a reader has gone.
 const AGAIN: Duration = Duration::from_secs(30);
-/// Lines of a kind that are shown.
+/// Maximum number of lines of a kind.
 const SHOWN: usize = 12;
-/// Widest line on a terminal that does not say how wide it is.
+/// Line width for a terminal of unknown width.
 const WIDE: usize = 100;
 
 /// Follows the folder.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Told`] if all has ended and cells have failed.
+/// [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Reported`] if all has ended and cells have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -97,7 +97,7 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
 struct Shown {
     /// True if it is shown in place.
     screen: bool,
-    /// All of it where it is shown in place or read by a program, else its first line.
+    /// The full text if it is redrawn in place or read by a program, otherwise its first line.
     last: Vec<String>,
     /// Time of the last line.
     told: Instant,
@@ -120,7 +120,7 @@ impl Shown {
         self.last = shown;
         let over = view.is_over() && !args.keep;
         if over && !args.once && !view.failed.is_empty() {
-            return Err(CliError::Told);
+            return Err(CliError::Reported);
         }
         Ok(over || args.once)
     }
@@ -172,7 +172,8 @@ fn lines(view: &View) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Of a screen that had gone, the program that it had started on the login node never heard while nothing changed in the grid, and stayed.
+    /// The program on the login node did not notice that its screen had gone while nothing changed in the grid, and
+    /// kept running.
     #[test]
     fn a_program_that_reads_is_told_the_same_again_so_that_its_end_is_noticed() {
         let args = FollowArgs {

@@ -13,7 +13,7 @@ use base::signals;
 /// Runs the share in `jobs` processes and waits for all of them.
 ///
 /// # Errors
-/// [`CliError::Cancelled`] after a signal, which is passed to all of them; [`CliError::Told`] if one failed.
+/// [`CliError::Cancelled`] after a signal, which is passed to all of them; [`CliError::Reported`] if one failed.
 pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>) -> Result<(), CliError> {
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
@@ -115,5 +115,5 @@ fn judge(ends: &[ExitStatus]) -> Result<(), CliError> {
             ));
         }
     }
-    if bad { Err(CliError::Told) } else { Ok(()) }
+    if bad { Err(CliError::Reported) } else { Ok(()) }
 }

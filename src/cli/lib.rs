@@ -173,7 +173,7 @@ pub fn main() -> ExitCode {
     let run = || dispatch(command, &mut std::io::stdout());
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         tell_panic();
-        Err(CliError::Told)
+        Err(CliError::Reported)
     });
     match result {
         Ok(()) => ExitCode::from(error::DONE),

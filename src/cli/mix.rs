@@ -36,8 +36,7 @@ pub struct MixArgs {
     /// Also train for 200 steps on sentences with their words in random order.
     #[arg(long)]
     shuffled: bool,
-    /// A text file of your own, one sentence per line, instead of Micro-English; lines too long for the model are
-    /// split.
+    /// Your own text file, one sentence per line, instead of Micro-English; lines too long for the model are split.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
     /// Number of different sentences in a mixture.

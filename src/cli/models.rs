@@ -107,7 +107,7 @@ pub enum CacheCommand {
 ///
 /// # Errors
 /// [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched,
-/// [`CliError::Told`] for one that deviates.
+/// [`CliError::Reported`] for one that deviates.
 pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         ModelsCommand::List => list(out),

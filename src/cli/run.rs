@@ -306,7 +306,7 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
 /// Runs all specs on an engine and reports to `out`.
 ///
 /// # Errors
-/// [`CliError::Cancelled`] if the user stopped it, [`CliError::Told`] if a run failed and reported it, and the failures of
+/// [`CliError::Cancelled`] if the user stopped it, [`CliError::Reported`] if a run failed and reported it, and the failures of
 /// writing results.
 pub async fn execute(
     engine: &mut dyn Engine,
@@ -356,7 +356,7 @@ pub async fn execute(
         }
     }
     match unkept {
-        _ if failed => Err(CliError::Told),
+        _ if failed => Err(CliError::Reported),
         Some(why) => {
             let why = why.trim_end_matches('.');
             Err(CliError::Failed(format!("the session was not recorded: {why}; --no-session runs without one")))

@@ -15,7 +15,7 @@ use session::format::Item;
 use session::name;
 use session::shelf::{self, Recorded};
 
-/// Most sessions that are listed.
+/// Maximum number of listed sessions.
 const MOST: usize = 200;
 
 /// Recorded sessions.
@@ -38,7 +38,7 @@ pub enum SessionsCommand {
         /// Its new name.
         name: String,
     },
-    /// Delete a session; without --yes it only says what would be deleted.
+    /// Delete a session; without --yes it only prints what would be deleted.
     #[command(after_help = "Example:\n  probity sessions delete agreement-2 --yes")]
     Delete {
         /// Name or file of the session.
@@ -77,7 +77,7 @@ pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), Cl
             let path = name::find(&name::folder()?, session)?;
             let shown = output::full(&path);
             if !yes {
-                return Err(CliError::Usage(format!("{shown} would be deleted; say --yes to delete it")));
+                return Err(CliError::Usage(format!("{shown} would be deleted; add --yes to delete it")));
             }
             shelf::delete(&path)?;
             output::line(out, &format!("deleted {shown}"))
@@ -149,7 +149,7 @@ fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     Ok((n, run))
 }
 
-/// Prints two runs beside each other.
+/// Prints two runs side by side.
 ///
 /// # Errors
 /// [`CliError::Usage`] if there is no such session or run, or the two are of different labs.

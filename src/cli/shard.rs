@@ -66,7 +66,7 @@ impl std::fmt::Display for Shard {
 ///
 /// # Errors
 /// [`CliError::Usage`] for identical cells, and for a folder with other contents; [`CliError::Cancelled`] after a
-/// signal; [`CliError::Told`] if cells failed.
+/// signal; [`CliError::Reported`] if cells failed.
 pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
     let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
@@ -107,7 +107,7 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     }
     output::line(out, &format!("{said}; parts in {}", output::full(dir)))?;
     end?;
-    if status.failed > 0 { Err(CliError::Told) } else { Ok(()) }
+    if status.failed > 0 { Err(CliError::Reported) } else { Ok(()) }
 }
 
 /// Refuses a memory limit that the largest of these cells cannot keep, before any is computed. Checking the largest is

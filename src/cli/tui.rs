@@ -177,7 +177,7 @@ fn runnable(spec: &Spec) -> Result<(), Problem> {
     })
 }
 
-/// The remembered choices, except those that the command line or the environment overrides.
+/// The remembered choices, unless the command line or the environment overrides them.
 fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     if args.ascii || args.blocks || plain_locale() {
         memory.glyphs.clear();

@@ -1,8 +1,8 @@
 //! Number agreement sentences of any source as examples of the interventions lab.
 //!
-//! A sentence serves when its verb is `[MASK]`, both forms are given, and its subject's number is labelled. Z_c is the label
-//! `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers and plain rows have them. Plain
-//! rows can have `subject_animacy` and the counterfactual `twin` too.
+//! A sentence is usable if its verb is `[MASK]`, both forms are given, and its subject's number is labelled. Z_c is the
+//! label `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers and plain rows
+//! have them. Plain rows can have `subject_animacy` and the counterfactual `twin` too.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,7 +17,7 @@ use super::task::{Example, ExampleSet, MASK, Place, Property, TASKS, Task};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     pub count: u64,
-    /// Line of the first, from 1; 0 where it is not known.
+    /// Line of the first, from 1; 0 if unknown.
     pub first_line: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Conversion {
     pub unsuited: u64,
     /// Rows with the same text as an earlier one, read at the same position. Rows that look the same to a causal model are left out once the model is known.
     pub repeated: u64,
-    /// All of the unsuited and repeated ones by reason.
+    /// Unsuited and repeated rows by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
 }
 
@@ -44,10 +44,10 @@ impl Conversion {
     }
 }
 
-/// Reasons for which rows make no set.
+/// Reasons why rows cannot form a set.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConversionError {
-    /// No row serves.
+    /// No row is usable.
     #[error(
         "none of {unsuited} rows is an agreement sentence ({why}); expected a text with {MASK}, two forms and a label \
          `subject_number` (Sg or Pl), or the names of other labels as task.target and task.keep"
@@ -58,8 +58,8 @@ pub enum ConversionError {
         /// The commonest reason.
         why: &'static str,
     },
-    /// No row serves for a file's own labels.
-    #[error("none of {unsuited} rows serves: {why}")]
+    /// No row is usable for a file's own labels.
+    #[error("none of {unsuited} rows is usable: {why}")]
     NoneOwn {
         /// Rows that were looked at.
         unsuited: u64,
@@ -87,7 +87,7 @@ pub struct Collector {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Positions {
     pub changed: Position,
-    /// The one at which oracles read, if that is another.
+    /// The position at which oracles read, if different.
     pub read: Option<Position>,
 }
 
@@ -98,15 +98,15 @@ pub enum Position {
     /// At `[MASK]`.
     #[default]
     Mask,
-    /// At the first token that the model is shown, `[CLS]` for BERT.
+    /// At the first token of the input, `[CLS]` for BERT.
     First,
     /// At the last token of the text.
     Last,
     /// At the last token of the characters that a row marks as its `target`, or of the words in which it differs from its twin.
     Marked,
-    /// At every token of the text, each by itself.
+    /// At every token of the text, separately.
     Every,
-    /// The mean over all tokens that the model is shown.
+    /// The mean over all tokens of the input.
     Mean,
 }
 
@@ -147,8 +147,8 @@ impl Position {
 }
 
 impl Positions {
-    /// The example with the tokens at which it is changed and read; without a `span`, what it does not share with its twin is
-    /// marked.
+    /// The example with the tokens at which it is changed and read; without a `span`, the words that differ from its
+    /// twin are marked.
     ///
     /// # Errors
     /// The example has no such position: the message says what is missing.
@@ -185,12 +185,12 @@ impl Collector {
         }
     }
 
-    /// Takes a row, if it serves.
+    /// Adds a row if it is usable.
     pub fn add(&mut self, row: &Row<'_>) {
         self.add_at(row, 0);
     }
 
-    /// Takes a row at this line, if it serves.
+    /// Adds a row at this line if it is usable.
     pub(crate) fn add_at(&mut self, row: &Row<'_>, line: u64) {
         let example = match row {
             Row::Sentence(sentence) if self.task.is_own() => self.own_example(sentence),
@@ -220,7 +220,7 @@ impl Collector {
         Self { positions, ..self }
     }
 
-    /// The example of a row with a file's own labels, or what it lacks.
+    /// The example of a row with a file's own labels, or what is missing.
     fn own_example(&self, sentence: &Sentence<'_>) -> Result<Example, &'static str> {
         let value = |p: &Property| {
             let label = label(sentence, p.id)?;
@@ -270,7 +270,7 @@ impl Collector {
     /// The set, with the frequencies found, and the counts of its rows. Its seed is 0: nothing was drawn.
     ///
     /// # Errors
-    /// [`ConversionError`] where no row serves or one of the subject's numbers never occurs.
+    /// [`ConversionError`] if no row is usable or one of the subject's numbers never occurs.
     pub fn finish(self) -> Result<(ExampleSet, Conversion), ConversionError> {
         if self.examples.is_empty() {
             let why = self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
@@ -280,7 +280,7 @@ impl Collector {
                 false => ConversionError::None { unsuited, why },
             });
         }
-        // The frequencies are those of agreement; a task of a user's file is not drawn by them.
+        // The frequencies are those of agreement; a task from a user's file ignores them.
         let frequencies =
             if self.task.is_own() { Frequencies::natural() } else { Frequencies::from_cells(self.counts)? };
         Ok((ExampleSet::of(self.task, 0, frequencies, self.examples), self.conversion))
@@ -294,7 +294,7 @@ fn index(property: &str, label: &str) -> Option<u8> {
     values.iter().position(|v| *v == label).and_then(|i| u8::try_from(i).ok())
 }
 
-/// The example of a sentence, or what it lacks.
+/// The example of a sentence, or what is missing.
 fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let (before, after) = sentence.text.split_once(MASK).ok_or("no [MASK] in the text")?;
     if after.contains(MASK) {
@@ -307,16 +307,16 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
     let zc = label("subject_number").ok_or("no label `subject_number`")?;
     let zc = index("subject_number", zc).ok_or("`subject_number` is neither Sg nor Pl")?;
-    // A label that is there and is not a number would be lost as a missing one.
+    // A present label that is not a number would be treated as missing.
     let read = |name: &str, problem: &'static str| match label(name) {
         Some(label) => index(name, label).ok_or(problem).map(Some),
         None => Ok(None),
     };
     let ze = read("attractor_number", "`attractor_number` is neither Sg nor Pl")?;
-    let animacy = read("subject_animacy", "`subject_animacy` is none of human, animal, inanimate")?;
+    let animacy = read("subject_animacy", "`subject_animacy` is not human, animal or inanimate")?;
     let twin = sentence.twin.as_ref().map(|t| t.to_string());
     if twin.as_ref().is_some_and(|t| t.matches(MASK).count() != 1 || *t == *sentence.text) {
-        return Err("`twin` is not another text with one [MASK]");
+        return Err("`twin` must be a different text with one [MASK]");
     }
     Ok(Example {
         text: sentence.text.to_string(),
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!((set.task, set.hash.len()), ("agreement", 64));
     }
 
-    /// A sentence whose words are marked one after the other, a row each, lost all but the first.
+    /// If the words of a sentence were marked in separate rows, all but the first were lost.
     #[test]
     fn rows_that_differ_in_the_marked_word_alone_are_two_examples() {
         let marked = |from: u32, to: u32| {

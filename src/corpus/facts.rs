@@ -15,7 +15,7 @@ use base::packed::Packed;
 
 /// Placeholder of the subject in a prompt.
 pub const SUBJECT: &str = "[X]";
-/// Stands for the object in a prompt.
+/// Placeholder of the object in a prompt.
 pub const OBJECT: &str = "[Y]";
 
 /// Number of subjects that share an object.
@@ -59,7 +59,8 @@ pub struct Relation {
     pub kind: Kind,
     pub subject_type: String,
     pub object_type: String,
-    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then those that no training text has.
+    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then the ones that no training text
+    /// contains.
     pub prompts: Vec<String>,
     /// Number of last prompts kept out of every training text.
     pub kept: usize,
@@ -73,14 +74,14 @@ impl Relation {
         &self.prompts[..self.prompts.len().saturating_sub(self.kept)]
     }
 
-    /// A prompt with this name of a subject, as [`said`]; the object's place is left.
+    /// A prompt with this name of a subject, as by [`said`]; the object's placeholder remains.
     pub fn asked(&self, prompt: usize, name: &str) -> String {
         self.prompts.get(prompt).map_or_else(String::new, |p| said(p, name))
     }
 }
 
-/// A prompt with a name in the subject's place as a writer would put it: without its article behind another one, and with a
-/// capital where it begins the sentence, unless its own second letter is one (`iPhone`).
+/// A prompt with a name in the subject's place as a writer would put it: without its article behind another one, and
+/// with a capital where it begins the sentence, unless its second letter is one (`iPhone`).
 pub fn said(prompt: &str, name: &str) -> String {
     let Some((before, after)) = prompt.split_once(SUBJECT) else { return prompt.to_owned() };
     let last = before.split_whitespace().next_back().map(str::to_lowercase);
@@ -139,7 +140,7 @@ struct List {
     relation: Vec<Entry>,
 }
 
-/// The relations that ship. The files are unpacked and read once; callers sort and thin the list, so each has its own.
+/// The relations that ship. The files are unpacked and read once; callers sort and filter the list, so each gets a copy.
 ///
 /// # Errors
 /// [`FactsError`] if the embedded files are wrong; a test reads them all.
@@ -192,10 +193,10 @@ pub(crate) const LARGEST_SHARE: f64 = 0.40;
 /// Smallest share of a relation's subjects that have another name.
 pub(crate) const SMALLEST_NAMED: f64 = 0.60;
 
-/// Objects that are said with an article, which a prompt that ends in `in [Y] .` lacks; a relation may show them as headings.
+/// Objects that need an article, which a prompt ending in `in [Y] .` lacks; a relation may show them as headings.
 const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];
 
-/// Everything that is wrong with these relations, in words; nothing where all is well.
+/// All errors in these relations, in words; empty if there are none.
 pub fn problems(relations: &[Relation]) -> Vec<String> {
     let mut found = Vec::new();
     let mut ids = HashSet::new();
@@ -267,7 +268,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     }
     let different: HashSet<&String> = r.prompts.iter().collect();
     if different.len() < r.prompts.len() {
-        say("a prompt is there twice".to_owned());
+        say("a prompt occurs twice".to_owned());
     }
     for p in &r.prompts {
         let once = |mark| p.matches(mark).count() == 1;
@@ -319,14 +320,14 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Most letters with which a word of a name and an object begin alike.
+/// Maximum length of a common prefix of an object and a word of a name.
 fn stem(name: &str, object: &str) -> usize {
     let alike =
         |word: &str| word.to_lowercase().chars().zip(object.to_lowercase().chars()).take_while(|(a, b)| a == b).count();
     name.split(|c: char| !c.is_alphanumeric()).map(alike).max().unwrap_or(0)
 }
 
-/// One object must not be the answer to nearly everything; in 1-1 relations it answers one question.
+/// One object must not be the answer to nearly everything; in 1-1 relations it answers only one question.
 fn objects(r: &Relation, say: &mut impl FnMut(String)) {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for f in &r.facts {
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(relations.len(), 39);
     }
 
-    /// Otherwise a model could ignore the prompt and learn what goes with each subject.
+    /// Otherwise a model could ignore the prompt and learn associations of subjects.
     #[test]
     fn subjects_are_shared_across_relations() {
         let mut objects: HashMap<String, HashSet<String>> = HashMap::new();
@@ -379,7 +380,12 @@ mod tests {
             let elsewhere =
                 |f: &&Fact| relations.iter().any(|o| o.id != r.id && o.facts.iter().any(|g| g.subject == f.subject));
             let shared = r.facts.iter().filter(elsewhere).count();
-            assert!(shared * 5 > r.facts.len(), "{}: {shared} of {} subjects stand elsewhere", r.id, r.facts.len());
+            assert!(
+                shared * 5 > r.facts.len(),
+                "{}: {shared} of {} subjects occur in other relations",
+                r.id,
+                r.facts.len()
+            );
         }
         let shared = objects.values().filter(|o| o.len() > 1).count();
         println!("{shared} of {} subjects have several objects", objects.len());
@@ -442,7 +448,7 @@ mod tests {
         r.prompts[0] = "[Y] is of [X] .".into();
         r.prompts[1] = r.prompts[2].clone();
         let text = told(r);
-        assert!(text.contains("must hold [X] once") && text.contains("prompt is there twice"), "{text}");
+        assert!(text.contains("must hold [X] once") && text.contains("prompt occurs twice"), "{text}");
         good.truncate(10);
         assert!(told(relation("N-1", &good)).contains("fewer than 40"));
         let skewed: Vec<(&str, &[&str], &str)> =

@@ -1,5 +1,5 @@
 //! The built-in sets as lines of a file, for use outside this program: SentEval's tables, the rationale benchmark's and
-//! LAMA's JSON lines, and our own plain rows. The readers of [`super::readers`] read all of it back.
+//! LAMA's JSON lines, and plain rows. The readers of [`super::readers`] read all of it back.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use super::task::{MASK, Task};
 /// Layout of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Our own JSON lines ([`plain`]).
+    /// Probity's JSON lines ([`plain`]).
     Plain,
     /// `tr|va|te <tab> label <tab> text`.
     SentEval,
@@ -49,7 +49,7 @@ pub fn layouts(set: &BuiltIn) -> &'static [Layout] {
     }
 }
 
-/// A row and how it is written.
+/// A row with its layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub row: Row<'static>,
@@ -64,18 +64,18 @@ impl Line {
     }
 }
 
-/// Reasons for which a set cannot be written.
+/// Reasons why a set cannot be written.
 #[derive(Debug, Error)]
 pub enum MakeError {
-    /// It cannot be drawn.
+    /// The sample cannot be drawn.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// A set of fixed size has fewer.
+    /// A set of fixed size has fewer rows.
     #[error("`{set}` has {found} {what}, not {wanted}; ask for fewer, or leave the number out for all")]
     Size {
         /// Name of the set.
         set: &'static str,
-        /// The number asked for.
+        /// The requested number.
         wanted: usize,
         /// The number available.
         found: usize,
@@ -102,8 +102,8 @@ impl From<TemplateError> for MakeError {
     }
 }
 
-/// Usual number of examples of a set that can be drawn in any size: SentEval's shares turn it into 10,000 to train on, 1,000
-/// to validate and 1,000 to test.
+/// Default number of examples of a set that can be drawn in any size: SentEval's shares turn it into 10,000 to train
+/// on, 1,000 to validate and 1,000 to test.
 pub(crate) const USUAL: usize = 12_000;
 
 /// The lines of a set. `n` counts sentences; facts, in equal numbers from all relations; and originals of the rationale
@@ -118,7 +118,7 @@ pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Resu
     }
 }
 
-/// At the natural frequencies, which the lab draws too: a run over these rows is a run over the task.
+/// At the natural frequencies, like the lab, so that a run over these rows equals a run over the task.
 fn agreement(task: &Task, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
     let draw = Draw { examples: n, seed, phi: None };
     let frequencies = draw.frequencies().map_err(SetError::from)?;
@@ -148,7 +148,7 @@ fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Ve
     Ok(lines.collect())
 }
 
-/// In LAMA's shape only the facts, as its files have them; in plain rows the relations and their prompts too.
+/// In LAMA's layout only the facts; in plain rows the relations and their prompts too.
 fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     let mut relations = facts::relations()?;
     if let Some(wanted) = n {
@@ -253,7 +253,7 @@ mod tests {
         for set in sets::built_in() {
             for layout in layouts(&set) {
                 for n in [None, Some(60)] {
-                    // The usual size of drawn sets would take too long.
+                    // The default size of drawn sets would take too long.
                     let n = n.or_else(|| set.is_drawn().then_some(360));
                     let made = lines(&set, *layout, n, 7).unwrap();
                     assert_eq!(made, lines(&set, *layout, n, 7).unwrap(), "seeded");
@@ -261,7 +261,7 @@ mod tests {
                     assert_eq!((format, report.dropped.total()), (layout.id(), 0), "{}: {report:?}", set.id);
                     assert_eq!(rows.len(), made.len(), "{}", set.id);
                     for (row, line) in rows.iter().zip(&made) {
-                        // LAMA's shape has a context besides.
+                        // LAMA's layout also has a context.
                         if *layout != Layout::Lama {
                             assert_eq!(*row, line.row, "{}", line.text);
                         }
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// So that a run over the file is a run over the task.
+    /// Then a run over the file equals a run over the task.
     #[test]
     fn agreement_rows_are_the_examples_of_the_task() {
         let set = BuiltIn::named("agreement").unwrap();

@@ -11,14 +11,14 @@ use super::readers::{Drops, Report, Row, Set, Split, plain};
 use super::sets::{Read, SetError, Source};
 use super::shortcuts::{Shortcut, shortcuts};
 
-/// Most distinct names; further ones are counted together.
+/// Maximum number of distinct names; further ones are counted together.
 const MAX_NAMES: usize = 1_000;
 /// Names that a line of text lists.
 const LISTED: usize = 40;
-/// Most sentences whose surface is looked at, and most labels that it is looked at for.
+/// Maximum number of sentences, and of labels, for surface baselines.
 const MAX_SURFACE: usize = 200_000;
 const MAX_CLASSES: usize = 50;
-/// Name under which those beyond [`MAX_NAMES`] are counted.
+/// Name under which names beyond [`MAX_NAMES`] are counted.
 const FURTHER: &str = "(further)";
 
 /// Counts by name, in bounded memory.
@@ -51,7 +51,7 @@ impl Tally {
         self.0.is_empty()
     }
 
-    /// Rows of the largest sample with equally many of each name; `None` if there is one name only, or too many.
+    /// Rows of the largest sample with equally many of each name; `None` if there is only one name, or too many.
     fn even(&self) -> Option<u64> {
         let most = 2..MAX_NAMES.min(50);
         let smallest = self.0.values().min()?;
@@ -88,7 +88,7 @@ pub struct FileCount {
 pub struct First {
     /// Index of its file.
     pub file: usize,
-    /// Its line, from 1; in a built-in set its number.
+    /// Its line, from 1, or its number in a built-in set.
     pub line: u64,
     /// The row as a plain JSON line.
     pub row: String,
@@ -110,7 +110,7 @@ pub struct Overview {
     pub dropped: Drops,
     /// Rows by kind.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Rows by the part of the set that they state.
+    /// Rows by their stated part of the set.
     pub splits: Tally,
     /// Rows by label, for each property.
     pub properties: BTreeMap<String, Tally>,
@@ -143,7 +143,7 @@ struct Counter {
     surface: Surface,
 }
 
-/// The labelled sentences of training and test, as long as they are of one task and not too many.
+/// The labelled sentences of training and test, if they belong to one task and are not too many.
 #[derive(Default)]
 struct Surface {
     train: Vec<(String, usize)>,
@@ -186,7 +186,7 @@ impl Counter {
                 self.split(sentence.split);
                 if let Some(label) = &sentence.label {
                     self.bare(file, label);
-                    // Labels of several files are of several tasks.
+                    // Labels of several files belong to several tasks.
                     if !self.several && !self.surface.full {
                         self.surface.add(&sentence.text, label, sentence.split);
                     }
@@ -223,7 +223,7 @@ impl Counter {
         }
     }
 
-    /// A label of which only the file says what it is of.
+    /// A label whose property only the file name identifies.
     fn bare(&mut self, file: usize, label: &str) {
         let name = match self.names.get(file) {
             Some(name) if self.several => format!("label of {name}"),
@@ -303,7 +303,7 @@ impl Overview {
         })
     }
 
-    /// The counts as lines of text. What was dropped is always among them.
+    /// The counts as lines of text, always including the dropped rows.
     pub fn lines(&self) -> Vec<String> {
         let mut out = vec![format!("{}: {} rows", self.title, self.rows)];
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
@@ -330,7 +330,7 @@ impl Overview {
         out.extend(self.rationales.lines());
         if let Some(n) = self.shortcuts.first().map(|s| s.n) {
             out.push(format!(
-                "  surface    labels of {n} test sentences told without a model, trained on the training part"
+                "  surface    labels of {n} test sentences predicted without a model, trained on the training part"
             ));
         }
         for s in &self.shortcuts {
@@ -363,7 +363,7 @@ impl Overview {
     }
 }
 
-/// The files of a set that are not read, and why: no data, or of no row although they looked like some format.
+/// The files of a set that are not read, and why: no data, or no row although they looked like some format.
 pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
     let out = set.left_out.iter().map(|(path, why)| (set.name(path), why.clone()));
     let failed = set.files.iter().zip(reports).filter_map(|(file, report)| {
@@ -374,7 +374,7 @@ pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
 }
 
 impl FileCount {
-    /// Its lines; the columns follow the first file of a format.
+    /// Its lines.
     fn lines(&self, with_columns: bool, out: &mut Vec<String>) {
         let gz = if self.gzip { ", gzip" } else { "" };
         let Report { rows, blank, dropped, rationales, .. } = &self.report;

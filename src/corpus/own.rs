@@ -1,7 +1,7 @@
 //! Examples of a task from a user's file: rows read, rows left out with reasons, and the sample.
 //!
-//! Any format whose rows are agreement sentences with both numbers will do (see [`super::agreement`]). Where the file has more
-//! than are asked for, a sample is drawn that keeps the shares of all combinations of the two numbers.
+//! Any format whose rows are agreement sentences with both numbers will do (see [`super::agreement`]). If the file has
+//! more than requested, a sample is drawn that keeps the shares of all combinations of the two numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -20,12 +20,12 @@ use super::task::{Example, ExampleSet, Task};
 use base::files::hex;
 use base::{Cancelled, Pulse};
 
-/// Fewest examples that an experiment can be run on.
+/// Minimum number of examples for an experiment.
 pub const FEWEST: usize = 200;
-/// Fewest examples of each combination of subject's and attractor's number. With fewer, no part of the split has them
+/// Minimum number of examples of each combination of subject's and attractor's number. With fewer, no part of the split has them
 /// all, and the two numbers cannot be distinguished.
 pub(crate) const FEWEST_EACH: usize = 10;
-/// Most examples that are read, so that memory stays bounded.
+/// Maximum number of examples that are read, so that memory stays bounded.
 const MOST: usize = 2_000_000;
 /// Rows between two looks at whether to go on.
 const BEAT: u64 = 4096;
@@ -46,15 +46,15 @@ pub struct Provenance {
     pub path: String,
     /// Identifier of its format.
     pub format: String,
-    /// SHA-256 of the file as it lies on disk, in hexadecimal.
+    /// SHA-256 of the file on disk, in hexadecimal.
     pub sha256: String,
     /// Rows of the file.
     pub rows: u64,
     /// Rows that were left out, by reason.
     pub dropped: Vec<Dropped>,
-    /// Examples that the other rows make.
+    /// Examples from the other rows.
     pub fit: u64,
-    /// Examples that were taken; fewer where a sample was drawn.
+    /// Examples used; fewer if a sample was drawn.
     pub taken: u64,
 }
 
@@ -64,7 +64,7 @@ impl Provenance {
         self.dropped.iter().map(|d| d.count).sum()
     }
 
-    /// A sentence with all counts. The path is as it was given: what shows it makes it printable.
+    /// A sentence with all counts. The path is unchanged; the display makes it printable.
     pub fn summary(&self) -> String {
         let reasons: Vec<String> = self
             .dropped
@@ -85,19 +85,19 @@ impl Provenance {
     }
 }
 
-/// Reasons for which a file gives no examples.
+/// Reasons why a file gives no examples.
 #[derive(Debug, Error)]
 pub enum OwnError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Only files are taken: a set of several has no single hash and no single format.
+    /// Only single files are accepted: a folder has no single hash and no single format.
     #[error("{}: it is a folder; name one of its files", file.display())]
     Folder {
         /// The folder.
         file: PathBuf,
     },
-    /// Its rows are others.
+    /// Its rows are of another kind.
     #[error("{}: {source}; `probity data show` shows what it holds", file.display())]
     Unfit {
         file: PathBuf,
@@ -116,11 +116,11 @@ pub enum OwnError {
     #[error("{}: {problem}", file.display())]
     TooFew {
         file: PathBuf,
-        /// The kind of examples of which there are too few.
+        /// The kind of examples that is too rare.
         problem: TooFew,
     },
     /// There are too many.
-    #[error("{}: it has more than {MOST} sentences; take a part of it", file.display())]
+    #[error("{}: it has more than {MOST} sentences; use a part of it", file.display())]
     TooMany { file: PathBuf },
     /// The work was cancelled.
     #[error(transparent)]
@@ -130,10 +130,10 @@ pub enum OwnError {
 /// Too few examples for an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TooFew {
-    /// All together.
-    #[error("only {0} sentences serve; at least {FEWEST} are needed")]
+    /// In total.
+    #[error("only {0} sentences are usable; at least {FEWEST} are needed")]
     All(usize),
-    /// Of a combination.
+    /// For a combination.
     #[error(
         "only {count} sentences whose label `{}` is {} and whose label `{}` is {}; at least {FEWEST_EACH} of each \
          combination are needed, or selectivity cannot be measured",
@@ -171,7 +171,7 @@ pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> R
     Ok(())
 }
 
-/// Most values of a property of a file's own.
+/// Maximum number of values of a file's own property.
 const MOST_VALUES: usize = 50;
 
 /// The labels of a file's rows with the names of their values in order; of a label with more than 50 values, the first ones seen.
@@ -209,7 +209,7 @@ fn first_labels(file: &Path, most: u64, pulse: &mut dyn Pulse) -> Result<BTreeMa
     stop.map_or(Ok(found), |cancelled| Err(cancelled.into()))
 }
 
-/// Most labels of a file that are looked at.
+/// Maximum number of labels of a file that are examined.
 const MOST_LABELS: usize = 256;
 
 /// The task that changes a file's label `target` and keeps the labels `keep`.
@@ -243,18 +243,18 @@ pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -
     Ok(Task::own(&chosen))
 }
 
-/// The labels but one, with their values.
+/// All labels except one, with their values.
 fn listed(known: &BTreeMap<String, BTreeSet<String>>, except: &str) -> String {
     let each = known.iter().filter(|(name, _)| name.as_str() != except);
     let said: Vec<String> = each.map(|(name, values)| format!("`{name}` ({})", counted(values))).collect();
     if said.is_empty() { "no label".to_owned() } else { said.join(", ") }
 }
 
-/// Rows that are looked at for the labels of a file that was only named.
+/// Number of rows examined to find the labels of a file for which no label was chosen.
 const FIRST_ROWS: u64 = 2_000;
 
-/// A property to change and the others to keep, in the order of their names: the labels of the file's first rows that have several
-/// values. `None` where those rows name the property of a built-in task, or have fewer than two such labels.
+/// A property to change and the others to keep, in the order of their names: the labels of the file's first rows that
+/// have several values. `None` if those rows name the property of a built-in task, or have fewer than two such labels.
 pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
     let known = first_labels(file, FIRST_ROWS, &mut base::NoPulse).ok()?;
     let mut names = known.into_iter().filter(|(_, v)| (2..=MOST_VALUES).contains(&v.len())).map(|(name, _)| name);
@@ -271,7 +271,7 @@ fn counted(values: &BTreeSet<String>) -> String {
     }
 }
 
-/// Up to `most` examples of a task from a file, drawn by a seed where there are more. `named` is how the spec names the file.
+/// Up to `most` examples of a task from a file, drawn by a seed if there are more. `named` is how the spec names the file.
 ///
 /// # Errors
 /// [`OwnError`], which names the file, and the line where there is one.
@@ -327,13 +327,13 @@ pub fn examples(
     Ok((set, provenance))
 }
 
-/// The error on a file without a row for a built-in task: the labels that it has, where the task's is not among them.
+/// The error for a file without a row for a built-in task: lists the file's labels if the task's is not among them.
 fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn Pulse) -> Result<OwnError, OwnError> {
     let (known, id) = (labels(file, pulse)?, task.properties[0].id);
     if known.len() < 2 || known.contains_key(id) {
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
-    let named = "name one as task.target and those that should stay as task.keep";
+    let named = "name one as task.target and the properties to preserve as task.keep";
     let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));
     Ok(OwnError::Label { file: file.to_owned(), key: "task.target", what })
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::readers::Rationale;
 
-/// Most dimensions that are kept apart.
+/// Maximum number of dimensions counted separately.
 const MOST: usize = 40;
 
 /// Counts of one dimension.
@@ -17,7 +17,7 @@ pub struct RationaleCount {
     pub pairs: u64,
     /// Inputs with a gold rationale.
     pub with_gold: u64,
-    /// Mean length of the gold rationale over that of its input; of several gold rationales their mean length.
+    /// Mean ratio of the gold rationale's length to the input's (for several gold rationales, their mean length).
     pub ratio: f64,
 }
 
@@ -36,7 +36,7 @@ impl RationaleCount {
     }
 }
 
-/// Counts by dimension; that of rows without one is empty.
+/// Counts by dimension; rows without one have the empty name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct RationaleCounts(pub BTreeMap<String, RationaleCount>);

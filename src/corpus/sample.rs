@@ -41,7 +41,7 @@ impl<T> Sampler<T> {
         Self { size, seed, position: 0, strata: BTreeMap::new() }
     }
 
-    /// Shows the sampler the next row of a stratum; `row` is only made where it is kept.
+    /// Offers the next row of a stratum; `row` is only called if the row is kept.
     pub(crate) fn add(&mut self, stratum: &str, row: impl FnOnce() -> T) {
         let position = self.position;
         self.position += 1;
@@ -93,12 +93,12 @@ fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     }
 }
 
-/// Shares as equal as the sizes allow, adding up to `total` or all there is.
+/// Shares as equal as the sizes allow, adding up to `total`, or to everything if that is less.
 fn balanced(sizes: &[u64], total: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|k| sizes[*k]);
     let (mut left, mut shares) = (total, vec![0; sizes.len()]);
-    // From the smallest on, so that the larger strata make up for what the smaller ones lack.
+    // Starting with the smallest, so that larger strata compensate for smaller ones.
     for (done, k) in order.iter().enumerate() {
         shares[*k] = (left / (sizes.len() - done) as u64).min(sizes[*k]);
         left -= shares[*k];
@@ -106,7 +106,7 @@ fn balanced(sizes: &[u64], total: u64) -> Vec<u64> {
     shares
 }
 
-/// Shares in proportion to the sizes, adding up to `total` or all there is.
+/// Shares in proportion to the sizes, adding up to `total`, or to everything if that is less.
 fn proportional(sizes: &[u64], total: u64) -> Vec<u64> {
     let all: u64 = sizes.iter().sum();
     let total = total.min(all);
@@ -157,7 +157,7 @@ mod tests {
             let of = |rows: &[(u8, usize)]| rows.iter().map(|r| r.0).collect::<Vec<u8>>();
             let balanced = of(&draw(&strata, size, seed, Allocation::Balanced));
             for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
-                // A stratum has fewer than another only if it gave all it had.
+                // A stratum has fewer than another only if it is exhausted.
                 let (x, y) = (count(&balanced, a), count(&balanced, b));
                 prop_assert!(x + 1 >= y || x == count(&strata, a), "{} {}", x, y);
             }

@@ -18,13 +18,13 @@ use super::readers::{
 };
 use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
 
-/// Size of the draw from a generated set, and its seed.
+/// Size and seed of the draw from a generated set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Draw {
     /// Number of examples.
     pub examples: usize,
     pub seed: u64,
-    /// Correlation of the two properties of a task; none for the natural frequencies.
+    /// Correlation of the two properties of a task; `None` for the natural frequencies.
     pub phi: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
     tasks.next().into_iter().chain([facts]).chain(probing).chain(rationales).chain(tasks)
 }
 
-/// Reasons for which a set is not available.
+/// Reasons why a set is not available.
 #[derive(Debug, Error)]
 pub enum SetError {
     /// A file or folder.
@@ -104,7 +104,7 @@ impl BuiltIn {
         matches!(self.maker, Maker::Task(_) | Maker::Probing(_))
     }
 
-    /// The task that writes it, where it is one with two properties.
+    /// The task that writes it, if it has two properties.
     pub fn task(&self) -> Option<&'static Task> {
         if let Maker::Task(task) = self.maker { Some(task) } else { None }
     }
@@ -119,7 +119,7 @@ impl BuiltIn {
         }
     }
 
-    /// Its rows, and the hash of their content where the set has one.
+    /// Its rows, and the hash of their content if the set has one.
     fn rows(&self, draw: &Draw, sink: &mut Sink<'_>) -> Result<(u64, Option<String>), SetError> {
         let mut count = 0;
         let mut next = |row: Row<'_>| {
@@ -165,7 +165,7 @@ const CHINESE_ROWS: u64 = 720;
 
 type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
 
-/// An example of a task as the row that a reader would give.
+/// An example of a task as a row.
 pub(super) fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
     let named = task.labelled().filter_map(|p| {
         let value = p.values.get(usize::from(p.of(example)?))?;
@@ -251,12 +251,12 @@ pub(super) fn rationale(instance: &Instance) -> Row<'_> {
     })
 }
 
-/// A set that has been found: built in, or on disk.
+/// A located set: built in, or on disk.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// Its files; a built-in set has none, only a title.
     pub set: Set,
-    /// The built-in set, where it is one.
+    /// The built-in set, if it is one.
     pub built_in: Option<BuiltIn>,
     draw: Draw,
 }
@@ -274,7 +274,7 @@ impl Source {
     /// The built-in set of this name, or else the file or folder at this path.
     ///
     /// # Errors
-    /// [`SetError::Read`] where a path leads to nothing that can be read, or `watch` ends it.
+    /// [`SetError::Read`] if a path cannot be read, or `watch` stops it.
     pub fn open(name: &str, draw: Draw, watch: &Watch) -> Result<Self, SetError> {
         match BuiltIn::named(name) {
             Some(built_in) => {
@@ -290,7 +290,8 @@ impl Source {
         }
     }
 
-    /// Reads the rows in order. The sink gets the index of the file, the row and its line; in a built-in set its number.
+    /// Reads the rows in order. The sink receives the index of the file, the row and its line (its number in a built-in
+    /// set).
     ///
     /// # Errors
     /// [`SetError`] where a file is broken or has no row, where a set cannot be drawn, or where `watch` ends it.
@@ -302,7 +303,7 @@ impl Source {
         Ok(Read { reports: vec![Report { rows, pieces: rows, ..Report::default() }], hash })
     }
 
-    /// The examples of a task, as [`Source::rows`] writes them; `None` if the set is not that of a task.
+    /// The examples of a task, as [`Source::rows`] writes them; `None` if the set does not belong to a task.
     pub fn examples(&self) -> Result<Option<ExampleSet>, SetError> {
         let Some(task) = self.built_in.and_then(|b| b.task()) else { return Ok(None) };
         Ok(Some(task.examples(self.draw.examples, self.draw.seed, &self.draw.frequencies()?)?))

@@ -1,5 +1,5 @@
-//! Baselines that predict a label from the surface of its text: a probe must beat them before its accuracy says
-//! anything about a model. Hewitt and Liang (2019) and Conneau et al. (2018, section 3) give such lines for the same
+//! Baselines that predict a label from the surface of its text: a probe must beat them before its accuracy is evidence
+//! about a model. Hewitt and Liang (2019) and Conneau et al. (2018, section 3) report such baselines for the same
 //! reason.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use stats::rng::{shuffle, stream};
 const LEVEL: f64 = 0.95;
 /// Passes of the bag of words over its training texts.
 const PASSES: usize = 12;
-/// Step of the bag of words before it shrinks with what a weight has moved already (Duchi et al. 2011, AdaGrad).
+/// Initial step size of the bag of words, which AdaGrad reduces (Duchi et al. 2011).
 const STEP: f64 = 0.3;
 
 /// Accuracy of one baseline on the labels of the test texts.
@@ -22,7 +22,7 @@ const STEP: f64 = 0.3;
 pub struct Shortcut {
     /// Features of the baseline.
     pub name: &'static str,
-    /// Test texts whose label it finds.
+    /// Number of test texts with the right label.
     pub right: u64,
     /// Test texts.
     pub n: u64,
@@ -36,9 +36,9 @@ impl Shortcut {
 }
 
 /// Baselines for the labels of `test` learned from the texts of `train`: majority label, bag of words, number of words,
-/// first word; each row is a text with its label, below `classes`. The bag of words is a logistic regression on how
-/// often a text has each word. For a length or a first word that training never had, the nearest length or the majority
-/// answers. Empty if either part is empty.
+/// first word; each row is a text with its label, below `classes`. The bag of words is a logistic regression on word
+/// counts. For a length or first word that does not occur in training, the nearest length or the majority label is
+/// used. Empty if either part is empty.
 pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
     if train.is_empty() || test.is_empty() {
         return Vec::new();
@@ -72,7 +72,7 @@ fn length(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-/// The most frequent label; of equally frequent ones the first.
+/// The most frequent label; the first in a tie.
 fn most(labels: impl Iterator<Item = usize>, classes: usize) -> usize {
     let mut counts = vec![0usize; classes];
     labels.for_each(|l| counts[l] += 1);
@@ -157,7 +157,7 @@ mod tests {
     use crate::probing::{LabelledSet, PROBING, ProbingTask};
     use crate::readers::Split;
 
-    /// Every line finds what it goes by, and nothing else.
+    /// Each baseline predicts labels from its own feature, and from nothing else.
     #[test]
     fn each_line_knows_its_own_property_alone() {
         let fill = |i: usize, n: usize| (0..n).map(|k| format!(" w{}", (i * 7 + k * 3) % 11)).collect::<String>();
@@ -186,7 +186,7 @@ mod tests {
             }
         }
         assert!(shortcuts(&[], &[("a", 0)], 2).is_empty());
-        // A word that training never had.
+        // A word that does not occur in training.
         let strange = shortcuts(&[("a b", 1), ("a b", 1), ("a b c d", 0)], &[("x", 1), ("x y z u v w", 0)], 2);
         assert_eq!(strange.iter().map(|s| s.right).collect::<Vec<_>>(), [1, 1, 2, 1]);
     }
@@ -201,7 +201,7 @@ mod tests {
         shortcuts(&part(Split::Train), &part(Split::Test), task.labels.len())
     }
 
-    /// The bars of the tasks: what the surface may know at most. Depth and length are functions of the surface by definition.
+    /// Maximum accuracy of surface baselines for each task. Depth and length are functions of the surface by definition.
     #[test]
     fn the_surface_of_the_probing_tasks_knows_no_more_than_they_say() {
         for task in PROBING.iter().filter(|t| !["tree_depth", "sentence_length"].contains(&t.id)) {

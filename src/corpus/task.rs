@@ -17,7 +17,7 @@ use super::micro::{Number, Side};
 use base::files::hex;
 use stats::rng::stream;
 
-/// Stands for the masked word in [`Example::text`]; replaced by the tokenizer's own mask.
+/// Placeholder of the masked word in [`Example::text`]; replaced by the tokenizer's mask token.
 pub const MASK: &str = "[MASK]";
 
 /// A property that is encoded, probed and intervened on.
@@ -39,7 +39,7 @@ enum Label {
     Subject,
     Attractor,
     Animacy,
-    /// One of a file's own labels: the first is `zc`, the others are at their place in [`Example::own`].
+    /// One of a file's own labels: the first is `zc`, the others are in [`Example::own`].
     Own(usize),
 }
 
@@ -49,7 +49,7 @@ impl Property {
         self.label == Label::Subject
     }
 
-    /// The label of an example, where it has one.
+    /// The label of an example, if it has one.
     pub fn of(&self, example: &Example) -> Option<u8> {
         match self.label {
             Label::Subject => Some(example.zc),
@@ -73,7 +73,7 @@ pub struct Task {
     pub properties: [Property; 2],
     /// Further labels of generated examples: properties that should stay as they are.
     pub further: &'static [Property],
-    /// Writes examples; none where a file has them.
+    /// Writes examples; `None` if a file has them.
     write: Option<fn(seed: u64, Frequencies) -> Writer>,
 }
 
@@ -122,18 +122,18 @@ pub const TASKS: &[Task] = &[
 pub struct Example {
     /// The sentence with [`MASK`] once, where the verb was.
     pub text: String,
-    /// Text before the mask, without a trailing blank: all that a causal model sees.
+    /// Text before the mask, without a trailing blank: the input of a causal model.
     pub prefix: String,
     /// The forms of the verb, indexed by the label of Z_c that each agrees with.
     pub forms: [String; 2],
     /// Number of the subject (Z_c of Canby et al.): the correct form is `forms[zc]`.
     pub zc: u8,
-    /// Number of the attractor (Z_e), where the example has one.
+    /// Number of the attractor (Z_e), if the example has one.
     pub ze: Option<u8>,
-    /// Animacy of the subject: human, animal, inanimate; none if a row of a file does not say.
+    /// Animacy of the subject: human, animal, inanimate; `None` if a row of a file does not give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub animacy: Option<u8>,
-    /// [`Example::text`] with the subject in the other number; none if a row of a file does not say. See
+    /// [`Example::text`] with the subject in the other number; `None` if a row of a file does not give it. See
     /// [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
@@ -152,7 +152,7 @@ pub struct Example {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The first token that the model is shown, a special one included.
+    /// The first token of the input, which may be a special one.
     First,
     /// The last token of the text itself.
     Last,
@@ -160,14 +160,14 @@ pub enum Place {
     Marked(u32, u32),
     /// The mask.
     Mask,
-    /// Every token of the text itself, each by itself.
+    /// Every token of the text itself, separately.
     Every,
-    /// The mean over all tokens that the model is shown.
+    /// The mean over all tokens of the input.
     Mean,
 }
 
 impl Example {
-    /// True if the row gives the words that a model could say at the mask.
+    /// True if the row gives the possible words at the mask.
     pub fn has_forms(&self) -> bool {
         self.forms.iter().all(|f| !f.is_empty())
     }
@@ -177,8 +177,8 @@ impl Example {
         self.text.replacen(MASK, mask, 1)
     }
 
-    /// The true counterfactual: the same sentence with the subject in the other number, so that the other form is right. It
-    /// may be an example of the same set itself; whoever needs it unseen has to look.
+    /// The true counterfactual: the same sentence with the subject in the other number, so that the other form is
+    /// right. It may itself be an example of the same set; callers that need it unseen must check.
     pub fn counterfactual(&self) -> Option<Example> {
         let text = self.twin.clone()?;
         let prefix = text.split_once(MASK)?.0.trim_end().to_owned();
@@ -190,14 +190,14 @@ impl Example {
         Some(Example { prefix, zc: 1 - self.zc, twin: Some(self.text.clone()), text, place, read, ..self.clone() })
     }
 
-    /// Characters (to is exclusive) of the words in which the text differs from its twin: those that carry the number of the
+    /// Characters (to is exclusive) of the words in which the text differs from its twin, which carry the number of the
     /// subject.
     pub(crate) fn carrier(&self) -> Option<[u32; 2]> {
         differing(&self.text, self.twin.as_deref()?)
     }
 }
 
-/// Characters (to is exclusive) from the first to the last blank-separated word of `text` that `other` has not.
+/// Characters (to is exclusive) from the first to the last blank-separated word of `text` that `other` lacks.
 fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
     let words = |text: &str| text.split(' ').map(|w| w.chars().count()).collect::<Vec<_>>();
     let same = |(a, b): &(&str, &str)| a == b;
@@ -210,7 +210,7 @@ fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
     Some([from as u32, to as u32])
 }
 
-/// Examples together with all that is needed to make them again.
+/// Examples with everything needed to reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleSet {
     /// Identifier of the task.
@@ -225,23 +225,23 @@ pub struct ExampleSet {
     pub hash: String,
 }
 
-/// Reasons for which examples are not available.
+/// Reasons why examples are not available.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TaskError {
-    /// The name is in no registry line.
+    /// The name is not in the registry.
     #[error("there is no task `{name}`; known are {known}")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The names of [`TASKS`].
         known: String,
     },
-    /// The grammar repeats itself too often at these frequencies.
+    /// The grammar repeats sentences too often at these frequencies.
     #[error("task `{task}` has no {wanted} different examples at these frequencies, only {found}")]
     Exhausted {
         /// Identifier of the task.
         task: &'static str,
-        /// The number asked for.
+        /// The requested number.
         wanted: usize,
         /// Different ones found.
         found: usize,
@@ -259,8 +259,8 @@ impl Task {
 
     /// A task over a file's own labels, each with the names of its values: the first is changed, the others should stay.
     ///
-    /// Names of tasks are static. A program sees few different files, and the same labels give the same task, so that what is kept
-    /// for ever is small.
+    /// Names of tasks are static. They are leaked, but a process reads few different files and equal labels share a
+    /// task, so the memory is small.
     ///
     /// # Panics
     /// Never: fewer than two labels repeat the first.
@@ -308,7 +308,7 @@ impl Task {
         self.properties.iter().chain(self.further)
     }
 
-    /// True if the correlation of its two properties can be chosen: those whose frequencies are tabulated.
+    /// True if the correlation of its two properties can be chosen, which requires tabulated frequencies.
     pub fn has_correlation(&self) -> bool {
         self.properties.map(|p| p.label) == [Label::Subject, Label::Attractor]
     }
@@ -318,15 +318,15 @@ impl Task {
     /// split of the set is disjoint.
     ///
     /// # Errors
-    /// [`TaskError::Exhausted`] when the grammar repeats itself too often.
+    /// [`TaskError::Exhausted`] if the grammar repeats sentences too often.
     pub fn examples(&self, n: usize, seed: u64, frequencies: &Frequencies) -> Result<ExampleSet, TaskError> {
         let write = self.write.ok_or(TaskError::Exhausted { task: self.id, wanted: n, found: 0 })?;
         let mut write = write(seed, *frequencies);
         let mut seen = HashSet::with_capacity(n);
         let mut examples = Vec::with_capacity(n);
         for found in 0..n {
-            // A repeated prefix is written anew with the same labels: rejecting it would favour combinations whose
-            // sentences repeat less often.
+            // A repeated prefix is replaced by a new sentence with the same labels: rejecting it would favour
+            // combinations whose sentences repeat less often.
             let mut example = write(None);
             let mut tries = 1;
             while !seen.insert(example.prefix.clone()) {
@@ -350,11 +350,11 @@ impl ExampleSet {
     }
 }
 
-/// Most consecutive sentences that repeat an earlier prefix.
+/// Maximum number of consecutive sentences that repeat an earlier prefix.
 const MAX_TRIES: usize = 10_000;
 
-/// SHA-256 over what is asked and how it is labelled: text, prefix and forms of all examples and their labels of both
-/// properties, each field with its length before it. Twins and further labels follow from the text.
+/// SHA-256 over inputs and labels: text, prefix and forms of all examples and their labels of both properties, each
+/// field with its length before it. Twins and further labels follow from the text.
 fn content_hash(task: &Task, examples: &[Example]) -> String {
     let mut hash = Sha256::new();
     let mut field = |bytes: &[u8]| {
@@ -386,7 +386,7 @@ fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
     written(stream(seed, "task agreement"), frequencies)
 }
 
-/// The stream of those with an attractor.
+/// The stream of examples with an attractor.
 fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
     // If attractors occur in one number only, the natural frequencies stay.
     written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))

@@ -5,15 +5,15 @@ use crate::message::Outcome;
 use base::text::{width, wrapped};
 use labs::compared::{table, verdict};
 
-/// How many numbers differ, the settings that do, and the numbers of both, as lines for a place of `room` cells. Each run comes with its
-/// number. Both are of the same lab.
+/// The number of differing numbers, the differing settings, and both sets of numbers, as lines of at most `room` cells.
+/// Each run comes with its number. Both are of the same lab.
 pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<String> {
     let lab = labs::by_id(a.job.spec.lab());
     let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
     let shared = labs::share_examples(&a.job.spec, &b.job.spec);
     let mut out = vec![verdict(&numbers, shared)];
     let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
-    out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are of a part.")));
+    out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
     out.push(String::new());
     let changes = labs::changes(&a.job.spec, &b.job.spec);
     match changes.as_slice() {

@@ -20,9 +20,9 @@ use labs::family::Family;
 use labs::results::replace;
 use labs::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged};
 
-/// Most notices kept; older ones are dropped.
+/// Maximum number of notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;
-/// Most final findings held over all runs; beyond this the results of the oldest runs are dropped.
+/// Maximum number of final findings held over all runs; beyond this the results of the oldest runs are dropped.
 pub const MOST_HELD: usize = 30_000;
 
 /// Everything measured in a session. A fold over sent [`Command`]s and received [`Event`]s; no clock, no I/O.

@@ -17,9 +17,9 @@ pub struct Axis {
     pub reversed: bool,
     /// True if its ticks are at whole numbers only: ranks, places.
     pub whole: bool,
-    /// True if its ticks are at the values of the points, where these are few: settings.
+    /// True if its ticks are at the values of the points if these are few: settings.
     pub settings: bool,
-    /// Texts below the labels of ticks on paper: a value and what else is true of it.
+    /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
     /// Names of the panels, one above or beside the other, into which paper divides the figure: a series belongs to the panel of its
     /// accent. Empty for one frame. The terminal always has one frame.
@@ -74,7 +74,7 @@ impl Axis {
         Self { range: Some((lo, hi)), ..self }
     }
 
-    /// The axis with a range around these values that ends at round numbers; without one where there is none.
+    /// The axis with a range around these values that ends at round numbers; unchanged without values.
     pub fn around(self, lo: f64, hi: f64) -> Self {
         let round = || (-9..=9).flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(k)));
         let step = round().find(|step| step * 5.0 >= hi - lo).unwrap_or(f64::NAN);
@@ -109,13 +109,13 @@ impl Scale {
     }
 }
 
-/// Share of a logarithmic axis that is set aside, at its beginning, for values of zero.
+/// Share of a logarithmic axis reserved at its beginning for values of zero.
 const ZERO_STUB: f64 = 0.07;
-/// Most steps between labels to aim for.
+/// Maximum number of steps between labels to aim for.
 const STEPS: f64 = 6.0;
-/// Most ticks of any axis without categories.
+/// Maximum number of ticks of an axis without categories.
 const MOST: usize = 100;
-/// Most settings that have a tick each.
+/// Maximum number of settings with a tick each.
 const SETTINGS: usize = 8;
 
 /// An axis fitted to its data: maps values to 0..1.
@@ -124,7 +124,7 @@ pub struct Fitted {
     scale: Scale,
     lo: f64,
     hi: f64,
-    /// True if zero has its own place at the beginning of a logarithmic axis.
+    /// True if zero has a reserved place at the beginning of a logarithmic axis.
     zero: bool,
     flipped: bool,
     /// True if its values are whole numbers: ranks.
@@ -269,7 +269,7 @@ impl Fitted {
         (self.scale == Scale::Categories).then_some(self.categories.as_slice())
     }
 
-    /// The ticks, by rising value: as many as find room without their labels touching.
+    /// The ticks, by increasing value: as many as fit without touching labels.
     pub fn ticks(&self, room: &Room<'_>) -> Vec<Tick> {
         let mut last = Vec::new();
         for candidate in self.candidates(room.terse) {
@@ -284,7 +284,7 @@ impl Fitted {
             }
             last = ticks;
         }
-        // Not even the coarsest fits: its first label alone, the rest as bare ticks.
+        // Not even the coarsest fits: only its first label, the rest as bare ticks.
         last.truncate(MOST);
         for tick in last.iter_mut().skip_while(|t| t.label.is_empty()).skip(1) {
             tick.label.clear();

@@ -1,11 +1,11 @@
-//! Captions: what a reader needs beside the picture, then definitions, then where the numbers come from.
+//! Captions: explanations, then definitions, then provenance.
 
 use super::{Figure, paper};
 use base::text::{printable, printable_label};
 
 /// Keys of entries that define words or rules.
 const NOTES: [&str; 4] = ["answers", "completeness", "rule", "stars"];
-/// Keys of entries that say where numbers are from.
+/// Keys of provenance entries.
 const SOURCES: [&str; 11] = [
     "model",
     "models",
@@ -35,7 +35,7 @@ pub fn caption(figure: &Figure) -> String {
     }
     sentences.extend(named.into_iter().map(|(key, value)| match key {
         "n" => format!("n = {value}"),
-        // A sentence of its own.
+        // A separate sentence.
         "" => value,
         key => format!("{}: {value}", capital(&printable_label(key))),
     }));
@@ -46,7 +46,7 @@ pub fn caption(figure: &Figure) -> String {
 
 /// The words and rules of a figure, each with its meaning.
 pub fn notes(figure: &Figure) -> Vec<String> {
-    // Definitions are whole: they are the program's own.
+    // Definitions are never cut: they are the program's own.
     let terms = figure.provenance.terms.iter().map(|(name, meaning)| (name.as_str(), printable(meaning)));
     let rules = figure.entries().filter(|(key, _)| NOTES.contains(&key.as_str()));
     let rules = rules.map(|(key, value)| (key.as_str(), printable_label(value).into()));
@@ -61,7 +61,7 @@ pub fn notes(figure: &Figure) -> Vec<String> {
     named.into_iter().map(|(name, meaning)| with_zeros(&format!("{name}: {meaning}."))).collect()
 }
 
-/// Where the numbers of a figure come from.
+/// Provenance of a figure's numbers.
 pub fn sources(figure: &Figure) -> Vec<String> {
     let sources = figure.entries().filter(|(key, _)| SOURCES.contains(&key.as_str()));
     sources.map(|(key, value)| format!("{}: {}", capital(&printable_label(key)), printable_label(value))).collect()

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// The rows of a figure's table, without a reader's care for quotes.
+    /// The rows of a figure's table, ignoring quotes.
     fn table(figure: &Figure) -> Vec<Vec<String>> {
         let csv = to_csv(figure);
         let lines = csv.lines().filter(|l| !l.starts_with('#'));

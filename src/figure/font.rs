@@ -1,8 +1,8 @@
-//! The fonts of a drawing: what a text measures, and the outlines of its letters.
+//! The fonts of a drawing: text measurement and outlines of letters.
 //!
-//! Letters come from Ubuntu Light; what it lacks (arrows, blocks, box drawing) from Hack. Both are embedded. A character that neither
-//! has, such as Chinese, is drawn by a spare font of the system (`spare`) where the drawing was given one, else as a box with its code
-//! point in hexadecimal: visible, and never mistaken for another.
+//! Letters come from Ubuntu Light; what it lacks (arrows, blocks, box drawing) from Hack. Both are embedded. A
+//! character that neither has, such as Chinese, is drawn by a spare font of the system (`spare`) if the drawing has
+//! one, otherwise as a box with its hexadecimal code point, which cannot be mistaken for another character.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -134,7 +134,7 @@ impl<'a> Fonts<'a> {
         if c.width() != Some(2) {
             return Some(Letter { face, id, advance: natural, shift: 0.0, share: 1.0, ink: Ink::Plain });
         }
-        // In the middle of its cell, and no wider.
+        // Centred in its cell, and no wider.
         let share = if natural > WIDE { WIDE / natural } else { 1.0 };
         let shift = (WIDE - natural * share) / 2.0;
         Some(Letter { face, id, advance: WIDE, shift, share, ink: Ink::Plain })
@@ -144,7 +144,7 @@ impl<'a> Fonts<'a> {
         self.letter(c).map_or_else(|| self.box_width(c), |letter| letter.advance)
     }
 
-    /// Width of the box of a character that no font has. A wide one takes the room that it would have with a font.
+    /// Width of the box of a character that no font has. A wide one has the width that it would have with a font.
     fn box_width(&self, c: char) -> f64 {
         let room = digits(c).iter().map(|d| self.width(d, DIGIT)).fold(0.0, f64::max) + 4.0 * AROUND;
         if c.width() == Some(2) { room.max(WIDE) } else { room }

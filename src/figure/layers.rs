@@ -70,12 +70,12 @@ pub struct Count {
     pub units: Option<usize>,
 }
 
-/// Fewest independent units whose interval is drawn: the least number whose coverage was simulated. Student's t over two or three spans
-/// the axis, or, where they happen to agree, next to nothing of it.
+/// Minimum number of independent units for drawing an interval: the smallest number with simulated coverage. Student's
+/// t over two or three units spans the axis, or almost nothing if they happen to agree.
 pub const FEWEST: usize = 10;
 
 impl Count {
-    /// The number of independent units, where they are too few for an interval: drawings show it in its place.
+    /// The number of independent units, if they are too few for an interval: drawings show it instead.
     pub fn few(&self) -> Option<usize> {
         self.units.filter(|units| *units < FEWEST)
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// Counts with their noun, which is in the plural: `8 facts`, `4 to 12 facts`. None without a count above 0.
+/// Counts with their noun, which is in the plural: `8 facts`, `4 to 12 facts`. `None` without a count above 0.
 pub fn counted(counts: impl Iterator<Item = usize>, noun: &str) -> Option<String> {
     let ends = |ends: Option<(usize, usize)>, n| ends.map_or((n, n), |(lo, hi): (usize, usize)| (lo.min(n), hi.max(n)));
     let (lo, hi) = counts.filter(|n| *n > 0).fold(None, |all, n| Some(ends(all, n)))?;
@@ -130,7 +130,7 @@ pub fn grouped(n: usize) -> String {
 pub struct Intervals {
     pub wide: String,
     pub narrow: String,
-    /// What the numbers in place of intervals count ([`Count::few`]).
+    /// Explanation of the numbers in place of intervals ([`Count::few`]).
     pub few: String,
     /// Legend of the two dots that replace an interval ([`Datum::pair`]).
     pub pair: String,
@@ -151,7 +151,7 @@ pub struct Line {
     pub label: String,
     /// Its look.
     pub role: Role,
-    /// Points by rising x.
+    /// Points by increasing x.
     pub points: Vec<Datum>,
 }
 
@@ -176,12 +176,12 @@ pub struct Datum {
 }
 
 impl Datum {
-    /// The interval, where there are enough examples and replicates for one.
+    /// The interval, if there are enough examples and replicates.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 
-    /// The narrow interval, where there are enough examples for one.
+    /// The narrow interval, if there are enough examples.
     pub(crate) fn narrow(&self) -> Option<(f64, f64)> {
         self.inner.filter(|_| self.n.few().is_none())
     }
@@ -221,7 +221,7 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The intervals of x and of y, where there are enough replicates for them.
+    /// The intervals of x and of y, if there are enough replicates.
     pub(crate) fn intervals(&self) -> [Option<(f64, f64)>; 2] {
         if self.pairs.is_some() { [None; 2] } else { [self.x_band, self.y_band] }
     }
@@ -232,7 +232,7 @@ impl Spot {
 pub struct Bars {
     /// Name in the legend.
     pub label: String,
-    /// Its look; the marker separates series where there is no colour.
+    /// Its look; the marker separates series where there is not a colour.
     pub role: Role,
     pub bars: Vec<Bar>,
 }
@@ -255,7 +255,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// The interval, where there are enough examples for one.
+    /// The interval, if there are enough examples.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none())
     }
@@ -303,18 +303,18 @@ pub struct Range {
 /// Rank lines (a bump chart): the horizontal axis has categories, the vertical one is [`super::Axis::ranks`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranks {
-    /// One line for each thing that is ranked.
+    /// One line per ranked item.
     pub lines: Vec<RankLine>,
 }
 
-/// The ranks of one thing.
+/// The ranks of one item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankLine {
     /// Its name, at the end of its line.
     pub label: String,
     /// Its look.
     pub role: Role,
-    /// Its rank in each category, 1 the best; halves for ties; none if it has no rank.
+    /// Its rank in each category, 1 the best; halves for ties; `None` if it has no rank.
     pub ranks: Vec<Option<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Figures without a renderer: what is drawn, in data units, with its provenance. Terminal, PNG, SVG and CSV all read it.
+//! Figures without a renderer: their content in data units, with provenance. Terminal, PNG, SVG and CSV all read it.
 //!
 //! A lab builds a [`Figure`] from [`layers`]; its series carry a [`role::Role`] that each renderer turns into a colour, a dash
 //! and a marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget.
@@ -103,8 +103,8 @@ impl Figure {
         self
     }
 
-    /// The figure with the number of examples behind its points, or the range of their numbers, as the n of its provenance. `examples` and
-    /// the `units` that intervals are over, where these are not the examples, are nouns in the plural.
+    /// The figure with the number of examples behind its points, or the range of their numbers, as the n of its
+    /// provenance. `examples` and the `units` of the intervals, if these are not the examples, are nouns in the plural.
     pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
         let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
         let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));
@@ -131,10 +131,10 @@ pub struct Provenance {
     pub terms: Vec<Term>,
 }
 
-/// Why a figure could not be exported.
+/// Errors in exporting a figure.
 #[derive(Debug, Error)]
 pub enum FigureError {
-    /// The extension names no format.
+    /// The extension is not a format.
     #[error("{}: figures are written as .png, .svg, .pdf or .csv", path.display())]
     Extension {
         /// The file.
@@ -195,9 +195,10 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
     }
 }
 
-/// Writes a figure to `path`, in the format that its extension names, and returns the full paths of what was written: in
-/// [`Style::Paper`], which has neither title nor provenance on the page, a picture has its caption beside it as text. Each file appears
-/// whole or not at all: it is written under a temporary name and then moved. What already exists is replaced only with `force`.
+/// Writes a figure to `path`, in the format that its extension names, and returns the full paths of what was written:
+/// in [`Style::Paper`], which has neither title nor provenance on the page, a picture has its caption beside it as
+/// text. Each file appears whole or not at all: it is written under a temporary name and then moved. Existing files are
+/// replaced only with `force`.
 ///
 /// # Errors
 /// [`FigureError::Extension`] for other extensions than those of [`Format`], [`FigureError::File`] if a file is in the way or cannot be
@@ -265,7 +266,7 @@ mod tests {
         let said = std::fs::read_to_string(&caption).unwrap();
         assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("Level: 95 %."), "{said}");
         assert!(said.contains("\n\nProvenance\nSeed: 0\n"), "{said}");
-        // The same caption serves another format; a text of the user's own is not replaced, and then nothing is.
+        // The same caption is shared by other formats; if the file is a user's text, nothing is replaced.
         let other = folder.path().join("a.svg");
         assert_eq!(export(&samples::curves(), &other, &options, false).unwrap(), [other]);
         std::fs::remove_file(&picture).unwrap();

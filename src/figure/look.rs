@@ -106,10 +106,10 @@ pub(crate) struct Look {
     pub aspect: f64,
     /// Factor on the widths of lines.
     pub stroke: f64,
-    /// True if the page says what it shows and where it comes from.
+    /// True if the page has a title and provenance.
     pub titled: bool,
     pub footed: bool,
-    /// True if the legend goes inside the frame where it covers nothing.
+    /// True if the legend goes inside the frame when it covers nothing.
     pub legend_inside: bool,
     pub margin: f64,
     pub paper: Rgb,
@@ -179,7 +179,7 @@ impl Look {
         match (self.dark, hue) {
             (false, _) => colour,
             (true, super::role::BLACK) => self.ink,
-            // Half way to white, or blue and green would be lost.
+            // Half way to white, because blue and green would be too dark.
             (true, _) => colour.mixed(Rgb(255, 255, 255), 0.3),
         }
     }

@@ -5,7 +5,7 @@
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
-    /// The colour a share of the way to another.
+    /// The colour at a fraction of the way to another.
     pub(crate) fn mixed(self, other: Self, share: f64) -> Self {
         let mix = |x: u8, y: u8| (f64::from(x) + (f64::from(y) - f64::from(x)) * share).round() as u8;
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))

@@ -1,8 +1,8 @@
 //! PDF: the drawing as vectors, with the embedded fonts as subsets and the provenance in its information dictionary.
 //!
-//! The format is a list of numbered objects and a table of where they begin; it is written here because a crate for it would be the
-//! 41st that the program depends on, and the parts needed are few. Letters of fonts of the system, which may not be embedded, are drawn as
-//! outlines.
+//! The format is a list of numbered objects and a table of where they begin; it is written here because the needed
+//! parts are few and not worth another dependency. Letters of fonts of the system, which may not be embedded, are drawn
+//! as outlines.
 
 mod truetype;
 
@@ -35,8 +35,8 @@ const FONT_OBJECTS: usize = 5;
 /// Share of a circle's radius from a quarter's end to its control point.
 const KAPPA: f64 = 0.552_284_749_8;
 
-/// The figure as a PDF file. The same figure gives the same bytes; where it holds characters that the embedded font lacks, on the same
-/// machine.
+/// The figure as a PDF file. The same figure gives the same bytes; with characters that the embedded font lacks, only
+/// on the same machine.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be laid out.

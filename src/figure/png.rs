@@ -16,8 +16,8 @@ use base::text::printable_label;
 /// Maximum number of pixels: 256 MiB in memory.
 const MOST_PIXELS: f64 = 67_108_864.0;
 
-/// The figure as a PNG file. The same figure gives the same bytes; where it holds characters that the embedded font lacks, on the same
-/// machine.
+/// The figure as a PNG file. The same figure gives the same bytes; with characters that the embedded font lacks, only
+/// on the same machine.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the picture cannot be made.

@@ -1,10 +1,10 @@
 //! The look of a series, without naming a colour: renderers turn a role into a colour of their palette or theme, a dash
-//! and a marker. Which role means what is the lab's business.
+//! and a marker. The lab decides the meaning of roles.
 
-/// The look of a series. A lab gives the same thing the same role in all of its figures.
+/// The look of a series. A lab uses the same role for the same thing in all figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Role {
-    /// Number of the hue; palettes have eight or twelve and begin again after the last. [`BLACK`] belongs to nothing in particular.
+    /// Number of the hue; palettes have eight or twelve and begin again after the last. [`BLACK`] is neutral.
     pub hue: usize,
     /// Number of the accent (0, 1 or 2) that a terminal shows in place of the hue: cells are too coarse for three dashes of one hue.
     pub accent: Option<usize>,
@@ -16,7 +16,7 @@ pub struct Role {
     pub emphasis: Emphasis,
 }
 
-/// The hue for what belongs to no series in particular: black on paper.
+/// The neutral hue: black on paper.
 pub const BLACK: usize = 6;
 
 impl Emphasis {
@@ -46,7 +46,7 @@ impl Role {
         Self { hue, marker: Some(marker), ..Self::default() }
     }
 
-    /// The k-th of several series that have no look of their own: hues in order, markers and dashes that differ as well.
+    /// The k-th of several series without a role: hues in order, markers and dashes that differ as well.
     pub fn nth(k: usize) -> Self {
         Self { hue: k, dash: Some(Dash::nth(k)), marker: Some(MARKERS[k % MARKERS.len()]), ..Self::default() }
     }
@@ -83,9 +83,9 @@ pub enum Emphasis {
     /// Like the others.
     #[default]
     Normal,
-    /// Heavier: the one that the figure is about.
+    /// Heavier: the main one.
     Strong,
-    /// Fainter: there for comparison.
+    /// Fainter: for comparison.
     Faint,
 }
 
@@ -101,7 +101,7 @@ pub enum Dash {
 }
 
 impl Dash {
-    /// The k-th dash: what has the same hue everywhere has the same dash everywhere.
+    /// The k-th dash: the same hue always has the same dash.
     pub fn nth(k: usize) -> Self {
         [Self::Solid, Self::Dashed, Self::Dotted][k % 3]
     }

@@ -18,8 +18,8 @@ impl Room {
     }
 }
 
-/// Places along the arrow, between the two boxes. It is bent where a straight one would come within `air` of another box, and stays
-/// between two edges of the page; straight where no bend helps, empty if the boxes touch.
+/// Places along the arrow, between the two boxes. It is bent where a straight one would come within `air` of another
+/// box, and stays between two edges of the page; straight if no bend helps, empty if the boxes touch.
 pub(crate) fn course(from: &Room, to: &Room, others: &[Room], (air, edges): (f64, (f64, f64))) -> Vec<At> {
     const STEPS: u32 = 80;
     let (a, b) = (from.at, to.at);

@@ -139,7 +139,7 @@ mod tests {
         assert!(svg.contains("stroke-dasharray") && svg.contains("textLength"));
     }
 
-    /// The viewer draws these characters: the note about boxes was false here.
+    /// The viewer draws these characters, so the note about boxes was wrong here.
     #[test]
     fn a_text_that_the_embedded_font_lacks_is_written_without_a_note_about_boxes() {
         let svg = to_svg(&samples::tokens(), &Options::default()).unwrap();

@@ -188,7 +188,7 @@ mod tests {
             assert_eq!(gaps(&card), expected, "{gap} against {chance}");
         }
         card.scores.retain(|s| s.id != "p1_gap_chance");
-        assert_eq!(gaps(&card)[1], Missed, "chance that was not measured is no bar that is met");
+        assert_eq!(gaps(&card)[1], Missed, "a bar with unmeasured chance is not met");
         card.scores.retain(|s| s.id != "p1_best");
         assert_eq!(stands(&card, "p1_best"), Missed);
         let text: Vec<String> = verdicts(&card).iter().map(Verdict::to_string).collect();

@@ -101,7 +101,7 @@ pub fn scores(
         done += 1;
         beat(done - 1, total)
     };
-    // Different sentences from those that a spec with the same seed requests.
+    // Different sentences from the ones that a spec with the same seed requests.
     let seed = stream(seed, "gallery scores").next_u64();
     let mut scores = Vec::new();
     let lots = Lots::new()?;

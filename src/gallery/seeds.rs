@@ -1,4 +1,4 @@
-//! A model trained from several seeds: reads the cards, rejects those that do not belong together, and puts all scores
+//! A model trained from several seeds: reads the cards, rejects cards that do not belong together, and puts all scores
 //! on one card.
 
 use std::path::{Path, PathBuf};

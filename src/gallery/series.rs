@@ -30,7 +30,7 @@ pub struct Job {
     pub out: PathBuf,
 }
 
-/// Models to train, in this order, and those that exist already.
+/// Models to train, in this order, and existing models.
 #[derive(Debug)]
 pub struct Plan {
     /// Models to be trained.

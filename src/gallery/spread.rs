@@ -198,7 +198,7 @@ mod tests {
         let one = range(&[0.5]).unwrap();
         assert_eq!(one.ends(), [at(0.5); 3]);
         let odd = range(&[0.9, 0.5, 0.7, 0.6, 0.8]).unwrap();
-        assert_eq!(odd.ends(), [at(0.5), at(0.7), at(0.9)], "each with the interval of its own seed");
+        assert_eq!(odd.ends(), [at(0.5), at(0.7), at(0.9)], "each with its seed's interval");
         let even = range(&[0.75, 0.25, 0.5, 1.0]).unwrap();
         assert_eq!((even.minimum, even.maximum), (at(0.25), at(1.0)));
         assert_eq!(even.median, Estimate { mean: 0.625, lo: at(0.5).lo, hi: at(0.75).hi });

@@ -222,9 +222,9 @@ fn a_tiny_model_learns() {
         assert!(card.scores.iter().all(|s| s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
         let ids: HashSet<&str> = card.scores.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids.len(), card.scores.len());
-        assert_eq!(ids.contains("order"), base != Base::Gpt2, "what stands before a connective does not settle it");
+        assert_eq!(ids.contains("order"), base != Base::Gpt2, "the text before a connective does not settle it");
         for id in ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop", "encoder_subject_linear"] {
-            assert_eq!(ids.contains(id), base == Base::Bart, "{id}: two sides are told apart where there are two");
+            assert_eq!(ids.contains(id), base == Base::Bart, "{id}: two sides are distinguished where there are two");
         }
         assert!(bars::verdicts(&card).iter().all(|v| v.share.is_some()), "every bar is measured: {ids:?}");
     }
@@ -325,7 +325,7 @@ fn answers_of_the_rationales_are_one_token_unless_marked() {
             let e = t.encode(&text.iter().collect::<String>()).unwrap();
             let blank = |o: &(usize, usize)| o.1 > o.0 && text[o.0..o.1].iter().all(|c| c.is_whitespace());
             let lone = e.offsets.iter().zip(&e.is_special).any(|(o, special)| !special && blank(o));
-            assert!(!lone, "{name}: a blank is a token of its own in '{}'", i.sent_text);
+            assert!(!lone, "{name}: a blank is a separate token in '{}'", i.sent_text);
         }
     }
     assert!(marked > 0, "nothing needs the mark");

@@ -42,7 +42,7 @@ pub struct Arch {
     pub max_positions: usize,
     /// Embedding before the first block.
     pub embedding: Embedding,
-    /// How a token learns its position.
+    /// Encoding of positions.
     pub positions: Positions,
     /// Normalisation in the blocks, of the embeddings and at the end.
     pub norm: Norm,
@@ -64,12 +64,12 @@ pub struct Arch {
 /// Kinds of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// Attention and feed-forward: everything but the other two.
+    /// Attention and feed-forward: every network except the following kinds.
     #[default]
     Transformer,
-    /// No blocks: rows of the word-embedding table are all there is (GloVe, word2vec).
+    /// No blocks: only the rows of the word-embedding table (GloVe, word2vec).
     Table,
-    /// Bidirectional LSTMs (InferSent): D = 2 H, both directions side by side. E may differ from D.
+    /// Bidirectional LSTMs (InferSent): D = 2 H, both directions concatenated. E may differ from D.
     BiLstm,
     /// Run by candle-transformers: nothing but logits is available. See [`families::served`](super::families::served).
     LogitsOnly(LogitsOnly),
@@ -78,7 +78,7 @@ pub enum Network {
 /// The input side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Embedding {
-    /// Width E of the word-embedding table; differs from D where the table is factorised.
+    /// Width E of the word-embedding table; differs from D if the table is factorised.
     pub width: usize,
     /// Rows of the token-type table; 0 for none.
     pub types: usize,
@@ -93,7 +93,7 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// A table of width D and nothing else.
+    /// Only a table of width D.
     pub(crate) fn plain(hidden: usize) -> Embedding {
         Embedding { width: hidden, types: 0, tasks: 0, norm: false, projection: false, scale: 1.0 }
     }
@@ -116,7 +116,7 @@ pub enum Positions {
         theta: f64,
         /// Rotated share of a head.
         fraction: f64,
-        /// How frequencies differ from theta^(-2 i / share).
+        /// Scaling of the frequencies theta^(-2 i / share).
         #[serde(default, skip_serializing_if = "Scaling::is_none")]
         scaling: Scaling,
     },
@@ -136,13 +136,13 @@ pub enum Place {
     Post,
     /// Before each sublayer (GPT-2, Llama).
     Pre,
-    /// Before, and attention and feed-forward read the same input (GPT-NeoX).
+    /// Before; attention and feed-forward read the same input (GPT-NeoX).
     Parallel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {
-    /// Tokens see only themselves and those before them.
+    /// Tokens see only themselves and earlier ones.
     pub causal: bool,
     /// Query, key and value have biases.
     pub(crate) qkv_bias: bool,
@@ -200,8 +200,8 @@ pub struct Decoder {
 const LARGEST: usize = 1 << 24;
 
 impl Arch {
-    /// Every parameter of this architecture, in a fixed order: shapes for loading, roles for training. None for a family
-    /// that is run by its logits only: its library asks for its own.
+    /// Every parameter of this architecture, in a fixed order: shapes for loading, roles for training. None for a
+    /// family that is run by its logits only: its library requests its own.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut list = List(Vec::new());
         if matches!(self.network, Network::LogitsOnly(_)) {
@@ -318,7 +318,7 @@ impl Arch {
         self.parameters().iter().map(|p| p.shape.iter().product::<usize>()).sum()
     }
 
-    /// `masked-LM`, `causal-LM`: what a missing head is called.
+    /// Name of a missing head: `masked-LM`, `causal-LM`.
     pub fn head_kind(&self) -> &'static str {
         match (self.network, self.attention.causal) {
             (Network::Transformer | Network::LogitsOnly(_), true) => "causal-LM",
@@ -433,13 +433,13 @@ impl Arch {
         Ok(())
     }
 
-    /// Number of rotated dimensions of a head (0 without rotary positions). An odd share takes one more, as in transformers:
-    /// it makes one frequency for every second dimension and doubles them.
+    /// Number of rotated dimensions of a head (0 without rotary positions). An odd share is rounded up, as in
+    /// transformers, which computes one frequency for every second dimension and doubles them.
     pub(crate) fn rotated(&self) -> usize {
         self.rotary_share().next_multiple_of(2)
     }
 
-    /// Angle per position of each pair of rotated dimensions, and what cosines and sines are multiplied by; none without
+    /// Angle per position of each pair of rotated dimensions, and the factor of cosines and sines; `None` without
     /// rotary positions.
     pub(crate) fn rotation(&self) -> Option<(Vec<f64>, f64)> {
         let Positions::Rotary { theta, scaling, .. } = self.positions else { return None };
@@ -449,8 +449,7 @@ impl Arch {
         Some(((0..self.rotated() / 2).map(frequency).collect(), scale))
     }
 
-    /// The share of a head that the frequencies are spread over: base^(-2 i / share). One less than [`Arch::rotated`]
-    /// where it is odd.
+    /// The share of a head in base^(-2 i / share). One less than [`Arch::rotated`] if it is odd.
     pub(crate) fn rotary_share(&self) -> usize {
         match self.positions {
             Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,

@@ -1,4 +1,4 @@
-//! Host arrays: how numbers enter and leave an executor.
+//! Host arrays: input and output of executors.
 
 /// A dense row-major f32 array on the host.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -13,7 +13,7 @@ impl Array {
     /// Wraps `data`.
     ///
     /// # Panics
-    /// When the shape does not multiply out to the number of values: a bug of the caller.
+    /// When the shape does not multiply out to the number of values: a bug in the caller.
     pub fn new(shape: impl Into<Vec<usize>>, data: Vec<f32>) -> Array {
         let shape = shape.into();
         assert_eq!(shape.iter().product::<usize>(), data.len(), "array of shape {shape:?}");

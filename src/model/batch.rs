@@ -81,7 +81,7 @@ impl Batch {
         Ok(self)
     }
 
-    /// The side on which logits are read: the decoder's input where one is given, else this batch.
+    /// The input for which logits are read: the decoder's if given, otherwise this batch.
     pub fn output(&self) -> &Batch {
         self.decoder.as_deref().unwrap_or(self)
     }

@@ -1,5 +1,5 @@
-//! Packs the tokenizers and cards of the built-in models, and checks that all their files are those that were trained.
-//! Compiles the kernels for NVIDIA GPUs where they are wanted.
+//! Packs the tokenizers and cards of the built-in models, and checks that all their files are the trained ones.
+//! Compiles the kernels for NVIDIA GPUs if that feature is on.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     packing::folder("models", &["tokenizer.json", "card.json"])
 }
 
-/// Compiles `kernels.cu` for the oldest GPUs that the compiler knows; the driver makes it theirs when it is loaded.
+/// Compiles `kernels.cu` for the oldest GPUs that the compiler knows; the driver recompiles it for newer ones when it
+/// is loaded.
 fn gpu_kernels() -> Result<(), Box<dyn Error>> {
     const SOURCE: &str = "exec/candle/kernels.cu";
     println!("cargo::rerun-if-changed={SOURCE}");

@@ -5,7 +5,7 @@ use base::packed::Packed;
 
 /// One built-in model: the four files of its folder under `assets/models`.
 pub struct Builtin {
-    /// The name it is asked for by.
+    /// Its name in specs.
     pub name: &'static str,
     /// `config.json`.
     pub config: &'static [u8],
@@ -13,7 +13,7 @@ pub struct Builtin {
     pub weights: &'static [u8],
     /// `tokenizer.json`.
     pub tokenizer: Packed,
-    /// `card.json`: how it was trained and what it can do.
+    /// `card.json`: its training and its scores.
     pub card: Packed,
 }
 
@@ -50,7 +50,7 @@ pub static BUILTINS: &[Builtin] = builtins![
     "bart-tiny"
 ];
 
-/// The built-in of that name.
+/// The built-in model with that name.
 pub fn find(name: &str) -> Option<&'static Builtin> {
     BUILTINS.iter().find(|b| b.name == name)
 }

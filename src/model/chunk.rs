@@ -1,16 +1,16 @@
-//! Sentences of similar length together: how long lists are divided into batches.
+//! Division of lists of sentences into batches of similar length.
 
 /// Tokens (padding included) that one forward pass holds unless a limit says otherwise.
 pub const TOKENS_PER_BATCH: usize = 4096;
 
-/// Cuts sentences into batches of similar length; each batch lists places in `lengths` and holds at most `tokens` tokens,
-/// padding included, or a single sentence.
+/// Cuts sentences into batches of similar length; each batch lists indices into `lengths` and has at most `tokens`
+/// tokens, padding included, or a single sentence.
 pub fn chunks(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|place| lengths[*place]);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for place in order {
-        // Lengths rise, so the newest row is the longest of its batch.
+        // Lengths increase, so the newest row is the longest of its batch.
         match groups.last_mut() {
             Some(group) if (group.len() + 1) * lengths[place] <= tokens => group.push(place),
             _ => groups.push(vec![place]),

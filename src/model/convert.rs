@@ -40,7 +40,7 @@ struct Named<'a> {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
-    /// Its file and place there; `None` for zeros.
+    /// Its file and position there; `None` for zeros.
     from: Option<(usize, View)>,
     file: Option<&'a TorchFile>,
 }
@@ -78,7 +78,7 @@ pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     if bytes > stored {
         return Err(wrong(format!("its tensors claim {bytes} bytes of a file of {stored}: damaged")));
     }
-    // Largest elements first, so that every tensor is aligned.
+    // Largest element types first, so that every tensor is aligned.
     named.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(&b.name)));
     if let Some(twice) = duplicate(&named) {
         return Err(wrong(format!("two tensors are called '{}'", shortened(twice, 80))));
@@ -121,7 +121,7 @@ fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     }
 }
 
-/// Keeps one name of every tensor that has several, as transformers does; gives the dropped names with the kept ones.
+/// Keeps one name of every tensor that has several, as transformers does; returns the dropped names with the kept ones.
 fn drop_shared(named: &mut Vec<Named<'_>>) -> BTreeMap<String, String> {
     let mut kept: HashMap<(usize, View), String> = HashMap::new();
     for tensor in named.iter() {
@@ -142,7 +142,7 @@ fn drop_shared(named: &mut Vec<Named<'_>>) -> BTreeMap<String, String> {
     shared
 }
 
-/// Lower is better. transformers keeps the embeddings and the head's own bias, and drops what is tied to them.
+/// Lower is better. transformers keeps the embeddings and the head's own bias, and drops the tensors tied to them.
 fn preference(name: &str) -> (bool, bool, bool, &str) {
     let is_embedding = ["embed", "wte"].iter().any(|part| name.contains(part));
     (!name.contains("shared."), !is_embedding, name.contains("decoder."), name)
@@ -172,7 +172,7 @@ fn write(path: &Path, named: &[Named<'_>], shared: &BTreeMap<String, String>) ->
     out.into_inner()?.sync_all()
 }
 
-/// Configuration, tokenizer and licence: every small text file but indices of shards.
+/// Configuration, tokenizer and licence: every small text file except shard indices.
 fn copy_small_files(from: &Path, to: &Path) -> Result<Vec<String>> {
     let mut copied = Vec::new();
     for entry in std::fs::read_dir(from).map_err(ModelError::io(from))?.flatten() {

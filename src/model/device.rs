@@ -14,7 +14,7 @@ pub enum Device {
     #[default]
     Auto,
     Cpu,
-    /// The CPU by way of candle: slow, and the reference that tests compare the CPU executor with.
+    /// The CPU through candle: slow, the reference for tests of the CPU executor.
     CandleCpu,
     /// An NVIDIA GPU by number (`--features cuda`).
     Cuda(usize),
@@ -25,7 +25,7 @@ pub enum Device {
 impl Device {
     /// The device that [`Device::Auto`] means in this build on this machine; any other choice is returned as it is.
     pub fn resolve(self) -> Device {
-        // A build for GPUs can run where none is: a login node of a cluster, a container.
+        // A build for GPUs can run without one: a login node of a cluster, a container.
         static FIRST: OnceLock<Device> = OnceLock::new();
         let works = |d: &Device| exec::candle::open_device(*d).is_ok();
         match self {

@@ -1,4 +1,4 @@
-//! Number types that a model is kept and computed in.
+//! Number types for storing and computing a model.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// Keeps these values in `dtype`, in the memory that is there if it fits.
+    /// Stores these values in `dtype`, reusing its memory if possible.
     pub(crate) fn set(&mut self, dtype: Dtype, from: Cow<'_, [f32]>) {
         match (dtype, self, from) {
             (Dtype::F32, Numbers::F32(to), Cow::Borrowed(from)) if to.len() == from.len() => {
@@ -72,7 +72,7 @@ impl Numbers {
         }
     }
 
-    /// Copies as many as `to` takes, from `at` on.
+    /// Fills `to`, starting at `at`.
     pub(crate) fn copy(&self, at: usize, to: &mut [f32]) {
         let range = at..at + to.len();
         match self {
@@ -82,7 +82,7 @@ impl Numbers {
         }
     }
 
-    /// All of them in f32.
+    /// All values in f32.
     pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         match self {
             Numbers::F32(x) => Cow::Borrowed(x),

@@ -22,11 +22,11 @@ pub enum ModelError {
     MissingFile {
         /// The folder, hub id or built-in name.
         place: String,
-        /// The file that is not there.
+        /// The missing file.
         file: String,
         hint: String,
     },
-    /// A configuration or tokenizer file says something impossible.
+    /// A configuration or tokenizer file contains an invalid value.
     #[error("{file}: {what}")]
     Config {
         file: String,
@@ -62,7 +62,7 @@ pub enum ModelError {
     #[error("{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or of another family")]
     MissingTensor {
         file: String,
-        /// The first name under which the tensor was looked for.
+        /// The first name tried for the tensor.
         tensor: String,
         /// The family that needs it.
         family: String,
@@ -73,7 +73,7 @@ pub enum ModelError {
         /// The model's name.
         model: String,
     },
-    /// Logits were asked of a model without an output matrix.
+    /// Logits were requested from a model without an output matrix.
     #[error("{model}: no {kind} head: prompts need one; hidden-state probes work")]
     NoHead {
         /// The model's name.
@@ -81,13 +81,13 @@ pub enum ModelError {
         /// `masked-LM` or `causal-LM`.
         kind: &'static str,
     },
-    /// A model was asked for something that its kind cannot give.
+    /// A request that models of this kind do not support.
     #[error("{model}: no {what}: {serves}; take a model that offers them (`probity models` lists what each serves)")]
     NotOffered {
         /// The model's name.
         model: String,
         what: Offer,
-        /// Labs that the model serves.
+        /// Labs that can use the model.
         serves: &'static str,
     },
     /// A row is longer than the length up to which a family that is run by its logits agrees with its reference.
@@ -128,10 +128,10 @@ pub enum ModelError {
         /// Vocabulary size.
         vocab: usize,
     },
-    /// A plan asks for something that this model or batch cannot give.
+    /// A plan requests something that this model or batch cannot provide.
     #[error("plan: {0}")]
     Plan(String),
-    /// The backward pass did not reach a wanted tensor: a bug or an op without backward, never a zero.
+    /// The backward pass did not reach a wanted tensor: a bug or an operation without backward pass; never treated as zero.
     #[error("no gradient arrived at {0}: the scalar does not depend on it, or an operation has no backward")]
     MissingGradient(HookPoint),
     /// The device cannot be used.
@@ -141,7 +141,7 @@ pub enum ModelError {
         /// The reason and the remedy.
         what: String,
     },
-    /// No element type of this name.
+    /// No element type with this name.
     #[error("dtype {0}: unknown; use f32, f16 or bf16")]
     Dtype(String),
     /// A model id could not be resolved.
@@ -163,7 +163,7 @@ pub enum ModelError {
     /// The user stopped it.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// Training went wrong (a loss that is not finite, a target outside the batch).
+    /// Training failed (a loss that is not finite, a target outside the batch).
     #[error("training: {0}")]
     Training(String),
     /// The tensor library failed.

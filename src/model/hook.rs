@@ -11,8 +11,8 @@ use super::plan::Sites;
 
 /// A place in the forward pass. Layers count from 0.
 ///
-/// Prints to and parses from TransformerLens names. One departure, for models that normalise after the residual sum
-/// (BERT): `hook_resid_mid` and `hook_resid_post` are what the next part reads, that is after the norm.
+/// Prints to and parses from TransformerLens names. One exception, for models that normalise after the residual sum
+/// (BERT): `hook_resid_mid` and `hook_resid_post` are the input of the next part, after the norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HookPoint {

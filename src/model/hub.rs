@@ -1,9 +1,9 @@
-//! Hub ids through the standard cache: what is complete there is used without the network.
+//! Hub ids through the standard cache: complete models there are used without the network.
 //!
-//! hf-hub gives the layout of the cache, the addresses and the form of the hub's answers. What it lacks is here:
-//! offline resolution, because hf-hub has no offline switch and does not say which file is missing; the settings, because
-//! it reads only `HF_HOME` and `HF_ENDPOINT`; the transfer (`fetch`, `http`), because it can be neither stopped nor
-//! timed nor checked there.
+//! hf-hub gives the layout of the cache, the addresses and the form of the hub's answers. This module adds the rest:
+//! offline resolution, because hf-hub has no offline switch and does not say which file is missing; the settings,
+//! because it reads only `HF_HOME` and `HF_ENDPOINT`; the transfer (`fetch`, `http`), because there it cannot be
+//! cancelled, timed out or verified.
 
 mod fetch;
 mod http;
@@ -18,7 +18,7 @@ use super::source::{INDEX, plain_text};
 use super::weights;
 use base::Cancelled;
 
-/// Files of a model that are fetched where the hub has them.
+/// Files of a model that are fetched if the hub has them.
 const WANTED: [&str; 10] = [
     "config.json",
     "tokenizer.json",
@@ -69,13 +69,13 @@ pub struct Transfer<'a> {
     /// File of the model.
     pub file: &'a str,
     pub step: Step,
-    /// Bytes so far, those of earlier attempts included.
+    /// Bytes so far, including earlier attempts.
     pub done: u64,
-    /// Bytes in all, where the hub says so.
+    /// Total bytes, if the hub states them.
     pub total: Option<u64>,
 }
 
-/// Called for every piece that arrives; `Err` stops the download, and what has arrived is kept.
+/// Called for every piece that arrives; `Err` stops the download and keeps the bytes received.
 pub type OnTransfer<'a> = dyn FnMut(&Transfer<'_>) -> std::result::Result<(), Cancelled> + 'a;
 
 /// A complete model in the cache.
@@ -90,14 +90,14 @@ pub struct Cached {
 }
 
 impl std::fmt::Debug for Settings {
-    /// Neither the token nor the address, which may hold a password.
+    /// Omits the token and the address, which may contain a password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings").field("cache", &self.cache).field("offline", &self.offline).finish_non_exhaustive()
     }
 }
 
 impl Settings {
-    /// Those of the process environment.
+    /// Settings from the process environment.
     pub fn of_process() -> Settings {
         Settings::from(|name| std::env::var(name).ok())
     }
@@ -142,7 +142,7 @@ pub(super) fn check_id(id: &str, revision: &str) -> Result<()> {
     if parts.len() > 2 || !parts.iter().all(|p| plain(p)) || !revision.split('/').all(plain) {
         return Err(ModelError::Hub {
             id: id.chars().take(80).collect::<String>().escape_debug().to_string(),
-            what: "no built-in model, no folder and no hub id (name or organisation/name, @revision)".into(),
+            what: "not a built-in model, a folder or a hub id (name or organisation/name, @revision)".into(),
         });
     }
     Ok(())
@@ -170,7 +170,7 @@ pub fn resolve(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfe
     fetch::fetch(id, revision, settings, on)
 }
 
-/// Asks the hub what a revision is now, and fetches what the cache lacks of it.
+/// Asks the hub for the current commit of a revision, and fetches missing files.
 pub fn pull(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     check_id(id, revision)?;
     if settings.offline {
@@ -232,7 +232,7 @@ fn cached_snapshot(root: &Path, revision: &str) -> Option<PathBuf> {
     Some(snapshots.join(commit)).filter(|dir| sound && dir.is_dir())
 }
 
-/// The first file that a snapshot needs and lacks.
+/// The first missing file of a snapshot.
 fn first_missing(dir: &Path) -> Option<String> {
     if !dir.join("config.json").is_file() {
         return Some("config.json".into());
@@ -240,7 +240,7 @@ fn first_missing(dir: &Path) -> Option<String> {
     if dir.join("model.safetensors").is_file() {
         return None;
     }
-    // Without safetensors but with pickled weights the loader gives its conversion hint.
+    // With only pickled weights, the loader gives its conversion hint.
     let Some(index) = plain_text(&dir.join(INDEX)) else {
         let pickled = dir.join("pytorch_model.bin").is_file();
         return (!pickled).then(|| "model.safetensors".into());

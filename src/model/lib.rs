@@ -6,8 +6,8 @@
 //!                      -> tokenizer.json -> Tokenizer -> Batch /
 //! ```
 //!
-//! Everything above an executor is neutral: host f32 arrays go in and come out, hook points have names, and a family is
-//! a description. A new family is a file in [`families`]; a new executor is one more [`Executor`].
+//! Everything above an executor is independent of it: host f32 arrays go in and come out, hook points have names, and a
+//! family is a description. A new family is a file in [`families`]; a new executor is one more [`Executor`].
 
 pub mod arch;
 pub mod array;
@@ -77,7 +77,7 @@ pub struct Model {
     pooler: Option<Pooler>,
     card: Option<Value>,
     ignored: Vec<String>,
-    /// The stored output matrix differs from the embeddings that the configuration ties it to.
+    /// The stored output matrix differs from the embeddings to which the configuration ties it.
     untied: bool,
     hash: String,
 }
@@ -152,14 +152,14 @@ impl Model {
         })
     }
 
-    /// The architecture that a source's `config.json` describes, without its weights: what a list needs. Whether the
-    /// head is there is only known once the weights are read. Nothing is fetched.
+    /// The architecture that a source's `config.json` describes, without its weights, for lists. The presence of the
+    /// head is only known once the weights are read. Nothing is fetched.
     ///
     /// # Errors
     /// As [`Model::load`], for the configuration alone; [`ModelError::Hub`] for a model that the cache lacks.
     pub fn describe(source: &ModelSource) -> Result<Arch> {
         if let ModelSource::Vectors(address) = source {
-            // Only the lines of the file say how many words there are.
+            // The number of words is only known from the lines of the file.
             let vectors = StaticVectors::read(address)?;
             return Ok(Arch::table(vectors.len() + 1, vectors.width()));
         }
@@ -229,7 +229,7 @@ impl Model {
         Batch::new(&ids, tokenizer.pad_id())
     }
 
-    /// Name or address, as it was asked for.
+    /// Name or address, as requested.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -278,7 +278,7 @@ impl Model {
         self.card.as_ref()
     }
 
-    /// Where the weights and `config.json` disagree, each with what is done about it: such a model runs, and its user must know.
+    /// Conflicts between the weights and `config.json`, each with its resolution: such a model runs, but the user must know.
     pub fn notices(&self) -> Vec<Problem> {
         let mut notices = Vec::new();
         let mut add = |what: String, hint: &str| notices.push(Problem::new(&what, &self.name, hint));

@@ -15,7 +15,7 @@ pub enum Long {
     Drop,
     /// Their end is cut off.
     Truncate,
-    /// They are read around the position that is asked for; for a sentence vector, in windows that together cover them.
+    /// They are read around the requested position; for a sentence vector, in windows that together cover them.
     Window,
 }
 
@@ -37,7 +37,7 @@ impl Long {
         *self == Self::Drop
     }
 
-    /// What happened to long texts, as a notice says it.
+    /// Description of the treatment of long texts, for a notice.
     pub fn done(self) -> &'static str {
         match self {
             Self::Drop => "are left out",
@@ -74,7 +74,7 @@ impl Encoding {
         if self.ids.len() <= most {
             return Some(self.clone());
         }
-        // What belongs to the frame is in every part.
+        // The frame is in every part.
         let (from, to) = (wanted.start.max(body.start), wanted.end.min(body.end));
         let needed = to.saturating_sub(from);
         let start = match long {
@@ -93,7 +93,7 @@ impl Encoding {
         (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
     }
 
-    /// The tokens between those that the tokenizer puts before and behind every text, which are those of no length.
+    /// The tokens between the special ones that the tokenizer adds at both ends, which have no length.
     pub fn body(&self) -> Range<usize> {
         let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
         let all = self.ids.len();

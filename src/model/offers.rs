@@ -1,4 +1,4 @@
-//! Capabilities of models: a list shows them before anything is loaded, and a lab refuses with a reason.
+//! Capabilities of models: shown in lists before loading, and used by labs to refuse with a reason.
 
 use std::fmt;
 
@@ -41,14 +41,14 @@ pub struct LogitsOnly {
     pub limit: Limit,
 }
 
-/// Reasons for which a model of this kind takes no longer texts.
+/// Reasons for a limit on the length of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// Its positions end there.
     Positions,
-    /// Its attention has a window, which the library applies otherwise than transformers; shorter texts never notice.
+    /// Its attention has a window, which the library applies differently from transformers; shorter texts are unaffected.
     Window,
-    /// Its rotary frequencies change there for the whole text, which the library does token by token.
+    /// Its rotary frequencies change there for the whole text, but the library changes them token by token.
     Rotary,
 }
 
@@ -58,17 +58,16 @@ impl Limit {
         match self {
             Limit::Positions => "its positions end there",
             Limit::Window => {
-                "its attention has a window of that size, which candle-transformers applies otherwise than transformers"
+                "its attention has a window of that size, which candle-transformers applies differently from transformers"
             }
             Limit::Rotary => {
-                "beyond it the rotary frequencies are others, which candle-transformers applies otherwise than \
-                 transformers"
+                "beyond it the rotary frequencies change, which candle-transformers applies differently from transformers"
             }
         }
     }
 }
 
-/// The answer of [`Arch::serves`] for a model that every lab can use.
+/// The result of [`Arch::serves`] for a model that every lab can use.
 pub const ALL_LABS: &str = "all labs";
 
 impl Arch {
@@ -88,7 +87,7 @@ impl Arch {
         offers
     }
 
-    /// Labs that it serves, for a list of models: one line, without the family's name.
+    /// Labs that can use it, for a list of models: one line, without the family's name.
     pub fn serves(&self) -> &'static str {
         match (self.network, self.head) {
             (Network::LogitsOnly(_), _) => "logits only: prompts; no hidden states, no gradients",
@@ -106,7 +105,7 @@ impl Model {
         self.arch().offers()
     }
 
-    /// Refuses a request that this model cannot serve, before anything is computed.
+    /// Refuses an unsupported request before anything is computed.
     ///
     /// # Errors
     /// [`ModelError::NoHead`] for logits without a head, else [`ModelError::NotOffered`].

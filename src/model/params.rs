@@ -1,4 +1,4 @@
-//! Parameters on the host under canonical names, and their way from and to a checkpoint's own names and layouts.
+//! Parameters on the host under canonical names, and their conversion from and to a checkpoint's names and layouts.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Params(BTreeMap<String, Array>);
 pub struct Layout {
     /// Stored as `[in, out]` (GPT-2's `Conv1D`).
     pub transposed: bool,
-    /// Output rows of the stored tensor that belong to it.
+    /// Its output rows in the stored tensor.
     pub rows: Rows,
 }
 
@@ -99,7 +99,7 @@ impl Params {
         self.0.get(name)
     }
 
-    /// Takes a parameter out, so that an executor need not hold it twice.
+    /// Removes and returns a parameter, so that an executor need not keep a second copy.
     pub fn take(&mut self, name: &str) -> Option<Array> {
         self.0.remove(name)
     }
@@ -120,7 +120,7 @@ impl Params {
         self.0.iter().map(|(k, v)| (k.as_str(), v))
     }
 
-    /// Reads what `arch` needs from a checkpoint with `family`'s names. A head that the weights do not hold becomes
+    /// Reads the parameters of `arch` from a checkpoint with `family`'s names. A head missing from the weights becomes
     /// [`Head::None`] in `arch`.
     ///
     /// # Errors
@@ -129,13 +129,13 @@ impl Params {
         Params::read_rest(arch, family, weights, Params::default())
     }
 
-    /// Checks by names alone that the weights hold all that `arch` needs: nothing is read.
+    /// Checks by name only that the weights contain everything in `arch`, without reading them.
     pub fn complete(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
         settle_head(arch, family, weights)?;
         arch.parameters().iter().try_for_each(|p| stored(arch, family, weights, &p.name).map(drop))
     }
 
-    /// The same where some parameters come from elsewhere (word vectors beside an encoder) and are given.
+    /// The same, with some parameters given by the caller (an encoder's word vectors).
     pub fn read_rest(arch: &mut Arch, family: &Family, weights: &Checkpoint, given: Params) -> Result<Params> {
         settle_head(arch, family, weights)?;
         let mut params = given;
@@ -158,7 +158,7 @@ impl Params {
                 });
             }
             let values = if location.layout == Layout::default() {
-                // As they are stored: nothing to copy.
+                // Already in the stored layout: nothing to copy.
                 Array::new(p.shape, array.data)
             } else {
                 let mut out = Array::zeros(p.shape.clone());
@@ -199,7 +199,7 @@ impl Params {
 /// BART's bias over the vocabulary is stored as one row, not as a vector; transformers refuses the vector.
 const AS_ROW: &str = "final_logits_bias";
 
-/// Removes the parts of the head that the weights lack. An output matrix that is stored beside other word embeddings is not
+/// Removes the parts of the head that the weights lack. An output matrix stored with different word embeddings is not
 /// tied to them, whatever the configuration says (as in transformers 5).
 fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
     let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
@@ -228,11 +228,11 @@ const OUTPUT: &str = "head.decoder.weight";
 fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -> Result<(Location, String)> {
     let mut location = family.locate(parameter);
     if parameter == TABLE && arch.is_tied() {
-        // A shared matrix may be stored under the name of the output alone.
+        // A shared matrix may be stored only under the name of the output.
         location.names.extend(family.locate(OUTPUT).names);
     }
     let found = location.names.iter().filter(|n| weights.contains(n));
-    // Of two stored biases the output layer's own counts: transformers 5 writes both where the head is untied.
+    // If two biases are stored, the output layer's counts: transformers 5 writes both for an untied head.
     match found.min_by_key(|n| !n.ends_with("decoder.bias")).cloned() {
         Some(name) => Ok((location, name)),
         None => Err(ModelError::MissingTensor {

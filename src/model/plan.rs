@@ -7,14 +7,14 @@ use super::error::{ModelError, Result};
 use super::hook::HookPoint;
 use super::offers::{self, Offer};
 
-/// One request. The empty plan reads nothing; only what is asked for is computed and kept, and no block above the last
-/// one needed runs.
+/// One request. The empty plan reads nothing; only requested values are computed and kept, and no block above the last
+/// needed one runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     pub start: Start,
     pub captures: Vec<Capture>,
     pub logits: Option<LogitsAt>,
-    /// Changes, in this order where points coincide. A capture at the same point sees the changed value.
+    /// Changes; at the same point, in this order. A capture at the same point sees the changed value.
     pub edits: Vec<Edit>,
     pub gradient: Option<Gradient>,
 }
@@ -28,7 +28,7 @@ pub enum Start {
     /// From rows of the word-embedding table `[B,T,E]` in place of those of the ids (integrated gradients).
     Embeddings(Array),
     /// From the input of block `layer`, `[B,T,D]`, which is the output of block `layer - 1`; nothing below is computed.
-    /// `layer = L` runs the head alone.
+    /// `layer = L` runs only the head.
     Resume {
         /// 0 to L.
         layer: usize,
@@ -130,7 +130,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The targets, where there are any.
+    /// The targets, if any.
     pub fn targets(&self) -> Option<&[Target]> {
         match self {
             Scalar::Logit(t) | Scalar::Probability(t) | Scalar::LogProbability(t) => Some(t),
@@ -249,7 +249,7 @@ impl Plan {
         self.gradient.iter().try_for_each(|g| check.gradient(g))
     }
 
-    /// Refuses what only a network with open blocks can give.
+    /// Refuses requests that need access to the blocks.
     fn asks_for_logits_alone(&self, name: &str, arch: &Arch) -> Result<()> {
         if self.gradient.is_some() {
             offers::require(name, arch, Offer::Gradients)?;
@@ -272,9 +272,9 @@ impl Plan {
 /// See [`Plan::extent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Blocks below this one run.
+    /// Number of blocks that run.
     pub blocks: usize,
-    /// Blocks of the decoder below this one run, where there is a decoder.
+    /// Number of decoder blocks that run, if there is a decoder.
     pub(crate) decoder_blocks: usize,
     /// The part after the last block runs: final norm and head.
     pub output: bool,

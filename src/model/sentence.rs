@@ -32,7 +32,7 @@ impl Pooling {
     }
 }
 
-/// Tokens that a sentence vector is made of. Padding never takes part.
+/// Tokens in a sentence vector. Padding is never included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PoolOver {
@@ -42,7 +42,7 @@ pub enum PoolOver {
     First,
     /// The largest value of each coordinate.
     Max,
-    /// The last token: the only one that has seen the whole sentence in a causal model.
+    /// The last token, the only one that sees the whole sentence in a causal model.
     Last,
     /// The first token of the top layer through the model's pooler, tanh(W h + b).
     Pooler,
@@ -85,7 +85,7 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Reads the pooler where the weights have one.
+    /// Reads the pooler if the weights have one.
     ///
     /// # Errors
     /// [`ModelError::Weights`] for a pooler of another shape, or values that are not finite.
@@ -145,8 +145,8 @@ impl Model {
         }
     }
 
-    /// How sentence vectors are made unless asked for otherwise: as the folder's own files say; else the maximum for the
-    /// LSTM encoder, and the mean for everything else.
+    /// Default pooling of sentence vectors: as specified in the folder's files, otherwise the maximum for the LSTM
+    /// encoder and the mean for everything else.
     pub fn sentence_pooling(&self) -> Pooling {
         self.pooling.unwrap_or(Pooling::plain(match self.arch.network {
             Network::BiLstm => PoolOver::Max,
@@ -154,7 +154,7 @@ impl Model {
         }))
     }
 
-    /// The pooler, where the checkpoint has one.
+    /// The pooler, if the checkpoint has one.
     pub fn pooler(&self) -> Option<&Pooler> {
         self.pooler.as_ref()
     }
@@ -218,13 +218,13 @@ impl Model {
         self.sentence_vectors_at(texts, self.top(), self.sentence_pooling())
     }
 
-    /// The same at any point with any pooling: `[B,W]`. Texts of like length run together.
+    /// The same at any point with any pooling: `[B,W]`. Texts of similar length run together.
     pub fn sentence_vectors_at<S: AsRef<str>>(&self, texts: &[S], at: HookPoint, pooling: Pooling) -> Result<Array> {
         self.long_sentence_vectors(texts, at, pooling, Long::Drop)
     }
 
-    /// The same, also for texts that are longer than the model reads: cut, or in windows. Mean and maximum are over the tokens of
-    /// all windows; of the vectors of one token the mean over the windows is taken.
+    /// The same, also for texts that are longer than the model reads: cut, or in windows. Mean and maximum are over the
+    /// tokens of all windows; single-token vectors are averaged over the windows.
     ///
     /// # Errors
     /// [`ModelError::TooLong`] for such a text under [`Long::Drop`].

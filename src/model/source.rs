@@ -13,7 +13,7 @@ use super::untrained;
 use super::weights::{self, Checkpoint};
 use base::text::last_part;
 
-/// A model's name in print: of a folder, its last part.
+/// A model's name in print; for a folder, its last part.
 pub fn in_print(name: &str) -> &str {
     let is_path = name.starts_with(['/', '.', '~']) || name.starts_with("dir:") || name.contains('\\');
     let last = last_part(name);
@@ -48,12 +48,12 @@ impl FromStr for ModelSource {
     type Err = ModelError;
 
     /// A gallery name, else an existing folder or anything that looks like a path (`./x`, `/x`, `~/x`), else a hub id
-    /// (`org/name@revision`). `builtin:`, `dir:`, `hub:` and `glove:` in front decide. A file `.txt` or `.vec` is read as
-    /// word vectors.
+    /// (`org/name@revision`). The prefixes `builtin:`, `dir:`, `hub:` and `glove:` override this. A `.txt` or `.vec`
+    /// file is read as word vectors.
     fn from_str(s: &str) -> Result<ModelSource> {
         if let Some((of, seed)) = untrained::parse(s)? {
             if untrained::parse(of)?.is_some() {
-                let what = "an untrained twin has no twin of its own".to_owned();
+                let what = "an untrained twin has no twin".to_owned();
                 let file = of.chars().take(200).collect::<String>().escape_debug().to_string();
                 return Err(ModelError::Config { file, what });
             }
@@ -89,8 +89,8 @@ impl FromStr for ModelSource {
 }
 
 impl ModelSource {
-    /// The address that all spellings of it have in common: of a folder or a file, the path without links and dots; of a hub
-    /// id whose snapshot is in the cache, the snapshot's folder.
+    /// The canonical address for all spellings: of a folder or a file, the path without links and dots; of a hub id
+    /// whose snapshot is in the cache, the snapshot's folder.
     pub fn canonical(self) -> Self {
         self.canonical_in(&Settings::of_process())
     }
@@ -121,7 +121,7 @@ fn is_model_file(path: &Path) -> bool {
     (name == "config.json" || name == INDEX || name.ends_with(".safetensors")) && path.is_file()
 }
 
-/// The folder of a model's file, or the file itself where its folder has other weights than this file.
+/// The folder of a model's file, or the file itself if its folder has other weights.
 fn model_path(path: PathBuf) -> PathBuf {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
     let other = name.ends_with(".safetensors") && name != "model.safetensors" && !is_shard(name);
@@ -143,7 +143,7 @@ fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// The path with `~/` as the home folder.
+/// The path with `~/` replaced by the home folder.
 pub fn expand(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), base::folders::home()) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -165,7 +165,7 @@ impl fmt::Display for ModelSource {
     }
 }
 
-/// A model's files, wherever they lie.
+/// A model's files, wherever they are.
 pub enum Files {
     Builtin(&'static Builtin),
     /// In a folder.
@@ -273,7 +273,7 @@ impl Files {
     /// # Errors
     /// [`ModelError::Io`]; [`ModelError::Config`] if it is not UTF-8.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
-        let wrong = |_| ModelError::Config { file: format!("{}/{name}", self.label()), what: "no UTF-8 text".into() };
+        let wrong = |_| ModelError::Config { file: format!("{}/{name}", self.label()), what: "not UTF-8 text".into() };
         self.read(name)?.map(|b| String::from_utf8(b.into_owned()).map_err(wrong)).transpose()
     }
 
@@ -321,7 +321,7 @@ impl Files {
 pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not loaded; \
     `probity models convert FOLDER -o NEW_FOLDER` turns it into safetensors without running any";
 
-/// Windows editors put it in front of UTF-8 text.
+/// Windows editors write it before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Largest tokenizer or vocabulary that is read into memory.
@@ -339,13 +339,13 @@ pub(super) const INDEX: &str = "model.safetensors.index.json";
 /// Length of a regular file; `None` if there is nothing.
 ///
 /// # Errors
-/// [`ModelError::Io`] for what is there and cannot be used: a link to nothing or in a circle, a folder, a pipe.
+/// [`ModelError::Io`] for unusable entries: a dangling or circular link, a folder, a pipe.
 pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
     use std::io::{Error, ErrorKind};
     let unusable = |what: &str| Err(ModelError::io(path)(Error::other(what.to_owned())));
     match std::fs::metadata(path) {
-        // Reading a pipe or a device would wait for ever.
-        Ok(about) if !about.is_file() => unusable("no regular file; put the file itself there"),
+        // Reading a pipe or a device would block forever.
+        Ok(about) if !about.is_file() => unusable("not a regular file; put the file itself there"),
         Ok(about) => Ok(Some(about.len())),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             if std::fs::symlink_metadata(path).is_ok() {
@@ -357,7 +357,7 @@ pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
     }
 }
 
-/// Text of a regular file that is not endless; `None` for anything else.
+/// Text of a regular file within the size limit; `None` for anything else.
 pub(super) fn plain_text(path: &Path) -> Option<String> {
     base::read::text(path, LARGEST_TEXT).ok()
 }
@@ -366,7 +366,7 @@ pub(super) fn plain_text(path: &Path) -> Option<String> {
 mod tests {
     use super::{ModelSource, Settings, in_print};
 
-    /// They were two models, computed twice and compared with each other.
+    /// They counted as two models, computed twice and compared with each other.
     #[test]
     fn a_hub_id_and_its_snapshot_in_the_cache_are_one_model() {
         let cache = tempfile::tempdir().unwrap();

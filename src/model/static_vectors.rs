@@ -1,4 +1,4 @@
-//! Word vectors from text files as GloVe and word2vec write them: one word and its numbers per line.
+//! Word vectors from text files in the formats of GloVe and word2vec: one word and its numbers per line.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use super::error::{ModelError, Result};
 use super::tokenizer::{Split, Tokenizer, UNKNOWN, WordRules, split};
 use super::{Model, Params};
 
-/// Longest line that is read; a million bytes hold more than 50,000 numbers.
+/// Maximum line length; a million bytes are enough for 50,000 numbers.
 const LONGEST_LINE: usize = 1 << 20;
 /// Largest text file whose words are collected as a vocabulary.
 const LARGEST_TEXT: u64 = 1 << 30;
@@ -25,7 +25,7 @@ const LONGEST_TEXT: usize = 1 << 16;
 pub struct Address {
     /// The text file; `.gz` is unpacked on the way.
     pub path: PathBuf,
-    /// Words are looked up in lower case; none folds where the file has no upper-case word.
+    /// Words are looked up in lower case; `None` folds case if the file has no upper-case word.
     pub fold: Option<bool>,
     /// Rule by which words end.
     pub split: Split,
@@ -90,14 +90,14 @@ pub(crate) struct StaticVectors {
     pub vectors: Array,
     /// True if words are looked up in lower case.
     pub fold: bool,
-    /// Lines whose word had been read before; the first one counts.
+    /// Lines with a repeated word, of which the first counts.
     pub duplicates: usize,
-    /// Lines of words that the vocabulary did not ask for.
+    /// Lines of words outside the requested vocabulary.
     pub skipped: usize,
 }
 
 impl StaticVectors {
-    /// Reads a file line by line; memory is bounded by the words that are kept.
+    /// Reads a file line by line; memory is bounded by the kept words.
     pub(crate) fn read(address: &Address) -> Result<StaticVectors> {
         let wanted = address.vocabulary.as_deref().map(|p| vocabulary(p, address.split)).transpose()?;
         let label = address.path.display().to_string();
@@ -118,7 +118,7 @@ impl StaticVectors {
 }
 
 impl Arch {
-    /// Word vectors: a table of `vocab` rows of `width` floats and nothing else.
+    /// Word vectors: a table of `vocab` rows of `width` floats.
     pub fn table(vocab: usize, width: usize) -> Arch {
         Arch {
             family: "static".into(),
@@ -165,7 +165,7 @@ fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
         words.insert(word.to_lowercase());
         words.insert(word);
     }
-    // Words that the frames of encoders on top need.
+    // Words needed for the frames of encoders.
     words.extend(["<s>", "</s>"].map(String::from));
     Ok(words)
 }
@@ -230,7 +230,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
                 data.resize(d, 0.0);
             }
             data.extend_from_slice(&values);
-            // Read, copied into the model's parameters, and grown by doubling: three times at worst.
+            // Peak memory in copies: reading, growth by doubling, and the copy in the model's parameters.
             if lines % CHECK_EVERY == 0 {
                 base::read::fits(3 * size_of_val(data.as_slice()) as u64).map_err(ModelError::io(path))?;
             }
@@ -253,12 +253,12 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
     Ok(Found { vectors: StaticVectors { words, vectors, fold: false, duplicates, skipped }, has_upper_case })
 }
 
-/// Lines between two looks at the memory limit.
+/// Lines between two checks of the memory limit.
 const CHECK_EVERY: usize = 1024;
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// The next line without its end; none at the end of the file.
+/// The next line without its end; `None` at the end of the file.
 fn next_line<'a>(
     reader: &mut dyn BufRead,
     bytes: &'a mut Vec<u8>,
@@ -272,18 +272,18 @@ fn next_line<'a>(
         return Ok(None);
     }
     if bytes.contains(&0) {
-        return place.wrong("a NUL byte: no text file (word2vec's binary format is not read)");
+        return place.wrong("a NUL byte: not a text file (word2vec's binary format is not read)");
     }
     if n > LONGEST_LINE {
         return place.wrong(format_args!("longer than {LONGEST_LINE} bytes"));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text.trim_end_matches(['\n', '\r', ' ', '\t']))),
-        Err(_) => place.wrong("no UTF-8 text"),
+        Err(_) => place.wrong("not UTF-8 text"),
     }
 }
 
-/// `n d` of a word2vec file: two whole numbers and nothing else.
+/// `n d` of a word2vec file: two whole numbers only.
 fn word2vec_header(text: &str) -> Option<(usize, usize)> {
     let mut parts = text.split(BLANKS);
     let (n, d) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -316,7 +316,7 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
         rest = before;
     }
     values.reverse();
-    // Words may hold blanks (GloVe 840B), but none ends with a number: that is a line with too many of them.
+    // Words may contain blanks (GloVe 840B), but a word that ends with a number means that the line has too many numbers.
     let extra = rest.rsplit_once(BLANKS).is_some_and(|(_, last)| last.parse::<f32>().is_ok_and(f32::is_finite));
     if rest.is_empty() || extra {
         return place.wrong(format_args!("more than {d} numbers, or no word before them"));

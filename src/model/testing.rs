@@ -1,4 +1,4 @@
-//! Tiny random models for unit tests: one architecture for each way a description can differ.
+//! Tiny random models for unit tests: one architecture for each variant of a description.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,4 +1,4 @@
-//! Whole folders: those that load, and those that are refused, with their messages.
+//! Whole folders: folders that load, and refused folders with their messages.
 
 mod bad_input;
 
@@ -11,7 +11,7 @@ use super::*;
 
 const WORDS: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n##s\nare\n.\n";
 
-/// A BERT folder as the trainer writes it, with a vocabulary list.
+/// A BERT folder written by the trainer, with a vocabulary list.
 pub(super) fn folder(arch: &Arch) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     Trainer::new(arch, 1, AdamW::default(), Device::Cpu).unwrap().export(dir.path()).unwrap();

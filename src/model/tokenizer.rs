@@ -22,13 +22,13 @@ pub struct Tokenizer {
     digest: [u8; 32],
     /// Tokens that the vocabulary does not have are left out.
     drop_unknown: bool,
-    /// Tokens that the frame puts behind a text and that are not shown to the model.
+    /// Tokens that the frame appends to a text and the model does not see.
     closing: usize,
-    /// Ids from here on have no embeddings in the model.
+    /// Ids from this one on have no embeddings in the model.
     rows: usize,
 }
 
-/// Ids of special tokens; `None` where the tokenizer has none.
+/// Ids of special tokens; `None` if the tokenizer has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Special {
     /// To be predicted.
@@ -57,7 +57,7 @@ pub struct Encoding {
     pub types: Vec<u32>,
     /// Tokens that the tokenizer added, and special tokens in the text.
     pub is_special: Vec<bool>,
-    /// The word of each token, as the tokenizer splits texts before its vocabulary; none for tokens that it added.
+    /// The word of each token, from the tokenizer's pre-tokenization; `None` for added tokens.
     pub words: Vec<Option<u32>>,
 }
 
@@ -73,8 +73,8 @@ pub struct Extras<'a> {
 }
 
 impl Tokenizer {
-    /// From the text of a `tokenizer.json`. Padding and truncation that the file switches on are switched off:
-    /// batches pad, and a sentence is never cut silently.
+    /// From the text of a `tokenizer.json`. Padding and truncation in the file are switched off: batches pad, and a
+    /// sentence is never cut silently.
     ///
     /// # Errors
     /// [`ModelError::Config`] if the text is not a tokenizer.
@@ -174,11 +174,11 @@ impl Tokenizer {
         Tokenizer::from_files(&files.label(), |name| Ok(files.read(name)?.map(Cow::into_owned)))
     }
 
-    /// The same over any way of reading a named file.
+    /// The same with any function that reads a named file.
     pub fn from_files(place: &str, read: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<Option<Tokenizer>> {
         let label = |name: &str| format!("{place}/{name}");
         let text = |name: &str| -> Result<Option<String>> {
-            let wrong = |_| ModelError::Config { file: label(name), what: "no UTF-8 text".into() };
+            let wrong = |_| ModelError::Config { file: label(name), what: "not UTF-8 text".into() };
             read(name)?.map(|b| String::from_utf8(b).map_err(wrong)).transpose()
         };
         let map = text("special_tokens_map.json")?;
@@ -201,8 +201,8 @@ impl Tokenizer {
         Ok(None)
     }
 
-    /// The tokenizer as a model uses it. A causal model is asked what follows a text, so it does not see what the frame puts
-    /// behind one; ids without embeddings are known as such.
+    /// The tokenizer as a model uses it. A causal model continues a text, so it does not see tokens that the frame
+    /// appends; ids without embeddings are recorded.
     #[must_use]
     pub fn for_model(mut self, arch: &Arch) -> Tokenizer {
         self.rows = arch.vocab;
@@ -215,13 +215,13 @@ impl Tokenizer {
         self
     }
 
-    /// Tokens that the frame puts behind a text; none for a text without tokens of its own.
+    /// Tokens that the frame puts behind a text; none for a text without tokens.
     fn closing_of(&self, text: &str) -> Option<usize> {
         let own = guarded(|| self.inner.encode(text, true)).ok()?.get_sequence_ids();
         own.iter().rev().position(Option::is_some)
     }
 
-    /// Encodes a text as its model is shown it, with the tokenizer's own frame of special tokens.
+    /// Encodes a text for its model, with the tokenizer's frame of special tokens.
     ///
     /// # Errors
     /// [`ModelError::Config`] if the tokenizer fails on it (a regular expression that gives up, say).
@@ -237,7 +237,7 @@ impl Tokenizer {
         Ok(e)
     }
 
-    /// The same with what the frame puts behind the text, also for a causal model.
+    /// The same including the tokens after the text, also for a causal model.
     pub(crate) fn encode_closed(&self, text: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from(text), true)
     }
@@ -314,12 +314,12 @@ impl Tokenizer {
         self.special
     }
 
-    /// Id to pad with: the pad token, else the end of text, else 0. Padding is masked, so that any id serves.
+    /// Id to pad with: the pad token, else the end of text, else 0. Padding is masked, so any id would do.
     pub fn pad_id(&self) -> u32 {
         self.special.pad.or(self.special.eos).unwrap_or(0)
     }
 
-    /// The token for a word to be predicted, as text.
+    /// The mask token, as text.
     pub fn mask_token(&self) -> Option<String> {
         self.special.mask.and_then(|id| self.token(id))
     }

@@ -9,7 +9,7 @@ use super::hook::HookPoint;
 pub struct Trace {
     /// One array per capture, in the plan's order.
     pub captures: Vec<(HookPoint, Array)>,
-    /// `[B,T,K]` or `[N,K]` if asked for.
+    /// `[B,T,K]` or `[N,K]` if requested.
     pub logits: Option<Array>,
     /// With a gradient: the value of each target (its logit, probability or log-probability), or the one inner
     /// product with the cotangent.
@@ -22,12 +22,12 @@ impl Trace {
     /// The first capture at `p`.
     ///
     /// # Errors
-    /// [`ModelError::Plan`] if the plan did not ask for it.
+    /// [`ModelError::Plan`] if the plan did not request it.
     pub fn get(&self, p: HookPoint) -> Result<&Array> {
         find(&self.captures, p).ok_or_else(|| ModelError::Plan(format!("{p} was not captured")))
     }
 
-    /// Takes the first capture at `p` out.
+    /// Removes and returns the first capture at `p`.
     pub fn take(&mut self, p: HookPoint) -> Result<Array> {
         match self.captures.iter().position(|(q, _)| *q == p) {
             Some(i) => Ok(self.captures.swap_remove(i).1),
@@ -38,7 +38,7 @@ impl Trace {
     /// The logits.
     ///
     /// # Errors
-    /// [`ModelError::Plan`] if the plan did not ask for them.
+    /// [`ModelError::Plan`] if the plan did not request them.
     pub fn logits(&self) -> Result<&Array> {
         self.logits.as_ref().ok_or_else(|| ModelError::Plan("logits were not asked for".into()))
     }
@@ -46,7 +46,7 @@ impl Trace {
     /// The gradient with respect to `p`.
     ///
     /// # Errors
-    /// [`ModelError::MissingGradient`] if the plan did not ask for it.
+    /// [`ModelError::MissingGradient`] if the plan did not request it.
     pub fn gradient(&self, p: HookPoint) -> Result<&Array> {
         find(&self.gradients, p).ok_or(ModelError::MissingGradient(p))
     }

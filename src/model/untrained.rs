@@ -1,4 +1,5 @@
-//! Untrained twins: a model's shape and tokenizer with fresh parameters. What a probe finds there, training has not put in.
+//! Untrained twins: a model's shape and tokenizer with fresh parameters. Properties that a probe finds there do not
+//! come from training.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal, Uniform};
@@ -16,9 +17,9 @@ use super::source::{Files, ModelSource};
 use super::{Model, Params};
 use stats::rng::stream;
 
-/// Standard deviation of initial weights where the configuration has no `initializer_range` (BERT, GPT-2).
+/// Standard deviation of initial weights if the configuration has no `initializer_range` (BERT, GPT-2).
 const INITIAL_SD: f32 = 0.02;
-/// The mark between a model and its twin's seed.
+/// The separator between a model and its twin's seed.
 const MARK: &str = "#untrained-";
 
 /// Recognises `untrained:MODEL`, `untrained:MODEL#SEED` and `MODEL#untrained-SEED`: the model's address and the seed.
@@ -64,7 +65,7 @@ pub(super) fn load(
     Ok(twin)
 }
 
-/// `initializer_range` of the model's own configuration, if it is a sound one.
+/// `initializer_range` of the model's configuration, if valid.
 fn initializer_range(of: &ModelSource) -> Result<f32> {
     if matches!(of, ModelSource::Vectors(_)) {
         return Ok(1.0);
@@ -78,7 +79,7 @@ fn initializer_range(of: &ModelSource) -> Result<f32> {
 
 /// Fresh parameters. Transformers: weights and tables normal with standard deviation `sd`, biases 0, norms 1. LSTMs:
 /// uniform within 1 / sqrt(H), biases too (PyTorch). Word vectors: standard normal (PyTorch), the unknown word zero.
-/// Every parameter has its own stream, so that shapes of others do not move it.
+/// Every parameter has its own stream, so it does not depend on the shapes of others.
 pub fn initial(arch: &Arch, seed: u64, sd: f32) -> Params {
     let mut params = Params::default();
     for p in arch.parameters() {

@@ -1,4 +1,4 @@
-//! safetensors files: every claim of a header is checked before a byte of it is believed.
+//! safetensors files: every claim of a header is checked before use.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Checkpoint {
     /// Maps the given safetensors files.
     ///
     /// # Errors
-    /// [`ModelError::Io`], [`ModelError::Weights`] with what the header claims falsely.
+    /// [`ModelError::Io`], [`ModelError::Weights`] with the false claim in the header.
     pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
         let shards = files.iter().map(|p| Shard::parse(label(p.as_ref()), map(p.as_ref())?));
         Checkpoint::from_shards(shards.collect::<Result<_>>()?)
@@ -77,7 +77,7 @@ impl Checkpoint {
         Ok(Checkpoint { shards, label: None })
     }
 
-    /// The same called by another name in errors: that of the index, where shards are read together.
+    /// The same under another name in errors: that of the index for shards.
     pub fn labelled(self, label: &str) -> Checkpoint {
         Checkpoint { label: Some(label.to_owned()), ..self }
     }
@@ -88,7 +88,7 @@ impl Checkpoint {
         self.label.clone().unwrap_or_else(own)
     }
 
-    /// True if the weights hold a tensor of that name.
+    /// True if the weights contain a tensor with that name.
     pub fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
@@ -119,7 +119,7 @@ impl Checkpoint {
         self.find(name).map(|(part, info)| part.read(name, info))
     }
 
-    /// Reads a tensor of any number type as f64, with its shape: what reference files hold beside weights.
+    /// Reads a tensor of any number type as f64, with its shape: for reference files.
     pub fn numbers(&self, name: &str) -> Option<Result<(Vec<usize>, Vec<f64>)>> {
         self.find(name).map(|(part, info)| part.numbers(name, info))
     }
@@ -176,7 +176,7 @@ impl Shard {
         };
         let claimed = u64::from_le_bytes(*first);
         let Some(header) = usize::try_from(claimed).ok().filter(|&n| n <= LONGEST_HEADER) else {
-            return wrong(format!("claims a header of {claimed} bytes: no safetensors file, or damaged"));
+            return wrong(format!("claims a header of {claimed} bytes: not a safetensors file, or damaged"));
         };
         let Some(text) = rest.get(..header) else {
             return wrong(format!(
@@ -307,7 +307,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
     Ok(())
 }
 
-/// The front of a safetensors file: its length and its JSON. `aliases` are further names of stored tensors.
+/// The start of a safetensors file: its length and its JSON. `aliases` are further names of stored tensors.
 pub(super) fn header(
     infos: BTreeMap<String, TensorInfo>,
     aliases: &BTreeMap<String, String>,
@@ -323,7 +323,7 @@ pub(super) fn header(
     Ok([&(text.len() as u64).to_le_bytes()[..], &text].concat())
 }
 
-/// Writes tensors as f16 safetensors: beside first, then renamed, so that nothing half-written is ever seen.
+/// Writes tensors as f16 safetensors: under a temporary name, then renamed, so that no partial file is ever visible.
 pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
     let wrong = |what| ModelError::Weights { file: label(path), what };
     let mut infos = BTreeMap::new();
@@ -345,7 +345,7 @@ pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> 
     write_whole(path, &bytes)
 }
 
-/// Writes a file beside its place and renames it there.
+/// Writes a file under a temporary name and renames it.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     base::files::write_whole(path, bytes).map_err(ModelError::io(path))
 }

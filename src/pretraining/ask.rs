@@ -17,7 +17,7 @@ const ROWS: usize = 256;
 /// Runs a plan.
 type Forward<'a> = Box<dyn Fn(&Batch, &Plan) -> Result<Trace> + 'a>;
 
-/// A model that is asked: loaded, or in training.
+/// A model to ask: loaded, or in training.
 pub struct Asked<'a> {
     arch: &'a Arch,
     tokenizer: &'a Tokenizer,
@@ -84,7 +84,7 @@ impl<'a> Asked<'a> {
         self.arch.is_causal()
     }
 
-    /// Blocks of its encoder, where it has one beside a decoder.
+    /// Blocks of its encoder, if it has an encoder and a decoder.
     pub fn encoder_layers(&self) -> Option<usize> {
         self.arch.decoder.map(|_| self.arch.layers)
     }
@@ -128,7 +128,7 @@ impl<'a> Asked<'a> {
         Ok(questions.iter().map(|q| self.encode(q)).collect::<Result<Vec<_>>>()?.into_iter().unzip())
     }
 
-    /// Runs plans over batches of questions and hands on each trace with the places of its rows among the questions.
+    /// Runs plans over batches of questions and passes on each trace with the indices of its questions.
     fn each(
         &self,
         questions: &[Question],
@@ -163,8 +163,8 @@ impl<'a> Asked<'a> {
         Ok(answers)
     }
 
-    /// The same where the encoder reads other questions: the decoder has read `decoded` up to the gap, as if it were asked
-    /// that, and the encoder the whole of the question at the same place of `encoded`.
+    /// The same with different questions for the encoder: the decoder has read `decoded` up to the gap, and the encoder
+    /// the whole question with the same index in `encoded`.
     ///
     /// # Errors
     /// [`ModelError::Plan`] if the model has no decoder beside its encoder; those of the model.

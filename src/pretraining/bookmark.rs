@@ -1,4 +1,4 @@
-//! State of an unfinished training, so that one that was stopped goes on where it was.
+//! State of an unfinished training, so that a stopped training can resume.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use model::exec::train::Trainer;
 use model::weights;
 
-/// Time between two looks at how far a training has come; a shorter one is not kept.
+/// Interval at which the state of a training is saved; shorter trainings are not saved.
 const BETWEEN: Duration = Duration::from_secs(30);
-/// Shortest training that is worth keeping when it is stopped.
+/// Shortest training whose state is saved when it is stopped.
 const WORTH: Duration = Duration::from_secs(5);
 
-/// A bookmark in a file, for one training alone.
+/// A bookmark in a file, for one training.
 pub(super) struct FileMark {
     path: PathBuf,
-    /// What is trained: another training's state is not read.
+    /// Identifies the training: the state of a different one is not read.
     key: String,
     kept: Instant,
 }
@@ -27,7 +27,7 @@ impl FileMark {
 
     /// Removes it: the training is done.
     pub(super) fn finish(self) {
-        // A state that stays is that of a training that is on file, and is not read again.
+        // A leftover state belongs to a finished training, and is not read again.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -46,17 +46,17 @@ impl Bookmark for FileMark {
     }
 
     fn keep(&mut self, bytes: Vec<u8>) {
-        // A state that cannot be kept is trained again.
+        // A state that cannot be stored is trained again.
         let _ = weights::write_whole(&self.path, &[self.key.as_bytes(), &bytes].concat());
         self.kept = Instant::now();
     }
 }
 
-/// Keeps how far a training has come.
+/// Saves the progress of a training.
 pub trait Bookmark {
-    /// The state kept when it was stopped, if it was.
+    /// The state saved when it was stopped, if any.
     fn last(&mut self) -> Option<Vec<u8>>;
-    /// True if it is time to keep the state; `stops` says that it ends here unfinished.
+    /// True if it is time to save the state; `stops` is true if the training ends here unfinished.
     fn due(&mut self, stops: bool) -> bool;
     fn keep(&mut self, bytes: Vec<u8>);
 }
@@ -64,7 +64,7 @@ pub trait Bookmark {
 /// Keeps a state in a store.
 type Keep<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
-/// A bookmark in a store between runs, of which it needs the state kept last and a way to keep another.
+/// A bookmark in the cache between runs, given by the last saved state and a function to save another.
 pub struct StoreMark<'a> {
     last: Option<Vec<u8>>,
     keep: Keep<'a>,
@@ -76,7 +76,7 @@ impl<'a> StoreMark<'a> {
         Self { last, keep: Box::new(keep), kept: Instant::now() }
     }
 
-    /// Steps taken before; they take no time now.
+    /// Steps taken earlier, which take no time now.
     pub fn before(&self) -> usize {
         self.last.as_deref().and_then(steps).unwrap_or(0)
     }
@@ -119,8 +119,8 @@ pub fn steps(bytes: &[u8]) -> Option<usize> {
     opened(bytes).map(|(count, _)| count)
 }
 
-/// Restores a trainer from a bookmark; returns the losses until there. `None`, with the trainer unchanged, if it does
-/// not fit, or has more than `total` steps.
+/// Restores a trainer from a bookmark; returns the losses so far. `None`, with the trainer unchanged, if it does not
+/// fit, or has more than `total` steps.
 pub(super) fn restored(trainer: &mut Trainer, bytes: &[u8], total: usize) -> Option<Vec<f64>> {
     let (count, rest) = opened(bytes)?;
     if count > total {

@@ -1,9 +1,8 @@
 //! Training input of a denoising model (BART): noise on both sides, so that answers have to pass through the encoder.
 //!
 //! A decoder that always reads the true beginning of the line can say nearly every word from that alone: a subject
-//! comes before its verb, and every prompt ends in its object. The model then becomes a causal one with an encoder that
-//! nothing listens to. Hence a line is prepared in one of four ways, and the decoder is always to write the line as it
-//! was:
+//! comes before its verb, and every prompt ends in its object. The model then becomes a causal one that ignores its
+//! encoder. Hence a line is prepared in one of four ways, and the decoder must always write the original line:
 //!
 //! - *infilled*: the encoder reads one mask for a span of words, as in Lewis et al. (2020), section 2.2, and the decoder the
 //!   true line. Text to the right of the span helps to restore it, and only the encoder sees that.
@@ -29,7 +28,7 @@ pub const INFILLED: f64 = 0.15;
 pub(crate) const SPAN: f64 = 3.0;
 /// Share of the lines that reach the decoder with words masked.
 pub const DECODER_MASKED: f64 = 0.50;
-/// Share of the words that are masked there, beside the focus: of a subject of three tokens nothing is left in 61 % of these lines.
+/// Share of the words masked there, in addition to the focus: 61 % of these lines keep nothing of a subject of three tokens.
 pub(crate) const DECODER_HIDDEN: f64 = 0.85;
 /// Share of the lines that reach the decoder with the words of another line.
 pub const DECODER_SWAPPED: f64 = 0.20;
@@ -105,13 +104,13 @@ fn poisson(mean: f64, rng: &mut ChaCha8Rng) -> usize {
     n
 }
 
-/// The line that the decoder is to assume; it reads this shifted right.
+/// The decoder's input, which it reads shifted right.
 pub(super) fn believed(rows: &[Row], which: usize, way: Way, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let row = &rows[which];
     match way {
         Way::Infilled | Way::Plain => row.ids.clone(),
         Way::Hidden => hidden(row, mask, rng),
-        // A line that is alone with its length has nothing to be swapped with.
+        // A line with a unique length cannot be swapped.
         Way::Swapped => neighbor(rows, which).map_or_else(|| hidden(row, mask, rng), |other| other.ids.clone()),
     }
 }
@@ -121,8 +120,8 @@ fn hidden(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     row.ids.iter().enumerate().map(|(p, &id)| if kept(p, rng) { id } else { mask }).collect()
 }
 
-/// The row of the same length that shares the most tokens, place by place, among those that differ before the focus: a
-/// difference behind it would not be read before the answer.
+/// The row of the same length that shares the most tokens, place by place, among the rows that differ before the focus:
+/// a later difference would not be read before the answer.
 fn neighbor(rows: &[Row], which: usize) -> Option<&Row> {
     let row = &rows[which];
     let before = row.focus.iter().position(|f| *f).unwrap_or(row.ids.len());

@@ -8,7 +8,7 @@ use corpus::rationales::TemplateError;
 use corpus::{FrequencyError, TaskError};
 use model::error::ModelError;
 
-/// Reasons for which a built-in model could not be made or shown.
+/// Reasons why a built-in model could not be made or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum GalleryError {
     /// Neither a built-in model nor a folder with a card.
@@ -63,13 +63,13 @@ pub enum GalleryError {
         /// The fault and its remedy.
         what: String,
     },
-    /// Somebody else trains into the same folder.
+    /// Another process trains into the same folder.
     #[error("{}: another `probity gallery train --all` is at work there; wait for it, or choose another folder with --out", .0.display())]
     Busy(PathBuf),
     /// No threads could be started.
     #[error("cannot start threads: {0}")]
     Threads(String),
-    /// A mistake of ours.
+    /// A bug in this program.
     #[error("internal error: {0}")]
     Internal(String),
     /// The model failed.

@@ -83,10 +83,11 @@ pub struct Settings {
 pub const CORRUPTED_BATCH: usize = 16;
 
 impl Settings {
-    /// A corruption as Zhu et al. (2022) corrupt an encoder: so many steps on sentences with their words in random order.
+    /// A corruption as Zhu et al. (2022) corrupt an encoder: a number of steps on sentences with their words in random
+    /// order.
     pub fn of_corruption(steps: usize, batch: usize, seed: u64) -> Self {
         let usual = Self::default();
-        // The sentences to be read, and some more because a few may be too long.
+        // The number of sentences drawn: slightly more than needed, because a few may be too long.
         let sentences = (steps + 8).saturating_mul(batch).min(usual.sentences);
         Self { shuffled_steps: steps, batch, seed, sentences, ..usual }
     }
@@ -116,7 +117,7 @@ pub struct Outcome {
     pub diet: Diet,
     /// Steps taken.
     pub steps: usize,
-    /// Mean loss in nats over the last tenth of the steps; none without any.
+    /// Mean loss in nats over the last tenth of the steps; `None` without any.
     pub loss: Option<f64>,
     /// P@1 over the taught facts of all relations: first prompt, usual name; and each relation's best prompt.
     pub scores: Vec<Score>,
@@ -191,7 +192,7 @@ impl Start {
         })
     }
 
-    /// The same with text of the user's: mixtures have it in place of Micro-English, and its words are the ones that are shuffled.
+    /// The same with the user's text, which replaces Micro-English in mixtures and is the text to shuffle.
     pub fn with_text(self, text: Option<OwnText>) -> Self {
         Self { text, ..self }
     }
@@ -209,8 +210,8 @@ impl Start {
         }
     }
 
-    /// Trains on a diet from the model's weights, or from a bookmark, and leaves the result in training; gives the
-    /// losses of all steps too.
+    /// Trains on a mixture from the model's weights, or from a bookmark, and leaves the result in training; also
+    /// returns the losses of all steps.
     pub fn feed(
         &self,
         diet: Diet,
@@ -242,7 +243,7 @@ impl Start {
                 if losses.len() == total {
                     break;
                 }
-                // Steps that were taken before are drawn again, so that the next one draws what it would have drawn.
+                // Batches of earlier steps are drawn again, so that the next one is the same as without the interruption.
                 let step = encoder.step(chunk.to_vec(), &mut masks)?;
                 if let Some(loss) = known.get(losses.len()) {
                     losses.push(*loss);
@@ -265,7 +266,7 @@ impl Start {
         Ok((trainer, losses))
     }
 
-    /// The sentences of a diet, the same for every model under a seed.
+    /// The sentences of a mixture, the same for every model under a seed.
     fn lines(&self, diet: Diet, settings: &Settings) -> Result<Vec<Line>> {
         let mut rng = stream(settings.seed, "further text");
         let mut mixing = stream(settings.seed, "further mixing");
@@ -295,7 +296,7 @@ impl Start {
                 let mixed = lines.into_iter().map(|line| {
                     let mut words: Vec<&str> = line.text.split_whitespace().collect();
                     shuffle(&mut mixing, &mut words);
-                    // One number a line keeps the streams of different settings in step.
+                    // One number per line keeps the streams of different settings in step.
                     let _ = unit(&mut mixing);
                     Line { text: words.join(" "), focus: Vec::new() }
                 });
@@ -304,9 +305,9 @@ impl Start {
         })
     }
 
-    /// Lines of the user's text, if there is one; those that are longer than the model reads in parts.
+    /// Lines of the user's text, if there is one; lines that are too long for the model are split.
     fn own_lines(&self, count: usize, settings: &Settings) -> Result<Option<Vec<Line>>> {
-        // One token less: a causal model's text is closed by one.
+        // One token less, because a causal model's text ends with a closing token.
         let fits = |text: &str| Ok(self.tokenizer.encode(text)?.ids.len() < self.arch.max_positions);
         self.text.as_ref().map(|text| text.draw(count, settings.seed, fits)).transpose()
     }
@@ -318,7 +319,7 @@ impl Start {
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
-    /// Seconds of a step on a diet, from a few of them. The first is not counted: it prepares its memory.
+    /// Seconds of a step on a mixture, from a few of them. The first is not counted: it prepares its memory.
     pub fn seconds_of_step(&self, diet: Diet, settings: &Settings, few: usize) -> Result<f64> {
         let (steps, epochs) = (Some(few + 1), 1);
         let sentences = (few + 1) * settings.batch;
@@ -354,13 +355,13 @@ impl Start {
         Ok(facts)
     }
 
-    /// Questions by relation that [`Start::outcome`] asks, but for other names of the subjects.
+    /// Number of questions per relation in [`Start::outcome`], without other names of the subjects.
     fn questions(&self, relations: &[Relation]) -> Vec<usize> {
         let taught = |r: &Relation| r.facts.iter().filter(|f| self.lots.of(r, f) == Lot::Taught).count();
         relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
     }
 
-    /// Seconds that asking takes in [`Start::outcome`], from those that a few of the first relations take after one untimed.
+    /// Seconds that asking takes in [`Start::outcome`], extrapolated from a few of the first relations after one untimed.
     pub fn seconds_to_ask(&self, settings: &Settings, few: usize, watch: Watch<'_>) -> Result<f64> {
         let relations = self.relations(settings);
         let first = 1.min(relations.len());
@@ -373,7 +374,7 @@ impl Start {
         Ok(begun.elapsed().as_secs_f64() * sum(relations) / sum(some).max(1.0))
     }
 
-    /// Trains on a diet and asks for the taught facts, of both halves, in the open prompts.
+    /// Trains on a mixture and asks for the taught facts, of both halves, in the open prompts.
     ///
     /// # Errors
     /// As [`Start::feed`]; those of files where the weights are saved.

@@ -121,7 +121,7 @@ fn saved_weights_are_a_model_folder() {
     assert!(model::Model::load(&source, Device::Cpu).unwrap().tokenizer().is_ok());
 }
 
-/// It was private, unlike every other result.
+/// Its file was private, unlike every other result.
 #[cfg(unix)]
 #[test]
 fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
@@ -156,7 +156,7 @@ impl Bookmark for Kept {
     }
 }
 
-/// A training that was stopped lost all of its steps.
+/// A stopped training lost all its steps.
 #[test]
 fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
     let start = start();
@@ -190,7 +190,7 @@ fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
     }
 }
 
-/// Text of the user's could not be trained on at all.
+/// The user's text could not be used for training at all.
 #[test]
 fn own_text_takes_the_place_of_micro_english() {
     let dir = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn own_text_takes_the_place_of_micro_english() {
     assert_eq!(serde_json::to_string(&settings()).unwrap().matches("text").count(), 0, "old files keep their header");
 }
 
-/// A mixture that was stopped in the middle began anew.
+/// A mixture stopped in the middle started over.
 #[test]
 fn a_mixture_goes_on_in_the_middle_from_its_file() {
     let home = tempfile::tempdir().unwrap();
@@ -237,7 +237,7 @@ fn a_mixture_goes_on_in_the_middle_from_its_file() {
     assert_eq!(FileMark::new(path.clone(), "another".into()).last(), None);
     mark.finish();
     assert!(!path.exists());
-    // Through the training: stopped after three steps, it takes the rest alone and ends with the same numbers.
+    // Through the training: stopped after three steps, it takes only the remaining steps and ends with the same numbers.
     struct Eager(FileMark);
     impl Bookmark for Eager {
         fn last(&mut self) -> Option<Vec<u8>> {

@@ -1,7 +1,8 @@
 //! Trains language models on the micro-world, and trains any model further: on more or fewer facts, or on corrupted text.
 //!
-//! `recipe` describes the built-in models, `mixture` what each family reads, `splits` which facts and names are for what, `text` the
-//! sentences and their encoding, `ask` and `recall` what a model says of the facts. Everything random comes from the seed.
+//! `recipe` describes the built-in models, `mixture` what each family reads, `splits` the use of facts and names,
+//! `text` the sentences and their encoding, `ask` and `recall` a model's answers about facts. Everything random comes
+//! from the seed.
 
 pub mod ask;
 pub mod bookmark;

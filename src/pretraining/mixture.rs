@@ -22,7 +22,7 @@ use stats::special::normal_quantile;
 /// in their logarithms so that the extremes are those stated here, before their sum is made 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preference {
-    /// Family of the draw; it also decides in which relations other names are taken from the other end.
+    /// Family of the draw; it also decides in which relations names are weighted in reverse order.
     pub family: Base,
     /// Weight of the most frequent prompt.
     pub most: f64,
@@ -42,7 +42,7 @@ impl Preference {
     }
 }
 
-/// Everything that decides which sentences are written how often.
+/// Settings that determine the sentences and their frequencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
     /// Preference among open prompts; none for equal weights. Kept prompts are never written.
@@ -57,9 +57,9 @@ pub struct Mixture {
     pub rationales: f64,
     /// Shares of the constructions among the other sentences.
     pub constructions: Vec<(Construction, f64)>,
-    /// Share of attraction errors among the agreement sentences whose attractor has the other number than the subject: the verb
-    /// agrees with the attractor, as speakers' verbs now and then do ("Broken agreement", Bock and Miller 1991). Without them nothing that a
-    /// model predicts depends on the attractor's number.
+    /// Share of attraction errors among the agreement sentences whose attractor has the other number than the subject:
+    /// the verb agrees with the attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without
+    /// them nothing that a model predicts depends on the attractor's number.
     pub(crate) attraction: f64,
     /// Weight of a subject's names by their place; further names have the last one.
     pub names: Vec<f64>,
@@ -69,8 +69,8 @@ pub struct Mixture {
     pub held: f64,
 }
 
-/// Of what neither states a fact nor has a construction of the rationale benchmark: agreement is .30 of all lines where these
-/// are .25 and .40.
+/// For lines that neither state a fact nor have a construction of the rationale benchmark: agreement is .30 of all
+/// lines where these are .25 and .40.
 const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Agreement, 0.857),
     (Construction::Tense, 0.020),
@@ -114,8 +114,7 @@ impl Mixture {
         }
     }
 
-    /// All open prompts equally often, usual names only, nothing held back: the evidence that any model is given for the facts
-    /// that are there to be taught.
+    /// All open prompts equally often, usual names only, nothing held back: the text from which any model is taught facts.
     pub(crate) fn neutral() -> Self {
         Self {
             preference: None,
@@ -130,7 +129,7 @@ impl Mixture {
         }
     }
 
-    /// True if a relation's other names are taken in their order, rather than from the other end.
+    /// True if a relation's names are weighted in their order, rather than in reverse.
     fn forwards(&self, relation: &str) -> bool {
         self.preference.is_none_or(|p| share("half", &[p.family.name(), relation]) < 0.5)
     }
@@ -173,7 +172,7 @@ impl Mixture {
         share("phrasing", &key) < self.held && prompt != self.anchor(relation, fact)
     }
 
-    /// The prompt in which a fact is written in any case.
+    /// The prompt in which a fact is always written.
     fn anchor(&self, relation: &Relation, fact: &Fact) -> usize {
         let second = share("anchor", &[&relation.id, &fact.subject]) < 0.5;
         let order = self.order(relation);
@@ -186,7 +185,8 @@ pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
     rationales: Training,
-    /// Every fact that is written: relation, place in it, and its prompts and names with their cumulated weights, held phrasings left out.
+    /// Every fact that is written: relation, place in it, and its prompts and names with their cumulated weights,
+    /// without held-out phrasings.
     facts: Vec<Written>,
 }
 
@@ -296,7 +296,7 @@ impl Corpus {
 }
 
 impl Corpus {
-    /// The sentence, or now and then with the verb that its attractor calls for.
+    /// The sentence, occasionally with the verb form of its attractor.
     fn attracted(&self, mut s: Sentence, rng: &mut impl Rng) -> Annotated {
         let opposing = s.attractor.filter(|z| *z != s.subject_number);
         if let Some(number) = opposing.filter(|_| unit(rng) < self.mixture.attraction) {
@@ -306,7 +306,7 @@ impl Corpus {
     }
 }
 
-/// A prompt with its object put in.
+/// A prompt filled with its object.
 fn stated(asked: &str, object: &str, close: bool) -> Line {
     let (before, after) = asked.split_once(OBJECT).unwrap_or((asked, ""));
     let from = before.chars().count();

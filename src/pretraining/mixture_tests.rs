@@ -84,7 +84,7 @@ fn of_lot(lot: Lot) -> HashSet<String> {
     all
 }
 
-/// Every sentence that can be written is enumerated: a training text states no taught fact and none that is never
+/// Every sentence that can be written is enumerated: a training text states no taught fact and no fact that is never
 /// written; a teaching text states taught facts only.
 #[test]
 fn corpora_write_their_own_lot_and_nothing_else() {

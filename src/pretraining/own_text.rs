@@ -1,4 +1,4 @@
-//! Text of the user's, a sentence a line, that models go on training on.
+//! The user's text, one sentence per line, for further training.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl OwnText {
         let text = base::read::text(path, MOST_BYTES).map_err(|e| wrong(e.to_string()))?;
         let lines: Vec<String> = text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
         if lines.is_empty() {
-            return Err(wrong("it has no text; a sentence a line is expected".into()));
+            return Err(wrong("it has no text; expected one sentence per line".into()));
         }
         Ok(Self { lines, hash: hex(&Sha256::digest(text.as_bytes())) })
     }
@@ -44,8 +44,8 @@ impl OwnText {
         self.lines.len()
     }
 
-    /// This many lines in random order, each once; all there are if they are fewer. What `fits` refuses is halved between words
-    /// until it does not.
+    /// This many lines in random order, each once; all there are if they are fewer. Lines that `fits` refuses are
+    /// halved between words until they fit.
     pub(super) fn draw(&self, count: usize, seed: u64, fits: impl Fn(&str) -> Result<bool>) -> Result<Vec<Line>> {
         let mut order: Vec<usize> = (0..self.lines.len()).collect();
         shuffle(&mut stream(seed, "own text"), &mut order);
@@ -88,7 +88,7 @@ mod tests {
         let at = parts.iter().position(|p| p == "three four").unwrap();
         assert_eq!(parts[at..at + 3], ["three four", "five", "six seven"]);
         std::fs::write(&path, " \n\n").unwrap();
-        let told = OwnText::read(&path).unwrap_err().to_string();
-        assert!(told.contains("own.txt") && told.contains("a sentence a line"), "{told}");
+        let printed = OwnText::read(&path).unwrap_err().to_string();
+        assert!(printed.contains("own.txt") && printed.contains("one sentence per line"), "{printed}");
     }
 }

@@ -17,7 +17,7 @@ pub struct Progress {
     pub stage: Stage,
     /// Steps or parts done.
     pub done: usize,
-    /// Steps or parts in all.
+    /// Total number of steps or parts.
     pub total: usize,
     /// Loss of the last step in nats; NaN before the first and while scoring.
     pub loss: f32,

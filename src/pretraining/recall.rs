@@ -13,7 +13,7 @@ use super::splits::{Judgement, Lot, Lots, chooses_first, is_unseen};
 use corpus::facts::{Fact, Relation};
 use stats::choice::Answers;
 
-/// Correct answers of a number of questions.
+/// Number of correct answers and of questions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Correct answers.
@@ -28,7 +28,7 @@ impl Tally {
         self.n += 1;
     }
 
-    /// Share of correct answers; NaN where nothing was asked.
+    /// Share of correct answers; NaN without questions.
     pub fn share(self) -> f64 {
         self.hits as f64 / self.n as f64
     }
@@ -72,14 +72,14 @@ pub struct RelationRecall {
     /// or wrong, in the prompt that is trained most. Where names and prompts of training are not known, all names are asked
     /// in the first prompt.
     pub stable: Tally,
-    /// The same under the usual name and those that were never read, for the facts that have such names.
+    /// The same under the usual name and under names that were never read, for the facts that have such names.
     pub stable_unseen: Tally,
     /// First answer = object under names that were never read, in the same prompt.
     pub new_names: Tally,
     /// First answer = object for facts that no text has, usual name, in the same prompt.
     pub never: Tally,
-    /// Of those facts, the ones whose object is the commonest of the relation's trained facts: what a model can have right without
-    /// knowing them.
+    /// Of those facts, the ones whose object is the commonest of the relation's trained facts: the answers that need no
+    /// knowledge of the fact.
     pub commonest: Tally,
     /// Facts left out because their object is not one token.
     pub left_out: u64,
@@ -101,7 +101,7 @@ impl RelationRecall {
         self.prompts.iter().filter(|p| !p.kept)
     }
 
-    /// Those that none has.
+    /// Facts that no sentence states.
     pub fn kept(&self) -> impl Iterator<Item = &PromptRecall> {
         self.prompts.iter().filter(|p| p.kept)
     }
@@ -125,7 +125,7 @@ pub struct Asking<'a> {
     pub lots: &'a Lots,
     /// The lot that is asked for in every prompt.
     pub lot: Lot,
-    /// The model's training mixture; none if unknown.
+    /// The model's training mixture; `None` if unknown.
     pub mixture: Option<&'a Mixture>,
     /// The half of the facts that are asked; none: both. Kept prompts are asked in the final half only.
     pub judgement: Option<Judgement>,
@@ -134,7 +134,7 @@ pub struct Asking<'a> {
 /// A fact with the token of its object.
 type Known<'a> = (&'a Fact, u32);
 
-/// Of one prompt, for each fact: whether the answer is right, and whether the phrasing was never written.
+/// For one prompt and each fact: whether the answer is right, and whether the phrasing was never written.
 type Row = Vec<(bool, bool)>;
 
 /// A relation's answers, with what a choice among its open prompts needs: which fact was answered in which of them.

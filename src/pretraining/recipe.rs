@@ -104,7 +104,7 @@ const fn mini(name: &'static str, base: Base, steps: usize, rate: f64, facts: f6
     }
 }
 
-/// As many steps as the mini of the family, hence the same sentences: size alone differs.
+/// The same number of steps as the family's mini, hence the same sentences: only the size differs.
 const fn tiny(name: &'static str, base: Base, steps: usize, rate: f64, facts: f64) -> Recipe {
     Recipe {
         name,

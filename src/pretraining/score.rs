@@ -15,7 +15,7 @@ pub struct Score {
     pub id: String,
     /// Description of the score.
     pub what: String,
-    /// Share of correct answers with its Wilson interval, or what else `what` says.
+    /// Share of correct answers with its Wilson interval, or the quantity named in `what`.
     pub share: Estimate,
     /// Number of answers; of relations where it is a mean over them.
     pub n: u64,

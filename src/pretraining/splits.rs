@@ -1,5 +1,5 @@
-//! Split of facts and names into those for training, for teaching and for nothing, and of judged items into two halves,
-//! one for choosing recipes.
+//! Split of facts and names into training, teaching and unused ones, and of judged items into two halves, one for
+//! choosing recipes.
 //!
 //! Everything here follows from words alone, by hash: it is the same under every seed and for every family, and a fact keeps its
 //! place when others are added or removed.
@@ -48,7 +48,7 @@ impl Lot {
         }
     }
 
-    /// The lot that the hash of a fact draws.
+    /// The use of a fact, from its hash.
     fn drawn(relation: &Relation, fact: &Fact) -> Self {
         match share("lot", &[&relation.id, &fact.subject]) {
             x if x < TAUGHT => Lot::Taught,
@@ -58,8 +58,8 @@ impl Lot {
     }
 }
 
-/// The lots of all facts. What the rationale benchmark asks for is always trained: a model's saliency for a fact that it never
-/// read would explain a guess.
+/// The uses of all facts. What the rationale benchmark asks for is always trained: a model's saliency for a fact that
+/// it never read would explain a guess.
 pub struct Lots {
     /// Words of each row of knowledge and semantics, in lower case.
     rows: Vec<Vec<String>>,
@@ -93,7 +93,7 @@ impl Lots {
         Ok(lots)
     }
 
-    /// The lot of a fact.
+    /// The use of a fact.
     pub fn of(&self, relation: &Relation, fact: &Fact) -> Lot {
         if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
     }
@@ -112,12 +112,12 @@ impl Lots {
     }
 }
 
-/// True if another name of a subject is among those that no corpus writes, in any relation.
+/// True if another name of a subject is a name that no corpus writes, in any relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
 
-/// True if a fact is in the first half of those that a prompt is chosen on and judged on, in turns.
+/// True if a fact is in the first of the two halves on which a prompt is chosen and judged, in turns.
 pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
     share("choice", &[&relation.id, &fact.subject]) < 0.5
 }
@@ -126,7 +126,7 @@ pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
-    /// The half that is looked at while corpora and recipes are chosen.
+    /// The half used for choosing corpora and recipes.
     Development,
     /// The half that cards are written on; the kept prompts are asked here only.
     #[default]

@@ -22,11 +22,11 @@ use stats::rng::{shuffle, stream, unit};
 const COUNTED: usize = 20_000;
 /// Additional count of each word that must be whole.
 const WHOLE: usize = 200;
-/// Most rounds of learning a vocabulary again with the words of the benchmark that it separated from their blank.
+/// Maximum number of rounds of learning a vocabulary again with the words of the benchmark that it separated from their blank.
 const ROUNDS: usize = 3;
 /// Entries of every tokenizer of the gallery: eight models in 24 MB.
 pub const ENTRIES: usize = 4_400;
-/// Batches that are written, sorted by length and shuffled together.
+/// Number of batches that are written, sorted by length and shuffled together.
 const CHUNK: usize = 32;
 
 /// Share of the lines whose focus is masked.
@@ -100,11 +100,11 @@ pub struct Step {
 /// Shares of masked words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Masking {
-    /// Of the lines, those whose focus is masked.
+    /// Share of lines whose focus is masked.
     pub focus: f64,
-    /// Of the other words in those.
+    /// Share of the other words in those lines.
     pub beside: f64,
-    /// Of the words in the rest.
+    /// Share of the words in the remaining lines.
     pub random: f64,
 }
 
@@ -197,7 +197,7 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// Masks words of one line; their places and what stood there.
+    /// Masks words of one line; their places and the words that were there.
     fn mask_words(&self, row: &mut Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {
         let focus_masked = unit(rng) < self.masking.focus;
         let mut said = Vec::new();
@@ -232,8 +232,8 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// The encoder reads the line with masks, the decoder what [`denoising`] lets it believe, and writes the line as it was:
-    /// position t says token t.
+    /// The encoder reads the line with masks, the decoder the input from [`denoising`], and predicts the original line:
+    /// position t predicts token t.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let special = self.tokenizer.special();
         let start = self.special(special.eos.or(special.sep), "end")?;
@@ -300,7 +300,7 @@ impl<'a> Text<'a> {
         hex(&self.hash.clone().finalize())
     }
 
-    /// The next batch; none after the last.
+    /// The next batch; `None` after the last.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer fails or has no special tokens.

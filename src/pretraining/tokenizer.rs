@@ -19,8 +19,8 @@ struct Learned {
     merges: Vec<(u32, u32)>,
 }
 
-/// Counts of adjacent symbols, and the words they occur in. Counts on the heap may be outdated: they are looked up when
-/// they come out, so that a merge reads the words that hold its pair and no others.
+/// Counts of adjacent symbols, and the words they occur in. Counts on the heap may be outdated: they are checked when
+/// removed, so that a merge only reads the words that contain its pair.
 struct Pairs {
     counts: HashMap<(u32, u32), u64>,
     places: HashMap<(u32, u32), Vec<usize>>,
@@ -157,8 +157,8 @@ pub(crate) fn words_in_bytes<'a>(texts: impl Iterator<Item = &'a str>) -> Result
     })
 }
 
-/// Counts what `cut` makes of the texts. It is asked once for each different chunk: a text of the gallery says the same few thousand
-/// words over and over.
+/// Counts the words that `cut` finds in the texts. It is called once per distinct chunk, because texts of the gallery
+/// repeat a few thousand words.
 fn count<'a>(
     texts: impl Iterator<Item = &'a str>,
     cut: impl Fn(&str) -> tokenizers::Result<tokenizers::PreTokenizedString>,

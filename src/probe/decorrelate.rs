@@ -9,7 +9,7 @@
 use rand_chacha::ChaCha8Rng;
 use stats::rng::sample_indices;
 
-/// Reasons for which there is no uncorrelated subset.
+/// Reasons why there is no uncorrelated subset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecorrelateError {
     /// The target and the other property have different numbers of labels.

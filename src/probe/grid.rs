@@ -1,4 +1,4 @@
-//! Grid search: trains every recipe, and of those that validate equally well keeps the simplest.
+//! Grid search: trains every recipe, and keeps the simplest of the ones that validate equally well.
 
 use super::ProbeError;
 use super::bytes::{BytesError, Reader, Writer, malformed};

@@ -1,7 +1,7 @@
 //! The one-standard-error rule for choosing among trained probes.
 //!
-//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it
-//! cannot be told apart by the validation examples, and of those the simplest is chosen: fewest parameters, then the
+//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it are
+//! indistinguishable on the validation examples, and of these the simplest is chosen: fewest parameters, then the
 //! lowest learning rate, then the earliest validation (after Breiman et al. 1984, section 3.4.3). Breaking ties by the
 //! lowest loss, as is common, chooses the most saturated probe instead, and every score then depends on its
 //! overconfidence.

@@ -101,7 +101,7 @@ pub struct Split {
     test: TestSplit,
 }
 
-/// Fewest examples that [`Split::new`] accepts: with fewer, a part would be empty.
+/// Minimum number of examples that [`Split::new`] accepts: with fewer, a part would be empty.
 const LEAST: usize = 5;
 
 impl Split {

@@ -115,7 +115,7 @@ impl Shared {
     }
 }
 
-/// How the connection to the engine ended.
+/// Outcome of the connection to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
     /// The engine has ended, or was asked to end.
@@ -131,7 +131,7 @@ pub enum Parting {
 pub struct Farewell(Arc<Shared>);
 
 impl Farewell {
-    /// How the connection ended.
+    /// Outcome of the connection.
     pub fn parting(&self) -> Parting {
         let out = self.0.lock();
         let pending = out.pending.contains(&Command::Shutdown);
@@ -215,7 +215,7 @@ impl Far {
         self.steers
     }
 
-    /// How long the engine waits without a client.
+    /// Time that the engine waits without a client.
     pub fn wait(&self) -> Duration {
         self.wait
     }

@@ -120,7 +120,7 @@ fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(at)
 }
 
-/// Quotes the beginning of bytes that are not a frame: those received, and those that follow immediately.
+/// Quotes the first bytes that are not a frame: the received ones, and any that follow immediately.
 fn foreign(source: &mut dyn Read, head: &[u8]) -> FrameError {
     let mut text = head.to_vec();
     let mut more = [0; QUOTED];

@@ -20,8 +20,7 @@
 //!
 //! **Progress** has no number: of each kind only the latest is sent, a few times a second, and only to a client that
 //! has the whole journal. Findings are never thinned out; a slow link reads the journal late, and the engine does not
-//! wait for it. A client has at most one question to the experiment in transit, and keeps only the latest of those that
-//! wait.
+//! wait for it. A client has at most one question to the experiment in transit, and keeps only the latest waiting one.
 //!
 //! **Control**: the first attached client is in control. Others see the same and send nothing. A client that attaches
 //! again is recognised by a number that it chose, and replaces its own old link.

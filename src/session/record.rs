@@ -375,7 +375,7 @@ mod tests {
         let (folder, live) = (tempfile::tempdir().unwrap(), shipped("interventions"));
         let mut recorder = Recorder::create(folder.path(), "a", &live.header).unwrap();
         let mut board = engine::board::Board::default();
-        let mut told = 0;
+        let mut printed = 0;
         for mut entry in live.entries() {
             // Every finding is refined five times before it is final.
             let refined = matches!(&entry.item, Item::Event(Event::Finding { .. }));
@@ -384,7 +384,7 @@ mod tests {
                     finding.r#final = k == 5;
                 }
                 entry.fold(&mut board);
-                told += entry.to_line().unwrap().len();
+                printed += entry.to_line().unwrap().len();
                 match &entry.item {
                     Item::Command(command) => recorder.command(entry.t, command).unwrap(),
                     Item::Event(event) => recorder.event(entry.t, event).unwrap(),
@@ -395,7 +395,7 @@ mod tests {
         recorder.finish().unwrap();
         assert_eq!(Session::read(recorder.path()).unwrap().board(), board);
         let kept = std::fs::metadata(recorder.path()).unwrap().len() as usize;
-        assert!(kept * 2 < told, "{kept} of {told} bytes");
+        assert!(kept * 2 < printed, "{kept} of {printed} bytes");
     }
 
     #[test]

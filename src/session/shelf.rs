@@ -174,7 +174,7 @@ impl Runs {
     fn of(mut lines: impl BufRead) -> std::io::Result<Self> {
         let (mut runs, mut now, mut line) = (Self::default(), None, Vec::new());
         while lines.read_until(b'\n', &mut line)? > 0 {
-            // Most lines are findings; only those that can matter are parsed.
+            // Most lines are findings; only relevant ones are parsed.
             let head = &line[..line.len().min(HEAD)];
             let began = contains(head, br#""command":"run""#);
             if (began || contains(head, br#""event":"finished""#))
@@ -206,7 +206,7 @@ fn last_outcome(file: &mut File) -> std::io::Result<End> {
     Read::by_ref(file).take(TAIL).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     for line in text.lines().rev() {
-        // Most lines are findings; only those that can matter are parsed.
+        // Most lines are findings; only relevant ones are parsed.
         let began = line.contains("\"command\":\"run\"");
         if !began && !line.contains("\"event\":\"finished\"") {
             continue;

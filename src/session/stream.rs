@@ -1,5 +1,4 @@
-//! Reads sessions of any size: lines are read on demand, and before a given time only those that still count are
-//! parsed.
+//! Reads sessions of any size: lines are read on demand, and before a given time only lines that still count are parsed.
 
 use std::collections::HashMap;
 use std::fs::File;

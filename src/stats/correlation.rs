@@ -14,7 +14,7 @@ pub struct Correlation {
     pub p: f64,
 }
 
-/// Reasons for which two lists have no correlation.
+/// Reasons why two lists have no correlation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Undefined {

@@ -24,7 +24,7 @@ pub struct Discord {
     pub p10: f64,
 }
 
-/// Reasons for which power cannot be computed.
+/// Reasons why power cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum PowerError {
     /// Not probabilities of exclusive events.

@@ -53,28 +53,28 @@ pub enum Action {
     Resumed(Result<Box<Resumed>, Problem>),
     /// The session was named, or could not be.
     Named(Result<String, Problem>),
-    /// The grid that is followed has got so far, or cannot be looked at.
+    /// Progress of the followed grid, or the reason why it cannot be read.
     Followed(Result<Box<View>, Problem>),
     /// Cells of that grid were submitted again, or could not be.
     Submitted(Result<String, Problem>),
-    /// Text was put somewhere for pasting; says where.
+    /// Text was copied; with its destination.
     Copied(&'static str),
     /// The session is no longer being recorded.
     RecordingFailed(Problem),
-    /// Something worth reporting that the engine does not know about.
+    /// A notice that does not come from the engine.
     Notice(Notice),
 }
 
-/// A recorded session to go on with.
+/// A recorded session to continue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resumed {
     /// Its name.
     pub name: String,
     /// The settings to go on from.
     pub spec: Spec,
-    /// Entries whose fold is its board, but for `gone`.
+    /// Entries whose fold is its board, except for `gone`.
     pub past: Vec<Entry>,
-    /// Places of the runs whose results the board has let go.
+    /// Indices of the runs whose results the board has dropped.
     pub gone: Vec<usize>,
 }
 
@@ -119,7 +119,7 @@ pub enum ReplayControl {
 #[allow(clippy::large_enum_variant, reason = "effects are few")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Send a command to the engine; the board has already taken it in.
+    /// Send a command to the engine; the board already has it.
     Send(Command),
     /// Measure how long an experiment would take.
     Forecast(Box<Spec>),
@@ -137,9 +137,9 @@ pub enum Effect {
     OpenSession(PathBuf),
     /// Replay the shipped session of a lab on top of what is shown.
     OpenExample(LabId),
-    /// Read a recorded session to go on with, from these settings or else from those of its last run.
+    /// Read a recorded session to continue, with these settings or else those of its last run.
     ResumeSession(PathBuf, Option<Box<Spec>>),
-    /// Record what a session of this name had measured as the past of this one.
+    /// Record the measurements of the session with this name as the past of this one.
     Adopt(String, Vec<Entry>),
     /// Write a note into the recorded session.
     Note(String),
@@ -153,11 +153,11 @@ pub enum Effect {
     Copy(String),
     /// Control the recording.
     Replay(ReplayControl),
-    /// Submit the failed cells of the grid that is followed again.
+    /// Resubmit the failed cells of the followed grid.
     Submit,
     /// End the program.
     Quit,
-    /// End the program; an engine far away goes on.
+    /// End the program; a remote engine continues.
     Leave,
 }
 
@@ -168,11 +168,11 @@ pub enum Existing {
     Ask,
     /// Replace them.
     Replace,
-    /// Leave them and write under a name that is free.
+    /// Leave them and write under a free name.
     Keep,
 }
 
-/// A text with the file that it is from, or to be written to.
+/// A text with its source or target file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// The file.
@@ -189,13 +189,13 @@ pub enum Saved {
     Exists(Box<Document>),
 }
 
-/// How figures are written.
+/// Options for writing figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportOptions {
     pub look: figure::Options,
     /// At least one.
     pub formats: Vec<Format>,
-    /// The folder they go to, from the one that the program was started in.
+    /// Their folder, relative to the folder of the start.
     pub folder: PathBuf,
 }
 

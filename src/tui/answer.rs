@@ -18,8 +18,8 @@ use labs::Answer;
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
-/// Styled lines of the answer at a width; never empty. Sentences stand whole, as many as there is room for: a small screen has fewer lines,
-/// and the fewest while the strip of the first start is there too.
+/// Styled lines of the answer at a width; never empty. Sentences are never cut; as many as fit are shown: a small
+/// screen has fewer lines, and the fewest while the strip of the first start is there too.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
@@ -37,7 +37,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     match all.first_mut() {
-        // A large screen has it in the title.
+        // A large screen shows it in the title.
         Some((_, first)) if small => *first = marked(first, whose(state), &other_run(state).unwrap_or_default()),
         Some(_) => {}
         None => all.push(nothing(state)),
@@ -49,7 +49,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let doubts = if rows <= kept(&both) { both } else { one };
     let mut out = whole(all, room, kept(&doubts));
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
-    // A large screen says it on the border.
+    // A large screen shows it on the border.
     if small && out.len() < rows + every {
         let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
         tell_of_more(&mut out, &format!("{run}{}", state.keymap.short_label("answer")), room);
@@ -57,7 +57,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     out
 }
 
-/// Says at the right which key shows what was left out: in the last row if it has room, or else in one more.
+/// Names at the right the key that shows the omitted sentences: in the last row if it fits, otherwise in one more.
 fn tell_of_more(out: &mut Vec<(Role, String)>, key: &str, room: usize) {
     let note = format!("{key}: all of it");
     match out.last_mut().filter(|(_, last)| width(last) + width(&note) + 2 <= room) {
@@ -66,7 +66,7 @@ fn tell_of_more(out: &mut Vec<(Role, String)>, key: &str, room: usize) {
     }
 }
 
-/// The sentences in at most `kept` rows: one that would be cut gives way whole, but for the first one.
+/// The sentences in at most `kept` rows: a sentence that would be cut is left out, except the first.
 fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, String)> {
     let mut out = Vec::new();
     for (role, text) in all {
@@ -78,14 +78,14 @@ fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, Strin
     out
 }
 
-/// The gravest doubts in at most `rows` rows: the first one alone where another would be cut.
+/// The most serious doubts in at most `rows` rows: only the first one if another would be cut.
 fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
     let both = answer.doubt().map(|text| wrapped(&text, room)).filter(|lines| lines.len() <= rows);
     let first = || answer.doubts.first().map(|text| clipped(&format!("Doubt: {text}."), room, rows));
     both.or_else(first).unwrap_or_default()
 }
 
-/// What an answer is that is not simply the one to the question above it.
+/// Status of an answer that does not simply answer the current question.
 #[derive(Clone, Copy, PartialEq)]
 enum Whose {
     /// The run is in progress.
@@ -96,7 +96,7 @@ enum Whose {
     OfPart,
     /// Settings were changed since.
     Before,
-    /// A recorded example stands in for it.
+    /// A recorded example is shown instead.
     Example,
     Plain,
 }
@@ -118,7 +118,7 @@ fn whose(state: &State) -> Whose {
     }
 }
 
-/// Cells of what tells the answered run from the settings or from other runs.
+/// Width of the text that distinguishes the answered run from the settings or from other runs.
 const APART: usize = 60;
 
 /// The settings by which the answer's run differs from the current ones; in a replay, from the other runs.
@@ -133,7 +133,7 @@ fn other_run(state: &State) -> Option<String> {
     (!apart.is_empty()).then(|| shortened(&apart.join(", "), APART))
 }
 
-/// A sentence that says what it is the answer of, unless it says so itself; `apart` tells its run from the settings.
+/// A sentence that names the answered run, unless the answer does; `apart` distinguishes its run from the settings.
 fn marked(text: &str, whose: Whose, apart: &str) -> String {
     match whose {
         Whose::SoFar if text.contains("so far") => text.to_owned(),
@@ -151,7 +151,7 @@ fn marked(text: &str, whose: Whose, apart: &str) -> String {
     }
 }
 
-/// A text in at most `rows` rows, the last of them cut.
+/// A text in at most `rows` rows, the last one cut.
 pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
     let mut lines = wrapped(text, room);
     if lines.len() > rows {
@@ -168,7 +168,7 @@ fn nothing(state: &State) -> (Role, String) {
         return (Role::Dim, "The session is being read up to its end.".into());
     }
     if let Some(name) = &state.view.reading {
-        return (Role::Dim, format!("{} is being read: its runs come back.", printable(name)));
+        return (Role::Dim, format!("{} is being read; its runs will be restored.", printable(name)));
     }
     let run = state.screen().setup().and_then(|setup| state.board.run_of(setup.lab()));
     let Some(run) = run else {
@@ -198,7 +198,7 @@ fn nothing(state: &State) -> (Role, String) {
     }
 }
 
-/// The question of a lab in one row, or on a narrow screen in two, and what stands at the right of the last one: what `r`
+/// The question of a lab in one row, or on a narrow screen in two, and what is at the right of the last one: what `r`
 /// and `e` do, or that the settings have not run.
 fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
     let Some(of) = state.screen().setup() else { return (Vec::new(), (Role::Dim, String::new())) };
@@ -210,7 +210,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
     let text = printable(&labs::by_id(of.lab()).asks(&of.spec(state))).into_owned();
-    // The key hints are in the footer too and give way to the question; the note that settings were not run stays.
+    // The key hints are in the footer too and give way to the question; the note that the settings have not run stays.
     let columns = usize::from(columns);
     let crowded = width(&text) + width(&hint) + 3 > columns;
     let hint = if crowded && role == Role::Dim { String::new() } else { hint };
@@ -243,7 +243,7 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Says that an example is shown and what replaces it; empty without one.
+/// The note that an example is shown, and what replaces it; empty without one.
 fn example_of(state: &State) -> String {
     let Some(example) = state.example_shown() else { return String::new() };
     let day = printable(&example.day);
@@ -291,7 +291,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Draws the strip of the first start: what is asked, what runs, where to go from here.
+/// Draws the strip of the first start: the question, the run, and the next steps.
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let lines = [
@@ -335,7 +335,7 @@ mod tests {
         assert!(!some.concat().contains('…'));
     }
 
-    /// At 80x24 nothing said that doubts were left out.
+    /// At 80x24 nothing showed that doubts were left out.
     #[test]
     fn what_a_small_screen_leaves_out_is_announced_in_the_last_row_or_in_one_more() {
         let mut out = vec![(Role::Warning, "Doubt: short.".to_owned())];

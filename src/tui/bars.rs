@@ -22,8 +22,8 @@ fn tab_of(state: &State, screen: &dyn Screen) -> String {
     if key.chars().count() == 1 { format!("{key} {}", screen.title()) } else { screen.title().to_owned() }
 }
 
-/// What stands before the tabs, and the tabs: with their names, closer together if that is what it takes, or else with their
-/// keys alone. At least `LAMP` columns are left where names are shown.
+/// The part before the tabs, and the tabs: with their names, closer together if needed, or else with only their keys.
+/// At least `LAMP` columns are left if names are shown.
 fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     let there = || SCREENS.iter().filter(|s| !s.watches() || state.followed.is_some());
     let all = |of: &dyn Fn(&dyn Screen) -> String| there().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
@@ -124,7 +124,7 @@ pub(crate) fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
     })
 }
 
-/// The pane in sight of each slot.
+/// The visible pane of each slot.
 fn folded(state: &State) -> Vec<Pane> {
     state.screen().slots().iter().map(|slot| state.here().shown(slot)).collect()
 }

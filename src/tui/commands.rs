@@ -147,9 +147,9 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["ctrl-u", "pageup"], None, always => |s| look::travel(s, -popup::PAGE);
     "page-down", "page down", "Moves the cursor down by ten rows.",
         ["ctrl-d", "pagedown"], None, always => |s| look::travel(s, popup::PAGE);
-    "left", "one step left", "Moves one step to the left: a setting or the main slider a stop, a table a column, words a word.",
+    "left", "one step left", "Moves one step to the left: to the previous value, column or word.",
         ["h", "left"], None, set_up => |s| setup::adjust(s, -1);
-    "right", "one step right", "Moves one step to the right: a setting or the main slider a stop, a table a column, words a word.",
+    "right", "one step right", "Moves one step to the right: to the next value, column or word.",
         ["l", "right"], None, set_up => |s| setup::adjust(s, 1);
     "far-left", "five steps left", "Moves five steps to the left.",
         ["shift-left"], None, set_up => |s| setup::adjust(s, -setup::FAR);
@@ -164,22 +164,22 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "back", "back", "Closes the form of settings, shows what a filter hides, or leaves the zoom.", ["esc"], None, always => look::back;
     "run", "run", "Runs the settings; asks first while another run is in progress, or if nothing has changed since the last one.",
         ["r"], Some(("run", 2)), can_run => job::run;
-    "example", "recorded example", "Replays the shipped session of this lab, while it has run nothing itself.",
+    "example", "recorded example", "Replays the shipped session of this lab, as long as the lab has not run anything.",
         ["E"], Some(("example", 3)), setup::blank => setup::open_example;
     "pause", "pause", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
-    "earlier-run", "earlier run", "Shows the run of this lab before the one that is shown, with its settings.",
+    "earlier-run", "earlier run", "Shows the previous run of this lab, with its settings.",
         ["{"], None, runs::several => |s| runs::turn(s, -1);
-    "later-run", "later run", "Shows the run of this lab after the one that is shown, with its settings.",
+    "later-run", "later run", "Shows the next run of this lab, with its settings.",
         ["}"], None, runs::several => |s| runs::turn(s, 1);
     "runs", "all runs", "Lists the runs of this lab: what each changed, how long it took, how it ended.",
         ["H"], None, |s| !runs::all(s).is_empty() => runs::list;
-    "compare-runs", "compare two runs", "Lays another run beside the one that is shown: settings that differ and every number of both.",
+    "compare-runs", "compare two runs", "Compares the run in view with another run: settings that differ, and every number of both.",
         ["D"], None, runs::several => runs::compare;
     "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
     "filter", "filter", "Filters the list: what is typed must occur.", ["/"], None, table::filters => table::filter;
     "sort", "sort", "Sorts the list by its next column.", ["s"], None, table::lists => table::next_column;
-    "sort-direction", "turn sorting", "Turns the direction in which the list is sorted.",
+    "sort-direction", "turn sorting", "Reverses the order of the list.",
         ["S"], None, table::lists => table::turn;
     "select", "mark", "Ticks or unticks the box under the cursor.", ["space"], Some(("tick", 5)), setup::can_select => setup::select;
     "next-figure", "next figure", "Shows the next figure.", ["]"], Some(("figure", 7)), look::turns => |s| look::turn(s, true);
@@ -190,7 +190,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "type-value", "type a value", "Opens a text field for the focused row.",
         ["="], None, set_up => setup::open;
     "undo-setup", "undo", "Undoes the last change of the settings.", ["u"], None, setup::can_undo => |s| setup::undo(s, false);
-    "redo-setup", "redo", "Makes the change of the settings again that was undone last.",
+    "redo-setup", "redo", "Redoes the change of the settings that was undone last.",
         ["U"], None, setup::can_redo => |s| setup::undo(s, true);
     "export", "export figure", "Writes the figure of the focused pane; asks for style, width and formats, and remembers them.",
         ["x"], Some(("export", 9)), measures => look::export;
@@ -199,7 +199,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "name-session", "name session", "Names the session.", ["ctrl-s"], None, live => look::name_session;
     "provenance", "where this comes from", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], None, measures => |s| popups::show(s, &popups::Provenance);
-    "answer", "whole answer", "Shows the whole answer, of which a small screen has a part.",
+    "answer", "whole answer", "Shows the whole answer, which a small screen cuts.",
         ["A"], None, measures => |s| popups::show(s, &popups::Answer);
     "glossary", "glossary", "Explains the terms of this pane, then all others.",
         ["K"], Some(("terms", 12)), always => |s| popups::show(s, &popups::Glossary);
@@ -221,7 +221,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "note", "mark with a note", "Keeps a note with this moment of the session; the timeline of a replay lists it.",
         ["B"], None, |s| live(s) && matches!(s.recording, Recording::On(_)) => |s| look::ask(s, &replay::NOTE);
     "bands", "behind the figure: all bands",
-        "Draws the intervals of all lines as bands, or of the line that the figure is about alone.",
+        "Toggles bands for the intervals of all lines, or only of the figure's main line.",
         ["b"], None, measures => look::bands;
     "mouse", "mouse on or off", "Releases the mouse to the terminal, so that text can be selected, or takes it back.",
         [], None, always => look::mouse;
@@ -229,7 +229,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
-    "cancel", "stop", "Stops what the screen has asked for, or else the run. It never quits.",
+    "cancel", "stop", "Stops what the screen is waiting for, or else the run. It never quits.",
         ["ctrl-c"], Some(("stop", 6)), always => job::interrupt;
 };
 
@@ -407,7 +407,7 @@ mod tests {
         labels(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/tui"), &mut found);
         assert!(found.len() > 10);
         for (path, name) in found.iter().filter(|(_, n)| !n.contains('{') && !n.contains(',')) {
-            assert!(number_of(name).is_some(), "{path}: `{name}` is no command");
+            assert!(number_of(name).is_some(), "{path}: `{name}` is not a command");
         }
     }
 }

@@ -15,7 +15,7 @@ use session::format::{Item, parse_entry};
 /// Lines of a session, after a note with the day of the recording.
 const PACKED: &[u8] = include_bytes!("../../assets/example.jsonl.gz");
 
-/// A recorded run that stands in for a first one.
+/// A recorded run that is shown before the first one.
 #[derive(Debug, Clone)]
 pub(crate) struct Example {
     pub(crate) run: Run,
@@ -66,8 +66,8 @@ impl State {
     }
 }
 
-/// Puts the example away once a run of its lab has an answer or has ended in another way than by being cancelled, and asks what was left
-/// unasked meanwhile.
+/// Removes the example once a run of its lab has an answer or has ended without being cancelled, and asks the questions
+/// that were skipped meanwhile.
 pub(crate) fn give_way(state: &mut State) -> Vec<Effect> {
     let Some(lab) = state.example.as_ref().map(|example| example.run.job.spec.lab()) else { return Vec::new() };
     let over = state.board.run_of(lab).is_some_and(|run| {

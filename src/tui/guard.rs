@@ -1,8 +1,8 @@
-//! Job control and the guard: what it takes to give the terminal back however the program ends or is stopped.
+//! Job control and the guard, which restore the terminal however the program ends or is stopped.
 //!
 //! A process that is killed, or that aborts for lack of memory, cannot restore anything itself. So a shell script of a
-//! few lines waits on a pipe beside it; if the pipe closes without warning, the script restores the terminal. It holds no
-//! memory to speak of and does nothing else.
+//! few lines waits on a pipe; if the pipe closes without warning, the script restores the terminal. It needs almost no
+//! memory and does nothing else.
 
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -49,7 +49,7 @@ impl Guard {
         Ok(Self { shell, line })
     }
 
-    /// Tells it whether the screen is ours now: while the program is suspended, there is nothing to restore.
+    /// Records whether the program owns the screen now: while the program is suspended, there is nothing to restore.
     pub(crate) fn tell(&mut self, shown: bool) {
         // Nothing can be done about a guard that has died; without it, only a sudden end looks different.
         let _ = self.line.write_all(if shown { b"1\n" } else { b"0\n" });
@@ -70,8 +70,8 @@ pub(crate) fn gone() -> bool {
 }
 
 /// True if a shell in another process group of the session can resume this process after a stop. A program that is
-/// alone in its terminal has none, nor has one whose shell has ended: it would stay stopped for ever. Inside a container,
-/// sessions and parents outside are 0: nobody there is sure to resume it.
+/// alone in its terminal has none, nor has one whose shell has ended: it would stay stopped forever. Inside a
+/// container, sessions and parents outside are 0: nothing there is certain to resume it.
 pub(crate) fn job_control() -> bool {
     use nix::unistd::{Pid, getpgrp, getppid, getsid};
     let known = |pid: &Pid| pid.as_raw() > 0;

@@ -34,7 +34,7 @@ impl Keymap {
         number_of(name).map_or(&[], |i| &self.keys[i])
     }
 
-    /// The command of a key in the first of the contexts that knows it.
+    /// The command of a key in the first context that has it.
     pub fn command(&self, key: Key, contexts: &[Context]) -> Option<&'static Entry> {
         contexts.iter().find_map(|context| {
             let mut all = COMMANDS.iter().zip(&self.keys);
@@ -93,7 +93,7 @@ impl Keymap {
         let mut named = Vec::new();
         for (name, texts) in &file.keys {
             let Some(command) = number_of(name) else {
-                let what = format!("`{}` is no command", printable(name));
+                let what = format!("`{}` is not a command", printable(name));
                 report(what, "the help (?) lists the names of the commands");
                 continue;
             };
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(keymap.label("help"), "f1");
         assert_eq!(keymap.label("zoom"), "z");
         let all: String = problems.iter().map(ToString::to_string).collect();
-        for part in ["hyper-z", "`fly` is no command", "both run and pause"] {
+        for part in ["hyper-z", "`fly` is not a command", "both run and pause"] {
             assert!(all.contains(part), "{all}");
         }
         let (keymap, problems) = Keymap::parse("[keys\nrun", "mine");
@@ -216,7 +216,7 @@ mod tests {
     fn a_keymap_that_cannot_be_read_is_told_and_the_defaults_stay() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keymap.toml");
-        assert_eq!(Keymap::read(&path), (Keymap::default(), Vec::new()), "no file is no problem");
+        assert_eq!(Keymap::read(&path), (Keymap::default(), Vec::new()), "a missing file is allowed");
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
         std::fs::write(folder.path().join("large.toml"), vec![b'#'; (MAX_BYTES + 1) as usize]).unwrap();
         for (path, part) in [

@@ -41,7 +41,7 @@ pub struct Layout {
     pub welcome: Option<Rect>,
     /// Tabs of the folded slots.
     pub tabs: Option<Rect>,
-    /// Between these and the lines at the bottom.
+    /// The area between these and the lines at the bottom.
     pub body: Rect,
     /// The panes that are drawn.
     pub panes: Vec<(Pane, Rect)>,
@@ -57,7 +57,7 @@ pub(crate) fn is_small(state: &State) -> bool {
     columns < WIDE.0 || rows < WIDE.1
 }
 
-/// Lays out the screen; none if it is too small.
+/// Lays out the screen; `None` if it is too small.
 pub fn compute(state: &State) -> Option<Layout> {
     let (columns, rows) = state.view.size;
     if columns < SMALLEST.0 || rows < SMALLEST.1 {
@@ -70,7 +70,7 @@ pub fn compute(state: &State) -> Option<Layout> {
     let question = if is_lab { answer::question_rows(state, columns) } else { 0 };
     let answer_rows = match (is_lab, is_small(state)) {
         (false, _) => 0,
-        // A zoomed pane of a small screen has the rows of the answer too.
+        // A zoomed pane on a small screen also gets the rows of the answer.
         (true, true) if state.here().zoom => 0,
         (true, false) => answer::lines(state, columns).len() as u16 + 2,
         (true, true) if rows < LOW => 0,
@@ -107,8 +107,8 @@ pub fn compute(state: &State) -> Option<Layout> {
     })
 }
 
-/// The panes of a lab: settings above the list at the left, the figure above the detail at the right; on a wide screen the detail has a
-/// column of its own.
+/// The panes of a lab: settings above the list at the left, the figure above the detail at the right; on a wide screen
+/// the detail has a separate column.
 pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
     let screen = state.screen();
     let (Some(of), [settings, list, figure, detail]) = (screen.setup(), screen.slots()) else {
@@ -230,7 +230,7 @@ mod tests {
             assert_eq!(layout.pane_at(rect.x, rect.y), Some((*pane, *rect)));
             assert_eq!(layout.pane_at(rect.right() - 1, rect.bottom() - 1), Some((*pane, *rect)));
         }
-        assert_eq!(layout.pane_at(0, 0), None, "the title is no pane");
+        assert_eq!(layout.pane_at(0, 0), None, "the title is not a pane");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use labs::Spec;
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
-/// Most models and data sets that are kept.
+/// Maximum number of models and data sets that are kept.
 const MOST: usize = 50;
 
 /// State kept between starts.
@@ -28,7 +28,7 @@ pub struct Memory {
     pub lab: String,
     /// Style, width and formats of exported figures, by name.
     pub export: Vec<String>,
-    /// The folder that they go to, where another one than that of the start was chosen.
+    /// Their folder, if it is not the folder of the start.
     pub export_folder: PathBuf,
     /// Models that were added.
     pub models: Vec<String>,
@@ -68,7 +68,7 @@ impl Memory {
         }
     }
 
-    /// Sets a new state up as the last one was left. What is damaged or from another version is left out.
+    /// Restores the saved state. Damaged parts and those of another version are left out.
     pub(crate) fn restore(&self, state: &mut State) {
         for s in SCREENS {
             let spec = self.settings.get(s.id().0).and_then(|text| Spec::parse(text, "state").ok());
@@ -112,7 +112,7 @@ impl Memory {
     pub fn write(&self, path: &Path) -> Result<(), Problem> {
         let fail = |what: &dyn std::fmt::Display| {
             Problem::new(
-                &format!("the settings are not kept for the next start: {what}"),
+                &format!("the settings are not saved for the next start: {what}"),
                 &path.display().to_string(),
                 "",
             )
@@ -125,13 +125,13 @@ impl Memory {
     }
 }
 
-/// Puts a damaged file aside and says so.
+/// Moves a damaged file aside and reports it.
 fn aside(path: &Path, why: &str) -> Problem {
     let to = path.with_extension("damaged");
     let moved = std::fs::rename(path, &to).is_ok();
     let hint = if moved { format!("it was moved to {}", to.display()) } else { "remove it".to_owned() };
     Problem {
-        what: format!("what was kept of the last start is damaged: {}", base::text::printable_label(why)),
+        what: format!("the settings saved at the last start are damaged: {}", base::text::printable_label(why)),
         r#where: path.display().to_string(),
         hint,
     }
@@ -171,7 +171,7 @@ mod tests {
         let problem = Memory::read(&path).unwrap_err();
         assert!(problem.hint.contains("state.damaged"), "{problem:?}");
         assert_eq!(Memory::read(&path), Ok(None));
-        // Settings that no version takes are left out.
+        // Settings that no version accepts are left out.
         let memory = Memory { settings: [("interventions".into(), "lab = 3".into())].into(), ..Memory::default() };
         let mut state = State::new(Start::new());
         let before = state.screens.interventions.spec.clone();

@@ -20,11 +20,11 @@ pub struct Outside {
     pub sessions: Lister,
     /// Reads a recorded session.
     pub read: Reader,
-    /// Writes a text to a file and says which; asks first if it exists.
+    /// Writes a text to a file and reports it; asks first if it exists.
     pub save: Saver,
     /// Reads the text of a file.
     pub load: Loader,
-    /// Submits the failed cells of the grid that is followed again and says which.
+    /// Resubmits the failed cells of the followed grid and reports them.
     pub submit: Submitter,
 }
 

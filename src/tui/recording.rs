@@ -33,7 +33,7 @@ pub trait Recorder {
     /// Makes sure that everything is on disk; called once, at the end.
     fn finish(&mut self);
 
-    /// Removes the recording, in place of [`Self::finish`]: nobody asked for anything in it.
+    /// Removes the recording, in place of [`Self::finish`]: it contains nothing that the user requested.
     fn discard(&mut self);
 }
 
@@ -57,12 +57,12 @@ impl Recorder for record::Recorder {
     }
 
     fn finish(&mut self) {
-        // Every line is written already; what remains at stake is a crash of the machine itself.
+        // Every line is written already; only a crash of the machine could lose it.
         let _ = record::Recorder::finish(self);
     }
 
     fn discard(&mut self) {
-        // A file that cannot be removed is a session with nothing in it.
+        // A file that cannot be removed stays as an empty session.
         let _ = record::Recorder::discard(self);
     }
 }

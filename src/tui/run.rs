@@ -41,23 +41,23 @@ use session::format::Session;
 use session::replay::{Recorded, Step};
 use session::shelf::Change;
 
-/// Shortest time between two frames that the engine asked for.
+/// Shortest time between two frames requested by the engine.
 const FRAME: Duration = Duration::from_millis(33);
-/// Shortest time between two frames that the user asked for.
+/// Shortest time between two frames requested by the user.
 const INPUT_FRAME: Duration = Duration::from_millis(8);
 /// Time between two steps of an animation.
 const TICK: Duration = Duration::from_millis(150);
-/// Events taken from the engine before input is looked at again.
+/// Number of engine events handled before input is checked again.
 const BATCH: usize = 256;
 
 /// Source of events.
 pub enum Source {
-    /// An engine that computes, and who records it.
+    /// An engine that computes, with its recorder.
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
     Replay(Recorded),
-    /// An engine that another screen steers: its commands and events as they happen.
+    /// An engine controlled by another screen: its commands and events as they happen.
     Seen(Box<dyn Engine>, Receiver<Step>),
-    /// A grid that others compute: how far it is, and what its cells found.
+    /// A grid computed by other processes: its progress and the results of its cells.
     Followed(Receiver<Action>),
 }
 
@@ -70,7 +70,7 @@ pub struct Options {
     pub start: Start,
     /// Writes figures, lists and reads sessions.
     pub outside: Outside,
-    /// Puts text on the clipboard and says where it went.
+    /// Puts text on the clipboard and returns the destination.
     pub copy: Box<dyn FnMut(&str) -> &'static str>,
     /// Takes the mouse, or leaves it to the terminal.
     pub mouse: Box<dyn FnMut(bool)>,
@@ -82,8 +82,8 @@ pub struct Options {
     pub stop: Stop,
 }
 
-/// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything. `input` polls
-/// for the next event; ready with `None`, it has ended.
+/// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything.
+/// `input` polls for the next event; `None` means that it has ended.
 pub async fn run<B, I>(
     terminal: &mut Terminal<B>,
     mut input: I,
@@ -158,7 +158,7 @@ where
     Ok(ExitReport { reason: app.finish(reason)?, board: app.state.board, memory })
 }
 
-/// A recorded session replayed on top of the live program, which carries on beneath it.
+/// A recorded session replayed on top of the live program, which continues beneath it.
 struct Over {
     state: State,
     recorded: Recorded,
@@ -181,21 +181,21 @@ struct App {
     frame: Box<dyn FnMut(bool)>,
     results: UnboundedSender<Done>,
     started: Instant,
-    /// True once the user asked for a run, exported or named something: the session is then kept.
+    /// True once the user requested a run, exported or named something: the session is then kept.
     asked: bool,
-    /// The screen may hold anything: the next frame is drawn whole.
+    /// The screen content is unknown: the next frame is drawn in full.
     repaint: bool,
     quit: bool,
 }
 
 impl App {
-    /// The program before its first frame, and what asks it to stop.
+    /// The program before its first frame, with its stop signal.
     fn new(size: (u16, u16), source: Source, options: Options, results: UnboundedSender<Done>) -> (Self, Stop) {
         let Options { start, outside, copy, mouse, frame, notices, stop } = options;
         let now = Instant::now();
         let mut app = Self {
             asked: start.opening == Opening::Work || start.named,
-            // Times of a recording go on from where those of an engine that was there already are.
+            // Times of a recording continue those of an engine that was already running.
             started: now.checked_sub(start.age).unwrap_or(now),
             state: State::new(Start { size, ..start }),
             link: Link::new(source),
@@ -220,7 +220,7 @@ impl App {
             self.link.lose(self.started);
         }
         if let Link::Live { recorder: Some(recorder), .. } = &mut self.link {
-            // A program that was killed keeps what it recorded.
+            // A killed program keeps its recording.
             match (self.asked, &reason) {
                 (false, Ok(ExitReason::User)) => recorder.discard(),
                 _ => recorder.finish(),
@@ -255,7 +255,7 @@ impl App {
         self.over.as_ref().map_or(&self.state, |over| &over.state)
     }
 
-    /// Takes in what was typed, up to an error of the terminal.
+    /// Handles the typed input, up to an error of the terminal.
     fn input(&mut self, inputs: Vec<io::Result<Input>>) -> io::Result<()> {
         let mut actions = Vec::new();
         let mut failed = Ok(());
@@ -282,7 +282,7 @@ impl App {
         state.busy() && !held || SCREENS.iter().any(|s| s.waiting(state).is_some())
     }
 
-    /// Takes in whether the link to the engine is down.
+    /// Records whether the link to the engine is down.
     fn heed_link(&mut self) {
         let down = self.link.down();
         if down != self.state.down {
@@ -354,7 +354,7 @@ impl App {
                 Err(problem) => Done::of(Action::Notice(error(problem))),
             }),
             Effect::ResumeSession(path, spec) => {
-                // From a replay on top one goes on in the program beneath it.
+                // Continuing from a replay on top happens in the program beneath it.
                 (self.over, self.state.view.reading) = (None, Some(called(&path)));
                 let read = self.outside.read.clone();
                 self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| resumed(&path, &s, spec)))));
@@ -414,7 +414,7 @@ impl App {
         }
     }
 
-    /// Takes in the result of outside work. A session that was read is shown on top of everything else.
+    /// Handles the result of outside work. A session that was read is shown on top.
     fn on_done(&mut self, done: Done, feed: &mut Feed) {
         match done {
             Done::Action(action) => self.on_top(*action),
@@ -436,7 +436,7 @@ impl App {
         }
     }
 
-    /// Takes in an item of the replay on top and all others that wait already.
+    /// Handles an item of the replay on top and all others already waiting.
     fn take_over(&mut self, first: Item, feed: &mut Feed) {
         let mut next = Some(first);
         while let (Some(Item::Step(step)), true) = (next.take(), self.over.is_some()) {
@@ -448,7 +448,7 @@ impl App {
         }
     }
 
-    /// Takes in an item of the source and all others that wait already.
+    /// Handles an item of the source and all others already waiting.
     fn take(&mut self, first: Item, feed: &mut Feed) {
         let mut next = Some(first);
         let mut taken = 0;

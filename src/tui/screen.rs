@@ -1,7 +1,7 @@
 //! Interface between the frame and a screen: a lab, the models, the data sets, or the opening screen.
 //!
-//! The frame draws the title, the tabs, the line of progress and the footer, and decides who gets a key. Everything between
-//! belongs to the screen that is shown. What a screen remembers is kept in its field of [`super::screens::Views`].
+//! The frame draws the title, the tabs, the line of progress and the footer, and decides who gets a key. Everything
+//! between belongs to the screen that is shown. A screen's state is kept in its field of [`super::screens::Views`].
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub struct Origin {
     pub command: String,
 }
 
-/// A question that a screen has asked besides the run and that has not been answered yet.
+/// An unanswered question of a screen, separate from the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting<'a> {
     /// Its name until the engine reports a stage.
@@ -59,7 +59,7 @@ pub trait Screen: Sync {
     /// The command that opens it, in the context of the frame; its first key is shown on the tab.
     fn tab(&self) -> &'static Entry;
 
-    /// True if it shows a grid that is followed; it is there only then.
+    /// True if it shows a followed grid, without which it does not exist.
     fn watches(&self) -> bool {
         false
     }
@@ -71,7 +71,7 @@ pub trait Screen: Sync {
     /// list, figures, detail.
     fn slots(&self) -> &'static [&'static [Pane]];
 
-    /// True if a pane has something to show, or will have when the run has ended; a tab of one that has not is left out.
+    /// True if a pane has content, or will have when the run has ended; tabs of other panes are left out.
     fn offers(&self, _state: &State, _pane: Pane) -> bool {
         true
     }
@@ -107,14 +107,14 @@ pub trait Screen: Sync {
         true
     }
 
-    /// The areas of the panes in sight when no slot is folded away.
+    /// The areas of the visible panes when no slot is folded.
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         lab_panes(state, body)
     }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State);
 
-    /// The setup of its experiment; none if the screen runs nothing.
+    /// The setup of its experiment; `None` if the screen runs nothing.
     fn setup(&self) -> Option<&'static dyn Setup> {
         None
     }
@@ -142,7 +142,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Opens what is under the cursor of a pane; none if there is nothing to open.
+    /// Opens what is under the cursor of a pane; `None` if there is nothing to open.
     fn open(&self, _state: &mut State, _pane: Pane) -> Option<Vec<Effect>> {
         None
     }
@@ -188,7 +188,7 @@ pub trait Screen: Sync {
     /// Makes the view follow a recorded command, so that a replay shows what the user saw.
     fn follow(&self, _state: &mut State, _command: &Command) {}
 
-    /// Reacts to an event that the board has taken in.
+    /// Reacts to an event after the board has recorded it.
     fn on_event(&self, _state: &mut State, _event: &Event) -> Vec<Effect> {
         Vec::new()
     }
@@ -198,7 +198,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Takes in files that it asked for with [`Effect::Load`].
+    /// Receives files requested with [`Effect::Load`].
     fn on_loaded(&self, _state: &mut State, _documents: &[Document]) -> Vec<Effect> {
         Vec::new()
     }
@@ -213,10 +213,10 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// A document was written, perhaps one that it had asked for with [`Effect::Save`].
+    /// A document was written, perhaps one that it requested with [`Effect::Save`].
     fn on_saved(&self, _state: &mut State, _path: &Path) {}
 
-    /// Moves the cursor of a pane sideways; none if the pane has nothing to move along, so that the column of
+    /// Moves the cursor of a pane sideways; `None` if the pane has nothing to move along, so that the column of
     /// its list is stepped, or the lab's main slider.
     fn sideways(&self, _state: &mut State, _pane: Pane, _by: i64) -> Option<Vec<Effect>> {
         None
@@ -227,7 +227,7 @@ pub trait Screen: Sync {
         None
     }
 
-    /// Cancels every waiting question; none if there is none, or if they are already being cancelled.
+    /// Cancels every waiting question; `None` if there is none, or if they are already being cancelled.
     fn interrupt(&self, _state: &mut State) -> Option<Vec<Effect>> {
         None
     }

@@ -75,8 +75,8 @@ pub fn is_named(term: &Term, query: &str) -> bool {
     names.any(|name| !name.is_empty() && name.to_lowercase() == query.trim().to_lowercase())
 }
 
-/// The terms and the heads of columns that match what is typed: those first that are called so, then those that have it in their names; none
-/// for an empty query.
+/// The terms and the heads of columns that match what is typed: exact names first, then names that contain it; none for
+/// an empty query.
 pub fn glossary(query: &str) -> Vec<&'static Term> {
     let query = query.trim().to_lowercase();
     let matches = |text: &str| begins_words(&text.to_lowercase(), &query);
@@ -107,7 +107,7 @@ mod tests {
         assert!(found.iter().skip(first).any(|n| *n == "open"), "{found:?}");
     }
 
-    /// "art" found "start", and a sentence with "parts" stood before a name.
+    /// "art" found "start", and a sentence with "parts" came before a name.
     #[test]
     fn beginnings_of_words_match_and_names_come_first_over_all_contexts() {
         assert!(begins_words("go to the start", "sta") && !begins_words("go to the start", "art"));
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(names(&state, "")[..2], ["glossary", "theme"]);
     }
 
-    /// `K` explains terms, and nothing was found for it but commands that begin with k.
+    /// `K` explains terms, but the search found only commands that begin with k.
     #[test]
     fn a_key_is_found_as_it_is_typed() {
         let state = State::new(Start::new());

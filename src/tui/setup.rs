@@ -1,6 +1,6 @@
 //! The settings of every lab: rows of [`labs::setting`] and rows that the lab adds for its view.
 //!
-//! A lab implements [`Setup`]. The pane shows the rows that are changed often; the form shows all of them in groups, each with its
+//! A lab implements [`Setup`]. The pane shows the most-used rows; the form shows all of them in groups, each with its
 //! range, its default and a sentence. Sliders, typed values, checkboxes, the mouse and the drawing are here.
 
 mod draw;
@@ -71,10 +71,10 @@ pub trait Setup: Sync {
     /// The spec, ready to be sent.
     fn spec(&self, state: &State) -> Spec;
 
-    /// Sets everything up as a spec of this lab says.
+    /// Applies a spec of this lab to all settings.
     fn take(&self, state: &mut State, spec: &Spec);
 
-    /// Forgets what was looked at in one run, since another one is shown now.
+    /// Forgets selections made for one run, because another one is shown now.
     fn leave_run(&self, _state: &mut State) {}
 
     /// The examples that it draws, for the screen that describes data.
@@ -93,7 +93,7 @@ pub trait Setup: Sync {
     }
 }
 
-/// The setup of a lab whose rows are its settings and nothing else.
+/// The setup of a lab whose rows are only its settings.
 pub struct Plain<S: 'static> {
     pub lab: LabId,
     /// The shipped session of the lab.
@@ -107,7 +107,7 @@ pub struct Plain<S: 'static> {
     pub settings: fn() -> Vec<Setting<S>>,
     /// The experiment as the user has set it up.
     pub spec: fn(&State) -> &S,
-    /// The same, to be changed.
+    /// Mutable access to it.
     pub(crate) spec_mut: fn(&mut State) -> &mut S,
     /// The spec of its latest run.
     pub ran: fn(&State) -> Option<&S>,
@@ -174,8 +174,8 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
-/// The lines that are shown: in the form all of them by groups, in the pane those of the rows that are changed often, with the first
-/// checkboxes of each, those that are on before the others.
+/// The lines that are shown: in the form all of them by groups, in the pane those of the rows that are changed often,
+/// with the first checkboxes of each, checked ones first.
 pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     if state.place(state.view.lab).form {
         let mut all = lines(rows);
@@ -299,7 +299,7 @@ fn take(state: &mut State, row: &Row, value: Value) -> Result<Vec<Effect>, Setti
     Ok(effects)
 }
 
-/// Puts the models in the order in which they ran, where they are the same ones: a model that is unticked and ticked again changes nothing.
+/// Restores the models' order in the run if they are the same: unticking and ticking a model changes nothing.
 fn order_as_run(state: &mut State, setup: &dyn Setup) {
     let Some(before) = ran(state).map(|job| job.spec.models().to_vec()) else { return };
     let mut spec = setup.spec(state);
@@ -413,7 +413,7 @@ pub fn travel(state: &mut State, by: i64) {
     place.row = moved(place.row, by, len);
 }
 
-/// The line at a row of the screen: its number, what it is, and where.
+/// The line at a row of the screen: its number, content and position.
 pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rect)> {
     let inner = inside(pane);
     let setup = state.screen().setup()?;
@@ -426,7 +426,7 @@ pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rec
     Some((number, *shown.get(number)?, Rect { y, height: 1, ..inner }))
 }
 
-/// The first drawn line that is in sight with the cursor on line `here`; headings of the form have no number.
+/// The first visible line with the cursor on line `here`; headings of the form have no number.
 fn first_drawn(drawn: &[Option<usize>], here: usize, height: u16) -> usize {
     let cursor = drawn.iter().position(|line| *line == Some(here)).unwrap_or(0);
     scrolled(cursor, drawn.len(), height.into())

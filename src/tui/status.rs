@@ -24,7 +24,7 @@ use labs::setting::Kind;
 
 /// A message takes at most this many lines.
 const TOAST: usize = 4;
-/// Columns that progress has beside the keys, if that is not more than half of the line.
+/// Width of the progress next to the keys, unless that is more than half of the line.
 const PROGRESS: usize = 48;
 /// Columns of a bar of progress.
 const BAR: usize = 10;
@@ -134,7 +134,7 @@ fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }
 
-/// A question that a screen has asked besides the run: the shown screen's, or any screen's while nothing runs.
+/// A pending question of a screen: the shown screen's, or any screen's while nothing runs.
 fn waiting(state: &State) -> Option<Waiting<'_>> {
     let others = SCREENS.iter().filter(|_| !state.busy());
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
@@ -147,7 +147,7 @@ fn down_line(state: &State, room: usize) -> Option<Line<'static>> {
         Some(seconds) => format!("tried again in {seconds} s, {} now", state.keymap.short_label("try-link")),
         None => format!("{} trying", spinner(state)),
     };
-    let text = format!("no link to {}: {when}; the engine there goes on", printable(&far.host));
+    let text = format!("no link to {}: {when}; the engine there continues", printable(&far.host));
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Warning)))
 }
 
@@ -238,7 +238,7 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
         None => (format!("  {hint}"), Role::Dim),
     };
     let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);
-    // A hint gives way to what is typed; why it cannot be taken does not.
+    // A hint gives way to the typed text; the reason for a rejection does not.
     let line = usize::from(area.width).saturating_sub(width(&name) + 5);
     let beside = line.saturating_sub(width(&hint));
     let room = if entry.error.is_some() { beside } else { beside.max(line.min(width(&entry.buffer) + 1)) };
@@ -262,7 +262,7 @@ fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     let (before, rest) = entry.buffer.split_at(entry.caret());
     let mut rest = rest.chars();
     let under = rest.next().map_or(" ".to_owned(), String::from);
-    // Typing happens at the caret, so what is before it goes first where there is little room.
+    // Typing happens at the caret, so the text before it is cut first if space is short.
     let mut before = before;
     let fits = |before: &str, mark: usize| width(before) + mark + width(&under) <= room + 1;
     let whole = fits(before, 0);
@@ -275,7 +275,7 @@ fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     (before, under, after)
 }
 
-/// A key that is shown: its text and word, and the command that a click carries out.
+/// A shown key: its text and word, and the command of a click.
 struct Item {
     keys: String,
     word: &'static str,
@@ -323,7 +323,7 @@ fn items(state: &State, room: usize) -> Vec<Item> {
 }
 
 fn keys(state: &State, area: Rect) -> Vec<Item> {
-    // Progress has the same room whatever it says: keys do not come and go with it.
+    // Progress always has the same width, so that keys do not come and go with it.
     let room = usize::from(area.width);
     items(state, room.saturating_sub(PROGRESS.min(room / 2)))
 }

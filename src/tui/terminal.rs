@@ -1,4 +1,4 @@
-//! The terminal itself: set up, restored whatever happens, and its clipboard.
+//! The terminal itself: set-up, restoration in every case, and its clipboard.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
@@ -104,8 +104,8 @@ impl Screen {
             restore();
             guard::stop_here();
         } else {
-            // After a stop that could not be caught, others have set the terminal as they like it. Without this, raw mode
-            // would be taken for granted.
+            // After a stop that could not be caught, other programs may have changed the terminal. Without this, raw
+            // mode would be taken for granted.
             disable_raw_mode()?;
         }
         self.set_up()?;
@@ -169,7 +169,7 @@ fn install_hook(ui: ThreadId) {
 /// [`TuiError`] if there is no terminal or it fails; the terminal is restored before the error is returned.
 pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitReport, TuiError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(TuiError::NoTerminal("standard input and output are no terminal"));
+        return Err(TuiError::NoTerminal("standard input and output are not a terminal"));
     }
     if std::env::var("TERM").is_ok_and(|t| t == "dumb") {
         return Err(TuiError::NoTerminal("this terminal cannot move its cursor (TERM=dumb)"));
@@ -286,15 +286,15 @@ pub fn synchronize(begin: bool) {
     };
 }
 
-/// Programs that take a text for pasting, each with the variable that says that it is there, and what is said then.
+/// Clipboard programs, each with the environment variable that shows its presence, and its name in messages.
 const TAKERS: [(&str, &[&str], &str, &str); 3] = [
     ("TMUX", &["load-buffer", "-w", "-"], "tmux", "copied to tmux's buffer and to the terminal's clipboard"),
     ("WAYLAND_DISPLAY", &[], "wl-copy", "copied to the clipboard"),
     ("DISPLAY", &["-selection", "clipboard"], "xclip", "copied to the clipboard"),
 ];
 
-/// Puts text where it can be pasted from and says where: tmux's buffer, the desktop's clipboard, or else the terminal's own, also over ssh
-/// (OSC 52), which not every terminal allows.
+/// Copies text and returns its destination: tmux's buffer, the desktop's clipboard, or else the terminal's own, also
+/// over ssh (OSC 52), which not every terminal allows.
 pub fn copy(text: &str) -> &'static str {
     for (variable, arguments, program, said) in TAKERS {
         if std::env::var_os(variable).is_some() && give(program, arguments, text).is_ok_and(|taken| taken) {

@@ -32,7 +32,7 @@ pub enum Role {
     Changed,
     /// Something went well.
     Good,
-    /// Something deserves a look.
+    /// Something needs attention.
     Warning,
     /// Something failed.
     Error,
@@ -94,7 +94,7 @@ pub enum ThemeError {
         /// The fault, with the line.
         message: String,
     },
-    /// No theme of that name ships.
+    /// There is no shipped theme with that name.
     #[error("there is no theme `{name}`; known are {known}")]
     Unknown {
         /// The name asked for.
@@ -134,7 +134,7 @@ struct Look {
 impl Look {
     fn style(&self) -> Result<Style, String> {
         let colour = |text: &Option<String>| -> Result<Option<Color>, String> {
-            let parse = |t: &String| t.parse().map_err(|_| format!("`{}` is no colour", printable(t)));
+            let parse = |t: &String| t.parse().map_err(|_| format!("`{}` is not a colour", printable(t)));
             text.as_ref().map(parse).transpose()
         };
         let mut style = Style { fg: colour(&self.fg)?, bg: colour(&self.bg)?, ..Style::default() };
@@ -178,8 +178,8 @@ impl Theme {
         SHIPPED.into_iter().filter_map(parse).collect()
     }
 
-    /// The themes to cycle through, the wanted one first. With `NO_COLOR` set to anything but the empty string only
-    /// the theme without colours is left, and the wish is overruled.
+    /// The themes to cycle through, the wanted one first. With `NO_COLOR` set to anything but the empty string only the
+    /// theme without colours is left, whichever is wanted.
     ///
     /// # Errors
     /// [`ThemeError::Unknown`] if no theme has the wanted name.
@@ -214,7 +214,7 @@ impl Theme {
 pub struct Surroundings {
     /// `NO_COLOR` has any value but the empty string.
     pub no_color: bool,
-    /// The terminal says that its background is light.
+    /// The terminal reports a light background.
     pub light: bool,
 }
 

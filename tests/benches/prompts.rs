@@ -23,7 +23,7 @@ const RELATIONS: usize = 32;
 const PROMPTS: usize = 6;
 const DRAWS: usize = 1000;
 const SUBSET: usize = 20;
-/// Rounds of our own.
+/// Rounds of Probity.
 const ROUNDS: usize = 15;
 /// Paired rounds with Python.
 const PAIRS: usize = 5;

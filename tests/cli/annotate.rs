@@ -20,8 +20,8 @@ fn typed(probity: &Probity, args: &[&str], input: &str) -> Output {
 /// The last lines of the answer.
 fn end(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    told.rsplit_once("\n\n").map_or(told.clone(), |(_, end)| end.to_owned())
+    let printed = text(&output.stdout);
+    printed.rsplit_once("\n\n").map_or(printed.clone(), |(_, end)| end.to_owned())
 }
 
 fn rows(path: &str) -> Vec<Value> {
@@ -58,15 +58,19 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
         "late",
     ]
     .map(|n| beside(&set, n));
-    let told = end(&typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n2\n3\n"));
-    assert!(told.contains("all 3 sentences"), "{told}");
+    let printed = end(&typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n2\n3\n"));
+    assert!(printed.contains("all 3 sentences"), "{printed}");
     for (file, third) in [(&x, 4), (&y, 3), (&z, 2)] {
-        let told = end(&typed(&probity, &[&masks, "--to", file, "--task", "confidence"], &format!("4\n3\n{third}\n")));
-        assert!(told.contains("all 3 sentences"), "{told}");
+        let printed =
+            end(&typed(&probity, &[&masks, "--to", file, "--task", "confidence"], &format!("4\n3\n{third}\n")));
+        assert!(printed.contains("all 3 sentences"), "{printed}");
     }
     let merged = probity.run(&["rationale", "merge", &masks, &x, &y, &z, "--out", &out, "--back", &back]);
-    let told = text(&merged.stdout);
-    assert!(told.contains("round 1 of 3: 2 of 3 masks pass") && told.contains("1 answers are unique"), "{told}");
+    let printed = text(&merged.stdout);
+    assert!(
+        printed.contains("round 1 of 3: 2 of 3 masks pass") && printed.contains("1 answers are unique"),
+        "{printed}"
+    );
     assert_eq!(rows(&out)[0]["sent_token"], json!(["two", "dogs", "[MASK]", "barking"]));
     let back = format!("{back}/masks.jsonl");
     assert_eq!(rows(&back)[0]["sent_token"], json!(["then", "he", "went", "blind"]));
@@ -79,13 +83,13 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
     assert_eq!((&third["masks"][2]["fate"], third.get("rationales")), (&json!("dropped"), None));
     assert!(!Path::new(&late).join("masks.jsonl").exists());
 
-    let told = end(&typed(&probity, &[&out, "--to", &anna], "1 0\n1\n"));
-    assert!(told.contains("all 2 sentences"), "{told}");
+    let printed = end(&typed(&probity, &[&out, "--to", &anna], "1 0\n1\n"));
+    assert!(printed.contains("all 2 sentences"), "{printed}");
     // Means of compactness: 11/3 and 10/3.
     for (file, first, second) in [(&x, 4, 3), (&y, 4, 4), (&z, 3, 3)] {
         std::fs::remove_file(file).unwrap();
-        let told = typed(&probity, &[&anna, "--to", file, "--task", "score"], &format!("3 {first}\n3 {second}\n"));
-        assert!(text(&told.stdout).contains("two dogs [MASK] …\n"), "scored by the rationale alone");
+        let printed = typed(&probity, &[&anna, "--to", file, "--task", "score"], &format!("3 {first}\n3 {second}\n"));
+        assert!(text(&printed.stdout).contains("two dogs [MASK] …\n"), "scored by the rationale alone");
     }
     // Scores of the marks before a correction are not those of the marks after it.
     let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
@@ -117,9 +121,9 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
     end(&typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n2\n3\n"));
     let own = beside(&set, "own.jsonl");
     let wrong = typed(&probity, &[&masks, "--to", &own], "0 1\n0 9\n0\n");
-    let told = text(&wrong.stderr);
-    assert_eq!(wrong.status.code(), Some(2), "{told}");
-    assert!(told.contains("standard input, line 2: sentence 1: there is no word 9: the last is 4"), "{told}");
+    let printed = text(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("standard input, line 2: sentence 1: there is no word 9: the last is 4"), "{printed}");
     assert_eq!(rows(&own).len(), 1);
     for (answer, why) in [
         ("2\n", "is the mask"),
@@ -130,14 +134,14 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
         ("\n", "name the words"),
     ] {
         let wrong = typed(&probity, &[&masks, "--to", &own], answer);
-        let told = text(&wrong.stderr);
-        assert!(told.contains(why) && !told.contains('\u{1b}'), "{told}");
+        let printed = text(&wrong.stderr);
+        assert!(printed.contains(why) && !printed.contains('\u{1b}'), "{printed}");
     }
     // Back from the third to the second, whose marks stay with an empty line.
-    let told = end(&typed(&probity, &[&masks, "--to", &own], "0-1,3\nb\n\n"));
-    assert!(told.contains("2 of 3 sentences are answered"), "{told}");
-    let told = end(&typed(&probity, &[&masks, "--to", &own], "s\n"));
-    assert!(told.contains("2 of 3"), "{told}");
+    let printed = end(&typed(&probity, &[&masks, "--to", &own], "0-1,3\nb\n\n"));
+    assert!(printed.contains("2 of 3 sentences are answered"), "{printed}");
+    let printed = end(&typed(&probity, &[&masks, "--to", &own], "s\n"));
+    assert!(printed.contains("2 of 3"), "{printed}");
     end(&typed(&probity, &[&masks, "--to", &own], "0 1\n"));
     let ids: Vec<Value> = rows(&own).into_iter().map(|r| r["rationale_ids"].clone()).collect();
     assert_eq!(ids, [json!([0, 1]), json!([0, 1, 3]), json!([0, 1])]);
@@ -167,7 +171,7 @@ fn an_interrupt_loses_no_answer() {
     assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     assert!(!child.wait().unwrap().success());
     assert_eq!(rows(&masks)[0]["answer"], "are");
-    let told = typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n3\n");
-    assert!(end(&told).contains("all 3 sentences"));
-    assert!(!text(&told.stdout).contains("sentence 0"), "it is answered");
+    let printed = typed(&probity, &[&set, "--to", &masks, "--task", "mask"], "2\n3\n");
+    assert!(end(&printed).contains("all 3 sentences"));
+    assert!(!text(&printed.stdout).contains("sentence 0"), "it is answered");
 }

@@ -73,7 +73,7 @@ fn selectivity_and_code_lengths_have_their_own_number() {
     }
 }
 
-/// A bound of one's own already includes the classifier, but the size of the vectors was required anyway.
+/// A user's bound already includes the classifier, but the size of the vectors was required anyway.
 #[test]
 fn a_bound_of_your_own_needs_no_size_of_vectors() {
     let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);

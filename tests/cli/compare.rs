@@ -38,15 +38,15 @@ fn two_files_are_matched_by_their_items() {
     for key in ["a", "b", "chi2_p", "holm_p", "bh_q", "margin", "equivalence_p", "level"] {
         assert!(!v[key].is_null(), "{key}");
     }
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(
-        told.contains("60 items in both, 1 only in A") && told.contains("a.jsonl beats b.jsonl by 13.3 points"),
-        "{told}"
+        printed.contains("60 items in both, 1 only in A") && printed.contains("a.jsonl beats b.jsonl by 13.3 points"),
+        "{printed}"
     );
-    assert!(told.contains("if the true difference were as observed, 60 items would show it"), "{told}");
-    assert!(told.contains("mid-p .022, exact p .039"), "{told}");
+    assert!(printed.contains("if the true difference were as observed, 60 items would show it"), "{printed}");
+    assert!(printed.contains("mid-p .022, exact p .039"), "{printed}");
     // Wilson's interval of each side: 50 and 42 of 60.
-    assert!(told.contains("a.jsonl 83.3 [72.0, 90.7], b.jsonl 70.0 [57.5, 80.1] (%)"), "{told}");
+    assert!(printed.contains("a.jsonl 83.3 [72.0, 90.7], b.jsonl 70.0 [57.5, 80.1] (%)"), "{printed}");
     assert!((v["accuracy_b"]["lo"].as_f64().unwrap() - 0.574_9).abs() < 1e-4, "{v}");
 }
 
@@ -57,11 +57,14 @@ fn sides_that_are_level_have_no_difference_to_see() {
     let one = |right: u8| format!("{{\"id\": 1, \"correct\": {right}}}\n");
     let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("one.jsonl", &one(1)));
     for file in [&a, &b] {
-        let told = text(&probity.run(&["compare", file, file]).stdout);
-        assert!(told.contains("0.0 % of the time\nthere is no difference to see, and no number of items"), "{told}");
+        let printed = text(&probity.run(&["compare", file, file]).stdout);
+        assert!(
+            printed.contains("0.0 % of the time\nthere is no difference to see, and no number of items"),
+            "{printed}"
+        );
     }
-    let told = text(&probity.run(&["compare", &b, &b]).stdout);
-    assert!(told.starts_with("1 item in both") && told.contains(", 1 item would show it"), "{told}");
+    let printed = text(&probity.run(&["compare", &b, &b]).stdout);
+    assert!(printed.starts_with("1 item in both") && printed.contains(", 1 item would show it"), "{printed}");
 }
 
 #[test]
@@ -113,8 +116,8 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     // Predictions for a further comparison account for the clusters, and are in the JSON.
     let outlook = &v["outlook"];
     assert!(outlook["design"].as_f64().is_some() && outlook["power"]["mean"].as_f64().is_some(), "{outlook}");
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("60 items in 10 clusters (design effect"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(printed.contains("60 items in 10 clusters (design effect"), "{printed}");
 }
 
 /// Where four of thirty clusters differ, all on one side, Student's t gave p .044 and an interval above 0; chance alone
@@ -134,12 +137,12 @@ fn clusters_of_which_few_differ_show_no_difference() {
         let (lo, p) = (v["difference"]["lo"].as_f64().unwrap(), v["p"].as_f64().unwrap());
         assert!((lo < 0.0) == (differing < 12) && (p > 0.05) == (differing < 12), "{v}");
         assert_eq!(p == 0.125, differing == 4, "{v}");
-        let told = text(&probity.run(&["compare", &a, &b]).stdout);
+        let printed = text(&probity.run(&["compare", &a, &b]).stdout);
         let said =
             "the interval is a bound, which covers at least 95.0 % of the time: the sides agree on all 30 clusters";
-        assert_eq!(told.contains(said), bound, "{told}");
+        assert_eq!(printed.contains(said), bound, "{printed}");
         // McNemar's tests ignored the clusters, and did not say so.
-        assert!(told.contains("as if items were independent: "), "{told}");
+        assert!(printed.contains("as if items were independent: "), "{printed}");
     }
 }
 
@@ -191,8 +194,12 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
     let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
     assert!(v["exact_p"].is_null() && v["both"].is_null() && !v["bootstrap"].is_null(), "{v}");
     assert_eq!(v["test"], "paired t over items");
-    let told = probity.run(&["compare", &a, &b]).stdout;
-    assert!(text(&told).contains("paired t over items") && text(&told).contains("resampled"), "{}", text(&told));
+    let printed = probity.run(&["compare", &a, &b]).stdout;
+    assert!(
+        text(&printed).contains("paired t over items") && text(&printed).contains("resampled"),
+        "{}",
+        text(&printed)
+    );
     // Where a value must be right or wrong, 0.5 is refused.
     let half = probity.file("half.jsonl", "{\"id\": 1, \"correct\": 0.5}\n");
     refused(&probity.run(&["compare", &half, &half]), 2, &["`correct` is 0.5", "0 or 1"]);
@@ -245,8 +252,8 @@ fn sentences_of_one_class_cannot_be_probed() {
 #[test]
 fn a_class_with_too_few_sentences_names_itself_and_what_would_do() {
     let output = on_sentences(&Probity::new(), &sentences(60, |i| if i < 5 { "rare" } else { "common" }));
-    let told = text(&output.stderr);
-    assert!(told.contains("`rare` has 5 sentences") && told.contains("task.sizes"), "{told}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("`rare` has 5 sentences") && printed.contains("task.sizes"), "{printed}");
 }
 
 /// A sentence in two parts of a file would be both trained on and tested: it is used once, and counted.
@@ -274,13 +281,13 @@ fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stdout)
     };
-    let told = run("data = \"number.tsv\"\n");
+    let printed = run("data = \"number.tsv\"\n");
     assert!(
-        told.contains("unpaired t") && told.contains("of B's 16 test sentences are A's too, under other labels"),
-        "{told}"
+        printed.contains("unpaired t") && printed.contains("of B's 16 test sentences are A's too, under other labels"),
+        "{printed}"
     );
-    let told = run("");
-    assert!(!told.contains("unpaired") && !told.contains("under other labels"), "{told}");
+    let printed = run("");
+    assert!(!printed.contains("unpaired") && !printed.contains("under other labels"), "{printed}");
 }
 
 #[test]
@@ -307,7 +314,7 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let all = json_lines(&output.stdout);
     let under =
         |own: bool| all.iter().filter(|v| v["kind"] == "noise" && v["own"].as_bool().unwrap_or(false) == own).count();
-    assert_eq!((under(true), under(false)), (1, 1), "the comparison itself stands among those under noise");
+    assert_eq!((under(true), under(false)), (1, 1), "the comparison itself is among those under noise");
     for kind in ["control", "noise", "tally", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
@@ -371,10 +378,10 @@ fn the_test_that_counts_is_the_one_that_was_asked_for() {
         let v = &json_lines(&probity.run(&["compare", &a, &b, "--test", test, "--json"]).stdout)[0];
         assert_eq!((&v["p"], &v["holm_p"]), (&v[key], &v[key]), "{test}: {v}");
     }
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("(mid-p McNemar, Tango's interval)"), "{told}");
-    let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
-    assert!(told.contains("(McNemar by chi-square, Tango's interval)"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(printed.contains("(mid-p McNemar, Tango's interval)"), "{printed}");
+    let printed = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
+    assert!(printed.contains("(McNemar by chi-square, Tango's interval)"), "{printed}");
     refused(&probity.run(&["compare", &a, &b, "--test", "chisq"]), 2, &["chisq", "chi2"]);
     let spec = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n[test]\nby = \"chi2\"\n";
     let spec = probity.file("by.toml", spec);

@@ -17,18 +17,18 @@ fn a_side_beats_the_other_only_where_the_test_rejects() {
     ] {
         let (a, b) = (rows(true, differ), rows(false, differ));
         let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
-        let told = text(&probity.run(&["compare", &a, &b]).stdout);
-        assert!(told.contains(said), "{said}: {told}");
-        assert_eq!(told.contains(" in these items"), said.contains("ahead"), "{told}");
+        let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+        assert!(printed.contains(said), "{said}: {printed}");
+        assert_eq!(printed.contains(" in these items"), said.contains("ahead"), "{printed}");
     }
     // 18 to 8: mid-p .0525, although Tango's interval excludes 0. The p-value decides, and the sentence explains the
     // difference.
     let (a, b) = (rows(true, (18, 8)), rows(false, (18, 8)));
     let (a, b) = (probity.file("a.jsonl", &a), probity.file("b.jsonl", &b));
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("is ahead of") && told.contains("by another method than the p-value"), "{told}");
-    let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
-    assert!(told.contains("beats") && !told.contains("by another method"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(printed.contains("is ahead of") && printed.contains("by another method than the p-value"), "{printed}");
+    let printed = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
+    assert!(printed.contains("beats") && !printed.contains("by another method"), "{printed}");
 }
 
 /// A few items on one side have an interval above 0 and a p-value above .05; the reason was not given.
@@ -43,9 +43,9 @@ fn too_few_discordant_items_for_a_test_are_named() {
     for (differing, mid_p, exact) in [(4, true, true), (5, false, true), (6, false, false), (0, false, false)] {
         let b = probity.file("b.jsonl", &few(differing));
         for (test, name, said) in [("mid_p", "mid-p", mid_p), ("exact", "exact", exact)] {
-            let told = text(&probity.run(&["compare", &all, &b, "--test", test]).stdout);
-            let sentence = format!("only {differing} items tell the sides apart: too few for the {name} test");
-            assert_eq!(told.contains(&sentence), said, "{told}");
+            let printed = text(&probity.run(&["compare", &all, &b, "--test", test]).stdout);
+            let sentence = format!("only {differing} items separate the sides: too few for the {name} test");
+            assert_eq!(printed.contains(&sentence), said, "{printed}");
         }
     }
 }
@@ -57,11 +57,11 @@ fn limits_that_few_discordant_items_cannot_give_are_named() {
     let rows =
         |wrong: usize| (0..80).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= wrong)).collect::<String>();
     let (a, b) = (probity.file("a.jsonl", &rows(0)), probity.file("b.jsonl", &rows(1)));
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains(", unbounded] items would give 80.0 % power"), "{told}");
-    let said = "only 1 item tells the sides apart: the items needed have no upper limit";
-    assert!(told.contains(said), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(printed.contains(", unbounded] items would give 80.0 % power"), "{printed}");
+    let said = "only 1 item separates the sides: the items needed have no upper limit";
+    assert!(printed.contains(said), "{printed}");
     let c = probity.file("c.jsonl", &rows(30));
-    let told = text(&probity.run(&["compare", &a, &c]).stdout);
-    assert!(!told.contains("unbounded") && !told.contains("no upper limit"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &c]).stdout);
+    assert!(!printed.contains("unbounded") && !printed.contains("no upper limit"), "{printed}");
 }

@@ -170,8 +170,8 @@ fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     });
     assert_eq!(code, Some(0), "{said}");
     for property in ["subject number", "attractor number"] {
-        let told = format!("the linear oracle of {property} is no better than the majority share");
-        assert!(said.contains(&told), "{said}");
+        let printed = format!("the linear oracle of {property} is no better than the majority share");
+        assert!(said.contains(&printed), "{said}");
     }
     assert!(of_kind(&findings, "optimum").is_empty());
     let reasons = of_kind(&findings, "no_optimum");
@@ -231,10 +231,10 @@ fn sentences_that_are_longer_than_the_encoder_reads_are_treated_as_the_spec_says
         ("long = \"truncate\"\n", "are cut at the end"),
         ("long = \"window\"\n", "are read in windows"),
     ] {
-        let told = notice(key);
+        let printed = notice(key);
         for encoder in ["bert-tiny", "untrained:bert-tiny"] {
             let what = format!("4 of 28 sentences are longer than the 64 tokens that {encoder} reads: they {done}");
-            assert!(told.contains(&what), "{told}");
+            assert!(printed.contains(&what), "{printed}");
         }
     }
 }

@@ -19,26 +19,26 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
         let spec = probity.file("plan.toml", &format!("{sides}[plan]\n{plan}\n"));
         let output = probity.run(&["run", &spec, "--json", "--no-session"]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        let told = text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout);
-        (json_lines(&output.stdout), told)
+        let printed = text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout);
+        (json_lines(&output.stdout), printed)
     };
     let steps = |all: &[Value]| -> Vec<Value> {
         all.iter().filter(|v| v["kind"] == "sequential" && v["final"] == true).cloned().collect()
     };
     let planned = |all: &[Value]| -> Vec<Value> { steps(all).into_iter().filter(|v| v["planned"] == true).collect() };
 
-    let (short, told) = run("hypothesis = \"differ\"\nstop = \"early\"\nn = 5");
+    let (short, printed) = run("hypothesis = \"differ\"\nstop = \"early\"\nn = 5");
     assert_eq!(steps(&short).iter().filter_map(|v| v["at_n"].as_u64()).max(), Some(5));
     let word = planned(&short);
     assert_eq!((word.len(), word[0]["at_n"].as_u64(), word[0]["may_stop"].as_bool()), (1, Some(5), Some(false)));
-    assert!(told.contains("the sequential test did not stop: after 5 items"), "{told}");
+    assert!(printed.contains("the sequential test did not stop: after 5 items"), "{printed}");
 
-    let (long, told) = run("hypothesis = \"differ\"\nstop = \"early\"");
+    let (long, printed) = run("hypothesis = \"differ\"\nstop = \"early\"");
     let word = planned(&long);
     assert_eq!((word.len(), word[0]["may_stop"].as_bool()), (1, Some(true)));
     let first = steps(&long).iter().find(|v| v["may_stop"] == true).unwrap()["at_n"].clone();
     assert_eq!(word[0]["at_n"], first, "it stops where it first may");
-    assert!(told.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{told}");
+    assert!(printed.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{printed}");
     assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
 
     let spec = probity.file("plan.toml", &format!("{sides}[plan]\nhypothesis = \"equal\"\nstop = \"early\"\n"));
@@ -88,26 +88,26 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
         }
         last.into_iter().collect()
     };
-    let (short, told) = run(["a.jsonl", "b.jsonl"], "n = 50");
+    let (short, printed) = run(["a.jsonl", "b.jsonl"], "n = 50");
     assert_eq!(made(&short), [(50, true), (120, false)]);
-    assert!(told.contains("made at the first 50 of 120 items in the order drawn by seed 0: p "), "{told}");
-    let (whole, told) = run(["a.jsonl", "b.jsonl"], "n = 120");
-    assert!(told.contains("made at 120 items: p "), "{told}");
+    assert!(printed.contains("made at the first 50 of 120 items in the order drawn by seed 0: p "), "{printed}");
+    let (whole, printed) = run(["a.jsonl", "b.jsonl"], "n = 120");
+    assert!(printed.contains("made at 120 items: p "), "{printed}");
     assert_eq!(made(&whole), [(120, true)]);
-    let (never, told) = run(["a.jsonl", "b.jsonl"], "n = 121");
+    let (never, printed) = run(["a.jsonl", "b.jsonl"], "n = 121");
     assert_eq!(made(&never), [(120, false)]);
-    assert!(told.contains("not made"), "{told}");
+    assert!(printed.contains("not made"), "{printed}");
     for (sides, why) in [
         (["ca.jsonl", "cb.jsonl"], "items belong together"),
         (["a.jsonl\", \"b.jsonl", "b.jsonl\", \"a.jsonl"], "an even number of runs has no majority"),
         (["sa.jsonl", "sb.jsonl"], "the metric is not right or wrong"),
     ] {
-        let (_, told) = run(sides, "stop = \"early\"");
-        assert!(told.contains(&format!("cannot be made, as {why}")), "{told}");
+        let (_, printed) = run(sides, "stop = \"early\"");
+        assert!(printed.contains(&format!("cannot be made, as {why}")), "{printed}");
     }
 }
 
-/// A plan uses only some of a file's items; their sign and power are no reason against a number of items.
+/// A plan uses only some of a file's items; their sign and power do not rule out a number of items.
 #[test]
 fn a_plan_on_files_does_not_change_what_is_recommended() {
     let probity = Probity::new();

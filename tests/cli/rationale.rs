@@ -52,7 +52,7 @@ fn the_keys_are_exactly_those_that_are_published() {
 fn readable_lines_state_n_intervals_and_chance() {
     let probity = Probity::new();
     let file = probity.file("pairs.jsonl", &pairs());
-    let told = text(&probity.run(&["rationale", &file]).stdout);
+    let printed = text(&probity.run(&["rationale", &file]).stdout);
     for word in [
         "2 originals, 2 pairs",
         "token-F1  0.5000 [",
@@ -62,7 +62,7 @@ fn readable_lines_state_n_intervals_and_chance() {
         "By dimension",
         "By perturbation",
     ] {
-        assert!(told.contains(word), "no `{word}` in:\n{told}");
+        assert!(printed.contains(word), "no `{word}` in:\n{printed}");
     }
     let table = text(&probity.run(&["rationale", &file, "--table", "tex"]).stdout);
     assert!(table.contains("\\begin{tabular}") && table.contains("F1$\\Delta$") && table.contains("trans"), "{table}");
@@ -103,14 +103,14 @@ fn what_was_left_out_is_said() {
     );
     let file = probity.file("hostile.jsonl", &rows);
     let output = probity.run(&["rationale", &file]);
-    let told = text(&output.stdout);
+    let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     for word in [
         "dropped 2 × impossible value, first in line 3",
         "inputs with an empty gold rationale, whose token-F1 is 0: 1",
         "not defined for 1 of constant scores",
     ] {
-        assert!(told.contains(word), "no `{word}` in:\n{told}");
+        assert!(printed.contains(word), "no `{word}` in:\n{printed}");
     }
     let quiet = probity.run(&["rationale", &file, "--json"]);
     assert_eq!(text(&quiet.stdout).lines().count(), 1);
@@ -173,12 +173,12 @@ fn several_people_agree_and_merge_in_rounds() {
     // Twelve words; pairs of marks differ in two: alpha 1 - 23 · 4 / (2 · 6 · 18).
     near(&agreed["marks"], "mean", 1.0 - 23.0 * 4.0 / (2.0 * 6.0 * 18.0));
     let [out, back] = ["gold.jsonl", "back"].map(|n| Path::new(all[0]).with_file_name(n).display().to_string());
-    let told = probity.run(&[&["rationale", "merge", "--out", &out, "--back", &back], &all[..]].concat());
-    let told = text(&told.stdout);
+    let printed = probity.run(&[&["rationale", "merge", "--out", &out, "--back", &back], &all[..]].concat());
+    let printed = text(&printed.stdout);
     for part in
         ["round 1 of 3: 1 of 4 rationales pass", "2 go back", "back to anna: 2", "back to ben: 1", "1 have no scores"]
     {
-        assert!(told.contains(part), "no `{part}` in:\n{told}");
+        assert!(printed.contains(part), "no `{part}` in:\n{printed}");
     }
     let lines = |path: &str| std::fs::read_to_string(path).unwrap().lines().count();
     assert_eq!([lines(&out), lines(&format!("{back}/anna.jsonl")), lines(&format!("{back}/ben.jsonl"))], [1, 2, 1]);

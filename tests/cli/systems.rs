@@ -33,11 +33,11 @@ fn folders_are_compared_task_by_task_and_pooled() {
     let pooled = all.iter().find(|v| v["pooled"] == "macro").unwrap();
     assert!((pooled["difference"]["mean"].as_f64().unwrap() - 26.0 / 480.0).abs() < 1e-12, "{pooled}");
     assert!(pooled["p"].as_f64().unwrap() < 0.001 && pooled["tasks"] == 12);
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("task11") && told.contains("macro (mean of the tasks' differences"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(printed.contains("task11") && printed.contains("macro (mean of the tasks' differences"), "{printed}");
     // The lab also marks it on its screen.
     let doubt = "12 tasks as clusters are few: 95 % intervals cover less than 95 % (.906";
-    assert!(told.contains(&format!("micro: {doubt}")), "{told}");
+    assert!(printed.contains(&format!("micro: {doubt}")), "{printed}");
     let of = |key: &str| all.iter().find(|v| v["pooled"] == key).unwrap()["doubt"].as_str();
     assert!(of("micro").is_some_and(|text| text.starts_with(doubt)) && of("macro").is_none(), "{all:?}");
     for end in ["md", "csv"] {
@@ -60,10 +60,10 @@ fn few_tasks_are_taken_as_fixed() {
     let probity = Probity::new();
     let a = folder(&probity, "a", 2, |_, i| i % 3 > 0 || i < 6);
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert_eq!(told.matches("no interval with fewer than 10 tasks").count(), 1, "{told}");
-    assert!(told.contains("tasks taken as fixed (valid for these tasks only): +5.0 ["), "{told}");
-    assert!(told.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert_eq!(printed.matches("no interval with fewer than 10 tasks").count(), 1, "{printed}");
+    assert!(printed.contains("tasks taken as fixed (valid for these tasks only): +5.0 ["), "{printed}");
+    assert!(printed.contains("--summary and --fail-if use the mean over items, tasks taken as fixed"), "{printed}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(one.contains("mean over items, tasks taken as fixed +5.0 [") && !one.contains("p <"), "{one}");
     let run =
@@ -99,16 +99,16 @@ fn a_margin_is_in_one_unit_and_shown() {
     let b = folder(&probity, "b", 2, |_, i| i % 3 > 0);
     refused(&probity.run(&["compare", &a, &b, "--margin", "1"]), 2, &["--margin 1%"]);
     refused(&probity.run(&["compare", &a, &b, "--fail-if", "worse by .02"]), 2, &["by 2 points"]);
-    let told = |margin: &str| text(&probity.run(&["compare", &a, &b, "--margin", margin]).stdout);
-    assert!(told("5 points").contains("the 90 % interval lies within ±5.0 points"), "{}", told("5 points"));
-    assert_eq!(told("5 points"), told(".05"));
+    let printed = |margin: &str| text(&probity.run(&["compare", &a, &b, "--margin", margin]).stdout);
+    assert!(printed("5 points").contains("the 90 % interval lies within ±5.0 points"), "{}", printed("5 points"));
+    assert_eq!(printed("5 points"), printed(".05"));
     // Holm's p does not depend on the margin.
     let holm = |margin: &str| {
         let all = json_lines(&probity.run(&["compare", &a, &b, "--margin", margin, "--json"]).stdout);
         all.iter().map(|v| v["holm_p"].as_f64()).collect::<Vec<_>>()
     };
     assert_eq!(holm(".001"), holm(".5"));
-    assert!(told(".02").contains("Holm p: adjusted for 2 differences;"), "{}", told(".02"));
+    assert!(printed(".02").contains("Holm p: adjusted for 2 differences;"), "{}", printed(".02"));
     let file = |root: &str| format!("{root}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl");
     refused(&probity.run(&["compare", &file(&a), &file(&b), "--margin", "1"]), 2, &["--margin 1%"]);
 }
@@ -121,8 +121,8 @@ fn items_that_only_one_side_has_are_counted() {
     let file = format!("{b}/model/samples_task0_2024-05-01T12-00-00.000001.jsonl");
     let whole = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, whole.lines().take(25).map(|l| format!("{l}\n")).collect::<String>()).unwrap();
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("items left out") && told.contains("15 only in A"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(printed.contains("items left out") && printed.contains("15 only in A"), "{printed}");
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(one.contains("items left out: 15 only in A"), "{one}");
     std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
@@ -147,8 +147,8 @@ fn flips_of_multiple_choice_name_the_options() {
         (0..20).map(row).collect::<String>()
     };
     let (a, b) = (probity.file("samples_a.jsonl", &rows(2)), probity.file("samples_b.jsonl", &rows(1)));
-    let told = text(&probity.run(&["compare", &a, &b, "--flips"]).stdout);
-    assert!(told.contains("c: Bern") && told.contains("b: Paris") && !told.contains("-4.5"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b, "--flips"]).stdout);
+    assert!(printed.contains("c: Bern") && printed.contains("b: Paris") && !printed.contains("-4.5"), "{printed}");
     let flips = json_lines(&probity.run(&["compare", &a, &b, "--flips", "--json"]).stdout);
     let flip = flips.iter().find(|v| v["flip"].is_string()).unwrap();
     assert_eq!((&flip["answer_a"], &flip["target"]), (&"c: Bern".into(), &"b: Paris".into()));
@@ -201,16 +201,16 @@ fn three_folders_make_a_matrix_and_flips_show_both_answers() {
     let probity = Probity::new();
     let make = |name: &str, more: usize| folder(&probity, name, 12, move |task, i| i % 3 > 0 || i < task * more);
     let (a, b, c) = (make("a", 0), make("b", 1), make("c", 2));
-    let told = text(&probity.run(&["compare", &a, &b, &c]).stdout);
-    assert!(told.contains("Systems, points") && told.contains("A: b, B: c"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b, &c]).stdout);
+    assert!(printed.contains("Systems, points") && printed.contains("A: b, B: c"), "{printed}");
     let based = text(&probity.run(&["compare", &a, &b, &c, "--baseline", &a]).stdout);
     assert!(based.contains("A: a, B: c") && !based.contains("A: b, B: c"), "{based}");
-    let row = |told: &str| {
-        let row = told.lines().find(|l| l.contains(" mean over tasks "));
+    let row = |printed: &str| {
+        let row = printed.lines().find(|l| l.contains(" mean over tasks "));
         row.and_then(|row| row.split(']').next()).map(str::to_owned)
     };
-    assert_eq!(row(&based), row(&told), "the sides keep their places");
-    assert!(!told.contains("open") && told.contains("undecided"), "{told}");
+    assert_eq!(row(&based), row(&printed), "the sides keep their places");
+    assert!(!printed.contains("open") && printed.contains("undecided"), "{printed}");
     // With a baseline, conditions concern the other systems.
     let failed = probity.run(&["compare", &c, &a, "--baseline", &c, "--fail-if", "worse"]);
     assert!(text(&failed.stderr).contains("a against c (mean over tasks) is worse"), "{}", text(&failed.stderr));
@@ -257,7 +257,7 @@ fn a_folder_with_two_runs_of_a_task_says_which() {
     assert_eq!(json_lines(&output.stdout)[0]["difference"]["mean"].as_f64(), Some(0.0));
     std::fs::rename(format!("{b}/model"), format!("{a}/other")).unwrap();
     let c = folder(&probity, "c", 1, |_, _| true);
-    refused(&probity.run(&["compare", &a, &c]), 2, &["task0 is there twice", "other", "model"]);
+    refused(&probity.run(&["compare", &a, &c]), 2, &["task0 occurs twice", "other", "model"]);
 }
 
 #[test]
@@ -308,8 +308,8 @@ fn every_filter_that_both_files_have_is_compared() {
     let seen: Vec<_> = all.iter().map(|v| (v["filter"].as_str().unwrap(), v["only_a"].as_u64().unwrap())).collect();
     assert_eq!(seen, [("strict-match", 8), ("flexible-extract", 0)]);
     assert_eq!(all[0]["family"], 2, "corrected over both");
-    let told = text(&probity.run(&["compare", &a, &b]).stdout);
-    assert!(told.contains("metric em (strict-match)"), "{told}");
+    let printed = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(printed.contains("metric em (strict-match)"), "{printed}");
     let one = json_lines(&probity.run(&["compare", &a, &b, "--filter", "strict-match", "--json"]).stdout);
     assert_eq!((one.len(), &one[0]["family"]), (1, &1.into()));
     let other = probity.file("c.jsonl", &rows(["other", "third"], 5));
@@ -350,8 +350,8 @@ fn a_run_on_two_folders_finds_tasks_and_changed_items() {
     assert_eq!(flips[0]["answer_a"], "said 1");
     let mean = pooled[0]["difference"]["mean"].as_f64().unwrap();
     assert!(pooled[0]["over"] == "macro" && (mean - 26.0 / 480.0).abs() < 1e-12, "{}", pooled[0]);
-    let told = text(&probity.run(&["run", &file]).stdout);
-    assert!(told.contains("Mean over tasks") && told.contains("task11"), "{told}");
+    let printed = text(&probity.run(&["run", &file]).stdout);
+    assert!(printed.contains("Mean over tasks") && printed.contains("task11"), "{printed}");
     let mixed =
         spec.replace(&format!("[\"{b}\"]"), &format!("[\"{b}/model/samples_task1_2024-05-01T12-00-01.000001.jsonl\"]"));
     let output = probity.run(&["run", &probity.file("mixed.toml", &mixed), "--json"]);

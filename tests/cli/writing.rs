@@ -50,7 +50,7 @@ fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
     assert_eq!(second.status.code(), Some(1), "{}", text(&second.stderr));
     assert!(contents() == before, "what the first run found stays");
     let more: Vec<String> = names(&old).into_iter().filter(|n| !all.contains(n)).collect();
-    assert_eq!(more, ["findings-incomplete.jsonl", "session-2.probity.jsonl"], "under names of their own");
+    assert_eq!(more, ["findings-incomplete.jsonl", "session-2.probity.jsonl"], "each under its own name");
     assert_eq!(run(&new, &failing).status.code(), Some(1));
     assert_eq!(names(&new), ["findings.jsonl", "session.probity.jsonl"], "no figures");
     assert!(std::fs::read_to_string(new.join("findings.jsonl")).unwrap().contains("the limit is 8.0 MB"));
@@ -235,8 +235,8 @@ fn the_script_of_a_session_computes_its_numbers_again() {
     script.env("PROBITY_STATE_DIR", probity.state.path()).env("PROBITY_CACHE_DIR", probity.state.path());
     let output = script.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    assert!(told.contains("Nothing differs"), "{told}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("Nothing differs"), "{printed}");
     // Every final finding equals the recorded one, except for its time.
     let findings = |text: &str| -> Vec<serde_json::Value> {
         let all = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());

@@ -227,7 +227,7 @@ fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
     let (ticket, generation, target) = asked(&h.slide().keys("l"));
     let terms = Adjust { alpha: 0.05, target, margin: 0.02, pilot: Some(300) };
     let shown = |h: &Harness| h.state.screens.power.shown.comparison().unwrap().n;
-    assert_eq!(shown(&h), 256, "what the run told of, until the engine has answered");
+    assert_eq!(shown(&h), 256, "what the run reported, until the engine has answered");
     let spec = terms.of(&probity::lab::power::Spec::shipped());
     h.event(answered(&spec, generation, ticket, 300));
     assert_eq!(shown(&h), 300, "{}", h.screen());

@@ -182,5 +182,5 @@ fn a_click_on_a_line_moves_the_cursor_there() {
     mouse(&mut h, 5, 3);
     assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("agreement"));
     mouse(&mut h, 5, 30);
-    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("agreement"), "nothing stands there");
+    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("agreement"), "there is nothing");
 }

@@ -125,5 +125,5 @@ fn a_click_on_a_line_moves_the_cursor_there() {
     mouse(&mut h, 5, 3);
     assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"));
     mouse(&mut h, 5, 20);
-    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"), "nothing stands there");
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"), "there is nothing");
 }

@@ -135,7 +135,7 @@ fn the_cursor_tells_score_rank_and_sub_words_and_keeps_its_place_across_strips()
         told(&h)
     );
     h.keys("j");
-    assert!(told(&h).contains("rank "), "the partner's `keys` stands below: {}", h.screen());
+    assert!(told(&h).contains("rank "), "the partner's `keys` is below: {}", h.screen());
     h.keys("l l l l l l l l l l");
     assert!(h.screen().contains(" .: "), "{}", h.screen());
 }

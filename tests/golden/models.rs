@@ -406,7 +406,7 @@ impl Case {
                 let a = s as f32 / steps as f32;
                 let part = &mut x.data[i * input.data.len()..(i + 1) * input.data.len()];
                 for (j, v) in part.iter_mut().enumerate() {
-                    // Padding has no baseline of its own; nothing attends to it.
+                    // Padding has no baseline; nothing attends to it.
                     *v = base.data[j] + a * (input.data[j] - base.data[j]);
                 }
             }

@@ -99,12 +99,12 @@ fn a_grid_that_is_computed_there_shows_here_what_its_cells_found() {
         String::from_utf8(done.stdout).unwrap()
     };
     run(&["run", "grid.toml", "--out", &dir, "--quiet", "--shard", "1/2"]);
-    let told = run(&["follow", &dir, "--once", "--json", "--found="]);
+    let printed = run(&["follow", &dir, "--once", "--json", "--found="]);
     let count = |text: &str, what: &str| text.lines().filter(|line| line.contains(what)).count();
-    assert_eq!((count(&told, "\"whole\":"), count(&told, "\"command\":\"run\"")), (1, 1), "{told}");
-    assert!(count(&told, "\"event\":\"finding\"") > 5, "{told}");
+    assert_eq!((count(&printed, "\"whole\":"), count(&printed, "\"command\":\"run\"")), (1, 1), "{printed}");
+    assert!(count(&printed, "\"event\":\"finding\"") > 5, "{printed}");
     let rest = run(&["follow", &dir, "--once", "--json", "--found=1-2"]);
-    assert_eq!(rest.lines().count(), 1, "a cell that is known is not told again: {rest}");
+    assert_eq!(rest.lines().count(), 1, "a cell that is known is not printed again: {rest}");
 
     let mut screen = there.screen(&["--follow", &dir]);
     screen.sees("2 cells: 1 done, 0 running, 0 failed, 1 waiting");

@@ -209,7 +209,7 @@ impl Screen {
         code
     }
 
-    /// The same for a program that was told to end; `after` says how.
+    /// The same for a program that was asked to end; `after` says how.
     fn ended_soon(&mut self, after: &str) -> u32 {
         let (code, _) = soon(&mut *self.child, after);
         self.given_back();
@@ -254,7 +254,7 @@ fn a_session_comes_back_with_its_runs_into_one_that_is_kept_for_its_name() {
     let mut screen = Screen::launch(folder, &["--session", "new"]);
     screen.sees("old");
     screen.press("r");
-    screen.sees("going on from old: its run is here again");
+    screen.sees("continuing from old: its run is restored");
     screen.sees("Best: ");
     screen.press("q");
     assert_eq!(screen.ended(), 0);

@@ -1,6 +1,7 @@
 //! `probity rationale annotate`: one annotator's answers to one question a sentence, from a terminal or a pipe.
 //!
-//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command goes on where it stopped.
+//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues
+//! where it stopped.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -27,7 +28,7 @@ const LONGEST: u64 = 64 << 10;
   probity rationale annotate masks.jsonl --to x.jsonl --task confidence < answers.txt
 
 One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` are four of them. `b` goes back one sentence, `s`
-skips one, `q` stops. Every answer is saved at once, and the same command goes on where it stopped. Where the answers come from a pipe,
+skips one, `q` stops. Every answer is saved at once, and the same command continues where it stopped. Where the answers come from a pipe,
 the first that cannot be used ends it.
 
 A sentence is a JSON object with `sent_id` and `sent_token` (its words); `mask_index` and `answer` where a word is masked.")]
@@ -35,7 +36,7 @@ pub struct AnnotateArgs {
     /// The sentences, in the benchmark's schema: a set, another annotator's file, or what `merge --back` wrote.
     #[arg(value_name = "SENTENCES.jsonl")]
     sentences: PathBuf,
-    /// The annotator's own file. It is created, or continued.
+    /// The annotator's file, which is created or continued.
     #[arg(long, value_name = "PERSON.jsonl")]
     to: PathBuf,
     /// The question that is asked of every sentence.
@@ -59,7 +60,7 @@ enum Task {
 }
 
 impl Task {
-    /// Reason for which a sentence is not asked about.
+    /// Reason why a sentence is not asked about.
     fn passed_over(self, a: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => a.mask().map(|_| "with a mask already"),
@@ -110,7 +111,7 @@ impl Task {
             Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it rests on:"),
             Task::Rationale => format!("{answer}; words that it rests on (an empty line keeps those with stars):"),
             Task::Score => format!(
-                "{answer}; can you tell it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
+                "{answer}; can you guess it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
             ),
         };
         let refused = match a.refused() {
@@ -134,7 +135,7 @@ impl Task {
                     return Err("name a word by its number".into());
                 };
                 if last - first + 1 != words.len() {
-                    return Err("the words of one mask are adjacent".into());
+                    return Err("the words of one mask must be adjacent".into());
                 }
                 a.choose_mask(*first..last + 1)
             }
@@ -224,9 +225,9 @@ pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), C
 /// The annotator's file.
 struct Own {
     path: PathBuf,
-    /// Its text as it was read or written last; none before it exists.
+    /// Its text as it was read or written last; `None` before it exists.
     text: Option<String>,
-    /// Sentences that the set does not have; they stay.
+    /// Sentences that are not in the set, which are kept.
     others: Vec<Annotation>,
 }
 
@@ -234,7 +235,7 @@ impl Own {
     /// Writes it whole, unless someone else has written to it.
     fn save(&mut self, made: &[Option<Annotation>]) -> Result<(), CliError> {
         if load(&self.path)? != self.text {
-            let what = "another program has changed it since this command read it; run the command again to go on";
+            let what = "another program has changed it since this command read it; run the command again to continue";
             return Err(CliError::Failed(format!("{}: {what}", self.path.display())));
         }
         let text = write(made.iter().flatten().chain(&self.others));
@@ -306,7 +307,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Tells sentences that are asked about from the others. Those that have a mask go into the file of masks as they are, for their raters.
+    /// Separates the sentences to ask about from the others. Sentences that already have a mask are written to the file
+    /// of masks unchanged, for their raters.
     fn divide(&mut self, args: &AnnotateArgs) {
         for (k, sentence) in self.sentences.iter_mut().enumerate() {
             if args.blank && args.task == Task::Rationale {
@@ -329,7 +331,7 @@ impl Work {
         self.made[k].as_ref().is_some_and(|a| task.is_answered(a))
     }
 
-    /// Asks about all sentences that have no answer, until they have or the input ends.
+    /// Asks about all unanswered sentences, until all are answered or the input ends.
     fn ask(
         &mut self,
         task: Task,
@@ -382,7 +384,7 @@ impl Work {
         lines.into_iter().try_for_each(|line| output::line(out, &printable_label(&line)))
     }
 
-    /// The next answer without the blanks around it; none at the end of the input.
+    /// The next answer without the blanks around it; `None` at the end of the input.
     fn next_line(&mut self, input: &mut dyn BufRead) -> Result<Option<String>, CliError> {
         let mut bytes = Vec::new();
         self.line += 1;
@@ -396,7 +398,7 @@ impl Work {
         Ok((read > 0).then(|| text.trim().to_owned()))
     }
 
-    /// How many sentences are answered, and how to continue.
+    /// The number of answered sentences, and how to continue.
     fn report(&self, task: &Task) -> Vec<String> {
         let done = self.asked.iter().filter(|k| self.is_answered(*task, **k)).count();
         let all = self.asked.len();
@@ -404,7 +406,7 @@ impl Work {
         let mut lines = vec![match done {
             0 => format!("no sentence of {all} is answered"),
             _ if done == all => format!("all {all} sentences are answered in {path}"),
-            _ => format!("{done} of {all} sentences are answered in {path}; the same command goes on"),
+            _ => format!("{done} of {all} sentences are answered in {path}; the same command continues"),
         }];
         lines.extend(self.passed_over.iter().map(|(why, count)| format!("not asked: {count} {why}")));
         lines

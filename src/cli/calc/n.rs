@@ -22,18 +22,18 @@ use labs::power::bound::{Bound, Counted, Ratio, Score, recommended, recommended_
   probity n --gap 42/320 --dim 768 --code-gap .08 --clip 4
 
 The published bound uses p*2^32 as the size of the class and 1e-8 as delta, as in the tables of the paper; the textbook bound
-uses 2^(32p), all classifiers with p weights of 32 bits. Give a bound of your own by its constant, which includes
+uses 2^(32p), all classifiers with p weights of 32 bits. Give your own bound by its constant, which includes
 its delta and the classifier. Half the gap is epsilon.
 
 With the accuracies of both probes on a control task the difference of their selectivities has its own number (Theorem 1: the bounds of
-accuracy and control accuracy, each at delta/2, add up), and so has a difference of prequential code lengths in bits an example
+accuracy and control accuracy, each at delta/2, add up), and so has a difference of prequential code lengths in bits per example
 (equation 3: the bounds of ten blocks, each at delta/10, weighted by what they code; a label that takes more than --clip bits counts as
 that many).")]
 pub struct NArgs {
     /// Difference of the two accuracies to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
     gap: String,
-    /// Size of the vectors (of the larger encoder); not needed with a bound of your own.
+    /// Size of the vectors (of the larger encoder); not needed with your own bound.
     #[arg(long, value_name = "D", value_parser = |d: &str| whole(d, 1..=1_000_000_000))]
     dim: Option<u64>,
     /// `published`, `textbook`, or `own:C` for a bound of the form n = C / epsilon^2.

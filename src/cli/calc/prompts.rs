@@ -243,11 +243,11 @@ mod tests {
         let path = dir.path().join("t.tsv");
         assert!(matches!(run(&path, &[]), Err(CliError::Usage(_))));
         std::fs::write(&path, "relation\tprompt\ta\nr\tp\t200\n").unwrap();
-        let Err(CliError::Usage(told)) = run(&path, &[]) else { panic!() };
-        assert!(told.contains("t.tsv, line 2"), "{told}");
+        let Err(CliError::Usage(printed)) = run(&path, &[]) else { panic!() };
+        assert!(printed.contains("t.tsv, line 2"), "{printed}");
     }
 
-    /// Published statistics against those that others computed from the published table.
+    /// Published statistics, compared with statistics recomputed from the published table.
     #[test]
     fn the_published_table_gives_the_published_spread() {
         let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());

@@ -1,4 +1,4 @@
-//! `probity rationale`: how well saliency scores that were computed anywhere agree with people and with themselves.
+//! `probity rationale`: how well any program's saliency scores agree with people and between perturbed inputs.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -57,7 +57,7 @@ pub struct RationaleArgs {
     /// Choice among several gold rationales: the best single one, or also the best union.
     #[arg(long, value_enum, default_value = "united")]
     several: SeveralArg,
-    /// Align words that were replaced one for one with each other, in place of facing each with a virtual word.
+    /// Align words that were replaced one for one, instead of pairing each with a virtual word.
     #[arg(long)]
     replaced: bool,
     /// System to judge, if the files have scores of several.
@@ -85,7 +85,7 @@ enum Match {
     Position,
 }
 
-/// Choice among several gold rationales.
+/// Rule for several gold rationales.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum SeveralArg {
     /// The best single one.
@@ -119,7 +119,7 @@ struct Answer {
 /// Judges and prints.
 ///
 /// # Errors
-/// [`CliError::Usage`] for files that cannot be read or judged, and rules that make no sense.
+/// [`CliError::Usage`] for files that cannot be read or judged, and invalid rules.
 pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(several) = &args.several_people {
         return super::rounds::answer(several, out);
@@ -225,7 +225,7 @@ fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     Ok((gathered, notes))
 }
 
-/// A number with its interval as it is printed.
+/// A number with its interval, as printed.
 fn shown(estimate: Option<Estimate>) -> String {
     estimate.map_or("not defined".to_owned(), |e| format!("{:.4} [{:.4}, {:.4}]", e.mean, e.lo, e.hi))
 }
@@ -307,7 +307,7 @@ fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
     groups
 }
 
-/// Parts by dimension and by perturbation, where there are several.
+/// Parts by dimension and by perturbation, if there are several.
 fn parts(found: &Judgement, level: f64, lines: &mut Vec<String>) {
     let columns = ["", "token-F1", "by chance", "MAP", "MAP*", "PCC", "kept", "F1Δ", "ratio", "n"];
     let row = |name: &str, c: &Cell| {

@@ -1,4 +1,4 @@
-//! `probity rationale annotate|agree|merge`: masks and rationales of several people in files of their own.
+//! `probity rationale annotate|agree|merge`: masks and rationales of several people, one file each.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ pub enum Several {
 /// Files of several people, and the form of the answer.
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. Whoever scores is a checker, others are
-    /// annotators; where everybody scores, everybody is both.
+    /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. People who score are
+    /// checkers, others are annotators; if everybody scores, everybody is both.
     #[arg(value_name = "PERSON.jsonl", required = true)]
     files: Vec<PathBuf>,
     /// Level of the intervals.
@@ -60,8 +60,8 @@ pub struct AgreeArgs {
 #[command(after_help = "Example:
   probity rationale merge anna.jsonl ben.jsonl x.jsonl y.jsonl z.jsonl --round 1 --out gold-1.jsonl --back round-2
 
-A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to those who marked
-them, and are dropped after round 3. A checker's file repeats the rationale that it scores.
+A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to their annotators,
+and are dropped after round 3. A checker's file repeats the rationale that it scores.
 
 Files with confidence in masks are judged by it: a mask passes if three people or more have rated it and nobody is below 3. Of the others
 another word is to be masked, and they are dropped after round 3.")]
@@ -92,10 +92,10 @@ struct Merge<'a> {
     masks: Option<&'a [RatedMask<'a>]>,
 }
 
-/// Prints the agreement, or decides a round and writes what passes and what goes back.
+/// Prints the agreement, or decides a round and writes the items that pass and the items that go back.
 ///
 /// # Errors
-/// [`CliError::Usage`] for files that cannot be read, [`CliError::Failed`] for those that cannot be written.
+/// [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
 pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     match several {
         Several::Annotate(args) => super::annotate::annotate(args, out),
@@ -162,7 +162,7 @@ fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     agreement(&found).iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Writes what passes, and to a file for each person what goes back to them.
+/// Writes the items that pass, and for each person a file of the items that go back to them.
 fn write(args: &MergeArgs, people: &[Person], passed: &str, back: &dyn Fn(&str) -> String) -> Result<(), CliError> {
     if let Some(path) = &args.out {
         Whole::new(path, args.force)?.fill(passed.as_bytes())?;

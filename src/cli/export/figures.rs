@@ -63,8 +63,8 @@ fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     is_new
 }
 
-/// The figures of a run: those that a paper would show, or all. File names are unique, and a picture has only one name:
-/// the one in the lab's table.
+/// The figures of a run: all, or only the ones that a paper would show. File names are unique, and a picture has only
+/// one name: the one in the lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
     let lab = labs::by_id(run.job.spec.lab());
     let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);

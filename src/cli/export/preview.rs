@@ -1,6 +1,6 @@
 //! Shows a written PNG in terminals that support it: by the protocol of kitty, of iTerm2 or of sixels, according to
-//! their environment. The sixel encoder is our own ([`figure::sixel`]): the maintained one (`icy_sixel` 0.7) brings 36
-//! crates.
+//! their environment. The sixel encoder is in this workspace ([`figure::sixel`]): the maintained one (`icy_sixel` 0.7)
+//! brings 36 crates.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ const SIXEL: [&str; 4] = ["foot", "mlterm", "contour", "yaft"];
 /// Bytes of base64 per message of kitty's protocol.
 const CHUNK: usize = 4096;
 
-/// How a terminal accepts pictures.
+/// Protocols for pictures in a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Kitty,

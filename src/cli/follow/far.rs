@@ -1,4 +1,4 @@
-//! `probity follow --remote`: a grid that another machine sees, looked at by the program there and shown by this one.
+//! `probity follow --remote`: a grid on another machine, read by the program there and shown by this one.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Follows it, and reconnects when the link breaks.
 ///
 /// # Errors
-/// [`CliError::Failed`] with the host and what the program there says; [`CliError::Told`] where cells have failed.
+/// [`CliError::Failed`] with the host and the message of the program there; [`CliError::Reported`] where cells have failed.
 pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let mut shown = Shown::new(args);
     let kind = if args.once { Some("--once") } else { args.keep.then_some("--keep") };
@@ -30,7 +30,7 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
             Ok(true) => ControlFlow::Break(Ok(())),
             Err(error) => ControlFlow::Break(Err(error)),
         },
-        // Nobody asked for it.
+        // It was not requested.
         Told::Entry(_) | Told::Whole(_) => ControlFlow::Continue(()),
     };
     let broke = |error: &RemoteError| {
@@ -85,7 +85,7 @@ pub(super) fn watch<T>(
                     None => {
                         let _ = child.kill();
                         let _ = child.wait();
-                        return Err(fail("what came is not of `probity follow`"));
+                        return Err(fail("the data received do not come from `probity follow`"));
                     }
                 }
                 heard = true;

@@ -83,7 +83,7 @@ fn show(
     open_with(Source::Followed(actions), start, notices, !args.look.no_mouse, tui::run::Outside { submit, ..outside() })
 }
 
-/// Reads the folder until the screen goes, and plays the results of finished cells.
+/// Reads the folder until the screen closes, and plays the results of finished cells.
 fn feed(folder: &Folder, actions: &Sender<Action>) {
     let mut watch = Watch::default();
     let mut found = Found::new(folder, &BTreeSet::new());
@@ -91,10 +91,10 @@ fn feed(folder: &Folder, actions: &Sender<Action>) {
     while !actions.is_closed() {
         let seen = match Folder::open(folder.dir()) {
             Ok(there) if there.head == folder.head => Ok(Box::new(watch.look(folder))),
-            Ok(_) => Err(problem_of(folder, "another grid has taken its place", "open it anew")),
+            Ok(_) => Err(problem_of(folder, "another grid replaced it", "open it anew")),
             Err(error) => Err(problem_of(folder, &error.to_string(), "what was seen last is shown")),
         };
-        // The screen opens with it, so that it goes first.
+        // The screen needs it to open, so it is sent first.
         if last.as_ref() != Some(&seen) && actions.blocking_send(Action::Followed(seen.clone())).is_err() {
             return;
         }
@@ -130,7 +130,7 @@ mod far {
     use super::{Action, Path, Problem, Sender};
     use remote::{Address, RemoteError};
 
-    /// Passes on what the program there sees, until the screen goes.
+    /// Passes on the output of the program there, until the screen closes.
     pub(super) fn feed(address: &Address, dir: &Path, actions: &Sender<Action>) {
         let told = |what: String, hint: &str| {
             let problem = Problem { what, r#where: address.to_string(), hint: hint.into() };

@@ -28,7 +28,7 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// [`CliError::Usage`] for names, numbers and folders that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
-/// [`CliError::Told`] if a training failed.
+/// [`CliError::Reported`] if a training failed.
 pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let only = args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
     // In gallery order, each name once.
@@ -59,7 +59,7 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
     if stop.load(Ordering::Relaxed) {
         return Err(CliError::Cancelled);
     }
-    if board.failed.is_empty() { Ok(()) } else { Err(CliError::Told) }
+    if board.failed.is_empty() { Ok(()) } else { Err(CliError::Reported) }
 }
 
 /// A training in progress.

@@ -51,8 +51,8 @@ struct Answer<'a> {
     models: Vec<Judged<'a>>,
 }
 
-/// Reads all seeds, prints their scores, and, if requested, writes the cards: all of them, or none if one cannot be
-/// written.
+/// Reads all seeds, prints their scores, and, if requested, writes the cards: all of them, or no card at all if one
+/// cannot be written.
 ///
 /// # Errors
 /// [`CliError::Usage`] for seeds that do not belong together, with the file and a remedy.

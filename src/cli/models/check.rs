@@ -30,7 +30,7 @@ pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) ->
     } else {
         lines(&report).iter().try_for_each(|line| output::line(out, line))?;
     }
-    if report.passed() { Ok(()) } else { Err(CliError::Told) }
+    if report.passed() { Ok(()) } else { Err(CliError::Reported) }
 }
 
 /// The report as text.

@@ -32,7 +32,7 @@ pub(super) struct Report {
     pub(super) unkept: Option<String>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
-    /// True to draw every figure, not only those that a paper would show.
+    /// True to draw every figure, not only the ones that a paper would show.
     all_figures: bool,
     options: figure::Options,
     force: bool,

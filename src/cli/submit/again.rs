@@ -83,7 +83,7 @@ struct Wanted {
 }
 
 /// Tasks with cells that failed, were stopped or cannot be read, or that a started task has left unfinished. Running
-/// tasks are left alone, as are those that have not started, which wait in the scheduler's queue.
+/// tasks are left alone, and so are tasks that wait in the scheduler's queue.
 fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     let given = folder.shares(jobs);
     let named = |shard: &str| {

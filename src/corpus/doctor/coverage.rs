@@ -14,7 +14,7 @@ pub struct TextCount {
     pub single: u64,
     /// Words of several.
     pub several: u64,
-    /// Words that the vocabulary has no tokens for.
+    /// Words without tokens in the vocabulary.
     pub outside: u64,
 }
 
@@ -23,7 +23,7 @@ impl TextCount {
         self.single + self.several + self.outside
     }
 
-    /// The share in words.
+    /// The share, in words.
     pub(super) fn said(&self) -> String {
         let share = |n: u64| 100.0 * n as f64 / self.words().max(1) as f64;
         format!(
@@ -52,7 +52,7 @@ impl Coverage {
         self.counts.resize(models.len(), TextCount::default());
         for word in text.split_whitespace().filter(|w| !w.contains(MASK)) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-            // Tokenizers may take quadratic time, and no vocabulary has an entry so long.
+            // Tokenizers may take quadratic time, and no vocabulary has such a long entry.
             if word.is_empty() || word.len() > MAX_NAME {
                 continue;
             }

@@ -8,13 +8,13 @@ use super::{Doctor, Finding, TextCount};
 use crate::overview::not_read;
 use crate::readers::{Drops, RelationKind, Report, Set};
 
-/// From this multiple of the even share on, a property's largest label counts as skewed.
+/// Multiple of the even share from which a property's largest label counts as skewed.
 const SKEW: f64 = 1.25;
-/// Most objects of a relation whose frequencies are counted.
+/// Maximum number of objects of a relation whose frequencies are counted.
 const MAX_OBJECTS: usize = 10_000;
-/// Most labels and words that the text lists, and the usual number of relations.
+/// Maximum number of labels and words listed, and the default number of relations.
 pub const LISTED: usize = 8;
-/// From this share of its facts on, a relation is N-M by more than a few slips of its source.
+/// Share of its facts from which a relation counts as N-M, rather than containing a few errors of its source.
 const MUCH: f64 = 0.05;
 
 /// Number of tokens of a word.
@@ -81,9 +81,9 @@ pub struct RelationCount {
     pub several_objects: u64,
     /// Facts whose object had another subject before.
     pub(crate) shared_objects: u64,
-    /// The type that the source states.
+    /// The type according to the source.
     pub stated: Option<RelationKind>,
-    /// Share of the most frequent object among the facts that are kept: what always answering it would score.
+    /// Share of the most frequent object among the facts that are kept: the score of always answering it.
     pub majority: Option<f64>,
     /// Different objects among the facts that are kept.
     pub objects: u64,
@@ -100,7 +100,7 @@ impl RelationCount {
         }
     }
 
-    /// The type by what the facts say.
+    /// The type that follows from the facts.
     pub fn kind(&self) -> Option<RelationKind> {
         match (self.facts, self.several_objects, self.shared_objects) {
             (0, ..) => None,
@@ -129,7 +129,7 @@ pub struct PropertyCount {
     pub labels: BTreeMap<String, u64>,
     /// Share of the most frequent label.
     pub majority: f64,
-    /// True if that is at least 1.25 times the even share, for a label that could be probed.
+    /// True if the share is at least 1.25 times the even share, for a label that could be probed.
     pub(crate) skewed: bool,
 }
 
@@ -162,7 +162,7 @@ pub struct Diagnosis {
     pub properties: BTreeMap<String, PropertyCount>,
     /// Counts by model.
     pub models: Vec<ModelCount>,
-    /// Words of the set that are one token in every model, sorted; none without models.
+    /// Words of the set that are one token in every model, sorted; `None` without models.
     pub intersection: Option<Vec<String>>,
     /// Different words of the set.
     pub words: u64,
@@ -265,7 +265,7 @@ impl Diagnosis {
         out
     }
 
-    /// The rows that are dropped, one per line; the first ones.
+    /// The first dropped rows, one per line.
     pub fn row_lines(&self) -> Vec<String> {
         let titles = |e: &Example| {
             let all: Vec<&str> = e.findings.iter().filter(|f| f.drops()).map(|f| f.title()).collect();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
-/// Most hashes that are kept (about 32 bytes each); what comes later is not compared.
+/// Maximum number of hashes (about 32 bytes each); later rows are not compared.
 pub(crate) const MOST: usize = 16_000_000;
 
 /// A hash of a value; the same in every run. At 10 million values, two different ones share one with probability 3e-6.
@@ -48,7 +48,7 @@ impl Memory {
         self.full
     }
 
-    /// A place in words, as seen from the row.
+    /// A position in words, relative to the row.
     pub(crate) fn place(&self, file: u32, line: u32) -> String {
         match self.files.get(file as usize) {
             Some(name) if file != self.file => format!("{name} line {line}"),
@@ -56,7 +56,7 @@ impl Memory {
         }
     }
 
-    /// The place of an earlier equal row, if there is one.
+    /// The position of an earlier equal row, if any.
     pub(crate) fn seen(&mut self, row: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST {
             self.full = true;
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// The place where this key first had another value, if it had.
+    /// The position where this key first had another value, if any.
     pub(crate) fn first_of(&mut self, key: u64, value: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST && !self.values.contains_key(&key) {
             self.full = true;

@@ -1,7 +1,8 @@
 //! The data doctor: rows of a data set that are fit for probing, rows dropped with reasons, and further warnings.
 //!
-//! Rows are examined one after the other. What is kept of them are 64-bit hashes (for duplicates and for what each subject
-//! has been said to have; a [`Survey`] knows which subjects have several objects before the first is judged), counts, and the first few rows of each finding, so that sets of millions of rows fit.
+//! Rows are examined one after the other. Only 64-bit hashes are kept (for duplicates and for the objects of each
+//! subject; a [`Survey`] knows which subjects have several objects before the first is judged), counts, and the first
+//! few rows of each finding, so that sets of millions of rows fit.
 
 mod coverage;
 mod diagnosis;
@@ -25,13 +26,13 @@ use self::coverage::Coverage;
 use self::memory::{Memory, hash};
 use super::readers::{Fact, Pair, Prompt, Rationale, Row, Sentence, Set};
 
-/// Something worth saying about a row.
+/// A finding about a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
     /// An object, answer or verb form of several tokens in a model.
     MultiToken,
-    /// An object, answer or verb form that a model has no tokens for.
+    /// An object, answer or verb form without tokens in a model.
     OutsideVocabulary,
     /// The same row again.
     Duplicate,
@@ -53,9 +54,10 @@ pub enum Finding {
     WholeRationale,
     /// A prompt that goes on after `[Y]`, which causal models cannot answer.
     ObjectInside,
-    /// A prompt in which the object comes before the subject: causal models would be asked before they know of whom.
+    /// A prompt in which the object comes before the subject: causal models would be asked before they have read the
+    /// subject.
     ObjectFirst,
-    /// A prompt that another source of the set has too.
+    /// A prompt that also occurs in another source of the set.
     RepeatedPrompt,
     /// Control characters in a text.
     ControlCharacters,
@@ -93,7 +95,7 @@ impl Finding {
             Finding::WholeRationale => "rationale is the whole input",
             Finding::ObjectInside => "prompt goes on after [Y]",
             Finding::ObjectFirst => "prompt has [Y] before [X]",
-            Finding::RepeatedPrompt => "prompt that stands there already",
+            Finding::RepeatedPrompt => "repeated prompt",
             Finding::ControlCharacters => "control characters",
         }
     }
@@ -101,13 +103,13 @@ impl Finding {
 
 /// With more distinct labels than this, a property is not counted as one.
 const MAX_LABELS: usize = 1_000;
-/// Most relations and properties that are kept apart.
+/// Maximum number of relations and properties counted separately.
 const MAX_NAMES: usize = 10_000;
-/// Most distinct words whose tokens are remembered.
+/// Maximum number of distinct words whose tokens are remembered.
 const MAX_WORDS: usize = 1_000_000;
 /// Longest word, name or label in bytes; a longer one is not split into tokens and is remembered by its beginning.
 const MAX_NAME: usize = 1_000;
-/// Longest subject in bytes in which objects are looked for.
+/// Longest subject, in bytes, that is searched for objects.
 const MAX_SUBJECT: usize = 10_000;
 /// Longest remark about a row, in bytes.
 const MAX_SAID: usize = 1_000;
@@ -122,7 +124,7 @@ pub struct Doctor<'v> {
     findings: BTreeMap<Finding, Counted>,
     kinds: BTreeMap<&'static str, u64>,
     relations: BTreeMap<String, RelationCount>,
-    /// Labels by file, where only the file says what they are of, and property.
+    /// Labels by property, and by file if only the file identifies the property.
     properties: BTreeMap<(Option<usize>, String), BTreeMap<String, u64>>,
     model_counts: Vec<ModelCount>,
     /// Number of tokens of each word in each model.
@@ -136,7 +138,7 @@ pub struct Doctor<'v> {
 type Found = Vec<(Finding, String)>;
 
 impl<'v> Doctor<'v> {
-    /// A doctor for the rows of `set`, who checks against these models and keeps up to `keep` rows that are dropped.
+    /// A doctor for the rows of `set`, which checks against these models and keeps up to `keep` dropped rows.
     pub fn new(set: &Set, models: Vec<Vocabulary<'v>>, keep: usize) -> Self {
         let model_counts = models.iter().map(|m| ModelCount::new(&m.name)).collect();
         Self {
@@ -157,13 +159,13 @@ impl<'v> Doctor<'v> {
         }
     }
 
-    /// The same doctor, who knows which subjects of the set have several objects: without a survey only those of their facts are
-    /// dropped that come after the first object.
+    /// The same doctor with a survey of subjects with several objects: without it, only the facts after a subject's
+    /// first object are dropped.
     pub fn knowing(self, survey: Survey) -> Self {
         Self { survey, ..self }
     }
 
-    /// Examines a row of the file with this index, at this line; says whether it is kept.
+    /// Examines a row of the file with this index, at this line; returns true if it is kept.
     pub fn examine(&mut self, file: usize, row: &Row<'_>, line: u64) -> bool {
         self.examined += 1;
         *self.kinds.entry(row.kind()).or_default() += 1;
@@ -194,7 +196,7 @@ impl<'v> Doctor<'v> {
                 what: beginning(what, MAX_SAID),
             });
         }
-        // Notes alone would crowd out the rows that are dropped.
+        // Rows with only notes would crowd out the dropped ones.
         if drops && self.flagged.len() < self.keep {
             let findings = found.iter().map(|f| f.0).collect();
             let what = found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
@@ -262,14 +264,14 @@ impl<'v> Doctor<'v> {
         }
     }
 
-    /// Checks a word against all models; true where it is not one token of each.
+    /// Checks a word against all models; true if it is not one token in each.
     fn word(&mut self, word: &str, found: &mut Found) -> bool {
         if self.models.is_empty() {
             return false;
         }
         let counts = match self.words.get(word) {
             Some(counts) => counts.clone(),
-            // No vocabulary has an entry so long, and tokenizers may take quadratic time.
+            // No vocabulary has such a long entry, and tokenizers may take quadratic time.
             None if word.len() > MAX_NAME => {
                 self.model_counts.iter_mut().for_each(|model| model.several += 1);
                 let what = format!("`{}`: longer than any token", beginning(word, 40));
@@ -334,7 +336,7 @@ impl<'v> Doctor<'v> {
         self.text([text], found);
         let bare = sentence.label.iter().map(|l| ("label", l.as_str()));
         let labels: Vec<(&str, &str)> = bare.chain(sentence.named_labels()).collect();
-        // A bare label is of the task of its file: the same sentence may have another one in another task.
+        // An unnamed label belongs to the task of its file: the same sentence may have another label in another task.
         let task = sentence.label.is_some().then(|| self.memory.file());
         let place = (task, sentence.target, sentence.forms.as_ref().map(|f| [f[0].as_str(), f[1].as_str()]));
         if let Some(first) = self.memory.seen(hash(&("sentence", text, place, &labels))) {
@@ -408,7 +410,7 @@ impl<'v> Doctor<'v> {
     }
 }
 
-/// One entry a finding: a row with two bad forms is one row.
+/// One entry per finding: a row with two bad forms counts once.
 fn merged(found: Found) -> Found {
     let mut out = Found::new();
     for (finding, what) in found {
@@ -429,8 +431,8 @@ fn beginning(text: &str, bytes: usize) -> String {
     format!("{}…", &text[..whole])
 }
 
-/// True if `outer` contains `inner` as whole words, ignoring case. A text far too long for a name is not searched,
-/// which could take quadratic time.
+/// True if `outer` contains `inner` as whole words, ignoring case. A text too long to be a name is not searched,
+/// because that could take quadratic time.
 fn contains_words(outer: &str, inner: &str) -> bool {
     if outer.len() > MAX_SUBJECT {
         return false;

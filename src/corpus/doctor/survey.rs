@@ -27,7 +27,7 @@ impl Survey {
         source.built_in.is_some_and(|b| !b.is_drawn()) || source.set.files.iter().any(|f| FACTS.contains(&f.format.id))
     }
 
-    /// Reads the set for it, if that is needed.
+    /// Reads the set for the survey, if needed.
     pub fn of(source: &Source, watch: &Watch, each: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Self, SetError> {
         let mut survey = Self::default();
         if Self::is_needed(source) {
@@ -40,7 +40,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Takes a row in.
+    /// Adds a row.
     pub fn add(&mut self, file: usize, row: &Row<'_>, line: u64) {
         let Row::Fact(fact) = row else { return };
         let Some(key) = key(fact) else { return };

@@ -69,7 +69,7 @@ fn objects_are_checked_against_every_model_and_the_intersection_is_what_all_have
     let models: Vec<(u64, u64, u64)> = d.models.iter().map(|m| (m.single, m.several, m.outside)).collect();
     assert_eq!(models, [(5, 0, 2), (3, 2, 2)]);
     assert_eq!((d.kept, d.words), (1, 4));
-    // Adding a model can only take from what the others share.
+    // Adding a model can only reduce the shared words.
     let one = diagnose(FACTS, vec![model("wide", 10)]);
     assert_eq!(one.intersection.map(|w| w.len()), Some(2));
 }
@@ -101,7 +101,7 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
     text +=
         &(3..20).map(|k| row(&format!("P{k:02}"), "t", "a") + &row(&format!("P{k:02}"), "u", "b")).collect::<String>();
     let d = diagnose(&text, vec![]);
-    let told = d.lines(LISTED).join("\n");
+    let printed = d.lines(LISTED).join("\n");
     for part in [
         "20 with facts, 2 of them N-M by their facts, 1 by 5 % of their facts or more",
         "N-M by 2 (2.0 %)",
@@ -109,9 +109,9 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
         "most frequent 100 %, N-1 - one object only",
         "and 12 more",
     ] {
-        assert!(told.contains(part), "no `{part}` in\n{told}");
+        assert!(printed.contains(part), "no `{part}` in\n{printed}");
     }
-    assert!(!told.contains("P19"));
+    assert!(!printed.contains("P19"));
     let all = d.lines(usize::MAX).join("\n");
     assert!(all.contains("P19 ") && !all.contains("and 12 more"), "{all}");
 }
@@ -132,9 +132,9 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     use Finding as F;
     let counts = [F::Duplicate, F::RepeatedPrompt, F::ObjectFirst, F::ObjectInside].map(|f| count(&d, f));
     assert_eq!((counts, d.dropped), ([1, 1, 1, 1], 1));
-    let told = d.lines(LISTED).join("\n");
-    assert!(told.contains("(note) prompt has [Y] before [X]; line 5"), "{told}");
-    assert!(told.contains("prompt that stands there already; line 2: P17: `[X] is in [Y] .`: as at line 1"), "{told}");
+    let printed = d.lines(LISTED).join("\n");
+    assert!(printed.contains("(note) prompt has [Y] before [X]; line 5"), "{printed}");
+    assert!(printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: as at line 1"), "{printed}");
 }
 
 /// A file of minimal pairs once had "0 of 0 words" and a paradigm with "one label only".
@@ -145,10 +145,16 @@ fn pairs_are_told_by_the_words_of_their_text() {
     let d = diagnose(pairs, vec![model("narrow", 5)]);
     let text = d.models[0].text;
     assert_eq!((text.words(), text.single, text.several, text.outside), (12, 9, 1, 2));
-    let told = d.lines(LISTED).join("\n");
-    assert!(told.contains("narrow     text of 12 words: 75.0 % one token, 8.3 % several, 16.7 % outside"), "{told}");
-    assert!(!told.contains("0 words") && !told.contains("one label only") && told.contains("paradigm"), "{told}");
-    assert!(!told.contains("shared"), "{told}");
+    let printed = d.lines(LISTED).join("\n");
+    assert!(
+        printed.contains("narrow     text of 12 words: 75.0 % one token, 8.3 % several, 16.7 % outside"),
+        "{printed}"
+    );
+    assert!(
+        !printed.contains("0 words") && !printed.contains("one label only") && printed.contains("paradigm"),
+        "{printed}"
+    );
+    assert!(!printed.contains("shared"), "{printed}");
     assert!(!d.properties["paradigm"].skewed);
 }
 
@@ -220,7 +226,7 @@ fn words_inside_words_are_no_overlap() {
     assert!(contains_words("日本 語", "語"));
 }
 
-/// Time and memory of a row grow with its length and no faster: what is found stays a matter of a thousand bytes.
+/// Time and memory of a row grow linearly with its length, and its findings stay below about a thousand bytes.
 #[test]
 fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
     let (subject, object) = ("a".repeat(4 << 20), "a".repeat(1 << 20));
@@ -228,7 +234,7 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
         format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")
     };
     let text = [
-        // The format is recognised by the beginning of a file, which a name of megabytes would fill.
+        // The format is recognised by the beginning of a file, which a name of several megabytes would fill.
         row("P0", "Norway", "Oslo"),
         row("P1", &subject, &object),
         row("P1", &subject, &object),

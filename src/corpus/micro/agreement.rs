@@ -34,7 +34,7 @@ pub struct Sentence {
     pub(crate) relative_clause: bool,
     /// Nouns between subject and verb.
     pub(crate) intervening: usize,
-    /// Those among them of the other number than the subject: attractors in the sense of Linzen et al. (2016).
+    /// The nouns among them with the other number than the subject: attractors in the sense of Linzen et al. (2016).
     pub opposing: usize,
 }
 
@@ -77,7 +77,7 @@ mod share {
     pub(crate) const THE: f64 = 0.55;
     /// Of the subjects, those with an adjective.
     pub(crate) const SUBJECT_ADJECTIVE: f64 = 0.35;
-    /// Of the other nouns, those with an adjective.
+    /// Share of the other nouns with an adjective.
     pub(crate) const OTHER_ADJECTIVE: f64 = 0.15;
     /// Of the sentences without attractor.
     pub(crate) const RELATIVE_CLAUSE: f64 = 0.15;
@@ -180,7 +180,7 @@ fn pick(rng: &mut impl Rng, len: usize) -> usize {
     below(rng, len as u32) as usize
 }
 
-/// A sentence in the making.
+/// A sentence under construction.
 struct Builder<'a, R: Rng> {
     rng: &'a mut R,
     tokens: Vec<&'static str>,
@@ -214,7 +214,7 @@ impl<R: Rng> Builder<'_, R> {
         fits().nth(i).map_or("", |w| w.0)
     }
 
-    /// A noun of one of these kinds; not `except`, should it be of them.
+    /// A noun of one of these kinds other than `except`.
     fn noun(&mut self, kinds: Kinds, except: Option<&Noun>) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[pick(self.rng, lexicon::NOUNS.len())];
@@ -224,7 +224,7 @@ impl<R: Rng> Builder<'_, R> {
         }
     }
 
-    /// `[the | possessive] (adjective) noun`, neutral in number but for the noun.
+    /// `[the | possessive] (adjective) noun`, neutral in number except for the noun.
     fn noun_phrase(&mut self, noun: &Noun, number: Number, adjective: f64) {
         if self.flip(share::THE) {
             self.tokens.push("the");

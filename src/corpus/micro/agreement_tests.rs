@@ -24,12 +24,12 @@ fn verb_of(word: &str) -> Option<(&'static Verb, Number)> {
 
 fn check(s: &Sentence) -> Result<(), TestCaseError> {
     let text = s.text();
-    let (verb, verb_number) = verb_of(&s.tokens[s.verb]).expect("a verb stands at its index");
+    let (verb, verb_number) = verb_of(&s.tokens[s.verb]).expect("a verb is at its index");
     prop_assert_eq!(verb_number, s.subject_number, "{}", &text);
     prop_assert_eq!(noun_number(&s.tokens[s.subject]), Some(s.subject_number), "{}", &text);
     prop_assert_eq!(&s.forms, &verb.forms.map(str::to_owned));
     let verbs = s.tokens.iter().filter(|t| verb_of(t).is_some()).count();
-    prop_assert_eq!(verbs, 1, "a second present-tense verb would tell the number: {}", &text);
+    prop_assert_eq!(verbs, 1, "a second present-tense verb would reveal the number: {}", &text);
     let before = if s.verb - 1 == s.subject { None } else { noun_number(&s.tokens[s.verb - 1]) };
     prop_assert_eq!(before, s.attractor, "{}", &text);
     let between = &s.tokens[s.subject + 1..s.verb];
@@ -60,8 +60,8 @@ proptest! {
         }
     }
 
-    /// A twin is a sentence of the grammar with a correct annotation; it differs in subject and verb alone, and its own
-    /// twin is the sentence.
+    /// A twin is a sentence of the grammar with a correct annotation; it differs only in subject and verb, and its twin
+    /// is the original sentence.
     #[test]
     fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
         let side = if held { Side::Held } else { Side::Train };
@@ -100,7 +100,7 @@ fn every_word_is_in_the_word_list() {
     assert!(unused.is_empty(), "never written: {unused:?}");
 }
 
-/// Overlap of probing and training sentences: verbatim none, by the split of subject-verb pairs.
+/// No probing sentence occurs in training, because subject-verb pairs are split.
 #[test]
 fn sides_do_not_overlap() {
     let train = sentences(Frequencies::natural(), Side::Train, 2, 60_000);
@@ -109,7 +109,7 @@ fn sides_do_not_overlap() {
     let overlap = held.iter().filter(|s| texts.contains(&s.text())).count();
     println!("verbatim overlap of {} held with {} training sentences: {overlap}", held.len(), texts.len());
     assert_eq!(overlap, 0);
-    // Prefixes, which a causal model sees, do repeat: the same beginning with another verb.
+    // Prefixes, the input of causal models, do repeat: the same beginning with another verb.
     let beginnings: HashSet<String> = train.iter().map(Sentence::prefix).collect();
     let repeated = held.iter().filter(|s| beginnings.contains(&s.prefix())).count();
     println!("of the words before the verb: {repeated}");

@@ -1,9 +1,9 @@
 //! Simple commonsense: a wish follows from an event.
 //!
-//! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the EFFECT because
-//! CAUSE .` Causes and effects come in groups (cold, hunger, darkness, ...): every cause of a group goes with every effect of it.
-//! One in five pairs of cause and effect is never written for training, so that a right answer there is a conclusion from
-//! what its cause and its effect have in common with others.
+//! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the
+//! EFFECT because CAUSE .` Causes and effects come in groups (cold, hunger, darkness, ...): every cause of a group goes
+//! with every effect of it. One in five pairs of cause and effect is never written for training, so that a right answer
+//! there must be inferred from other pairs with the same cause or effect.
 
 use rand_chacha::rand_core::Rng;
 
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// A pair on the held side has company: its cause and its effect are trained with others of the group.
+    /// The cause and the effect of a held-out pair are each trained with others of the group.
     #[test]
     fn held_pairs_can_be_concluded() {
         let mut held = 0;

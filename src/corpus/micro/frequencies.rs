@@ -1,4 +1,4 @@
-//! Frequencies of the combinations of subject number and environment, and their correlation.
+//! Frequencies of the combinations of subject and attractor number, and their correlation.
 
 use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Number;
 use stats::rng::unit;
 
-/// Reasons for which there are no such frequencies.
+/// Reasons why there are no such frequencies.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FrequencyError {
     /// No table with these margins has this correlation.
@@ -16,7 +16,7 @@ pub enum FrequencyError {
          {lo:.3} to {hi:.3}"
     )]
     Phi {
-        /// The correlation asked for.
+        /// The requested correlation.
         phi: f64,
         /// Smallest possible value.
         lo: f64,
@@ -100,7 +100,7 @@ impl Frequencies {
         self.cells
     }
 
-    /// The correlation of subject and attractor number in sentences that have both; 0 where one of them never varies.
+    /// The correlation of subject and attractor number in sentences that have both; 0 if one of them never varies.
     pub fn phi(&self) -> f64 {
         let [[_, a, b], [_, c, d]] = self.cells;
         let scale = ((a + b) * (c + d) * (a + c) * (b + d)).sqrt();

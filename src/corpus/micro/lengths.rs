@@ -12,7 +12,7 @@ use super::phrases::{Annotated, Draft};
 /// Tokens of the shortest and of the longest sentence, full stop included: the bins of SentEval's sentence length.
 pub const TOKENS: (usize, usize) = (5, 28);
 
-/// Of the subjects, those with a phrase of place behind them.
+/// Share of the subjects followed by a phrase of place.
 const PLACED: f64 = 0.3;
 
 /// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
@@ -30,7 +30,8 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     }
 }
 
-/// Clauses up to this length; nothing where the last one goes beyond. The place of the last verb, and its other form.
+/// Writes clauses up to this length; `None` if the last one is too long. Returns the position of the last verb, and its
+/// other form.
 fn fill<R: Rng>(
     text: &mut Draft<'_, R>,
     side: Side,

@@ -180,7 +180,7 @@ pub const VERBS: &[Verb] = &[
     verb("protects", "protect", Tr(A | L), ANY, 1), verb("belongs", "belong", I, ANY, 1),
 ];
 
-/// Determiners of both numbers: they do not reveal the noun's. `the` is drawn separately, more often.
+/// Determiners for both numbers, which do not reveal the noun's. `the` is drawn separately, more often.
 pub(crate) const DETERMINERS: &[&str] = &["my", "your", "his", "her", "our", "their"];
 
 /// Determiners of objects in the singular (`a` becomes `an` before a vowel). Objects agree with nothing.
@@ -203,7 +203,7 @@ pub(crate) const ADJECTIVES: &[Word] = &[
     ("important", ANY), ("common", ANY), ("rare", ANY),
 ];
 
-/// Prepositions with the kinds of their objects. None asks for a plural object (`between` and `among` would).
+/// Prepositions with the kinds of their objects. None requires a plural object (as `between` and `among` do).
 #[rustfmt::skip]
 pub(crate) const PREPOSITIONS: &[Word] = &[
     ("near", ANY), ("behind", ANY), ("beside", ANY), ("by", ANY), ("with", A | T), ("of", ANY), ("from", ANY),
@@ -329,7 +329,7 @@ mod tests {
         assert!(irregular >= 30, "{irregular}");
     }
 
-    /// A form that were both noun and verb, or both numbers, would make annotations ambiguous.
+    /// A form that is both noun and verb, or has both numbers, would make annotations ambiguous.
     #[test]
     fn every_form_has_one_category_and_number() {
         let mut owner: HashMap<&str, String> = HashMap::new();

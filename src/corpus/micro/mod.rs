@@ -139,7 +139,7 @@ pub fn whole_words() -> Vec<&'static str> {
     all
 }
 
-/// FNV-1a from a salted offset, finished as in MurmurHash3: the splits that must mean the same for ever.
+/// FNV-1a from a salted offset, finished as in MurmurHash3: for splits that must never change.
 pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     let mut hash =
         bytes.fold(0xcbf2_9ce4_8422_2325_u64 ^ salt, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -149,8 +149,8 @@ pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// True if one of a construction's combinations is among the one in five or so that are kept from training. The number
-/// in a construction's name is the first that leaves every part of it on both sides.
+/// True if a construction's combination is among those (about one in five) kept from training. The number in a
+/// construction's name is the first that leaves every part of it on both sides.
 pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
     let parts = parts.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     hash(0, construction.bytes().chain(parts)).is_multiple_of(5)

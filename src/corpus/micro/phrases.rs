@@ -13,9 +13,9 @@ pub struct Annotated {
     pub tokens: Vec<String>,
     /// Indices of the words that carry the construction's answer.
     pub focus: Vec<usize>,
-    /// A word that would be wrong at the first focus and right in another sentence, where there is exactly one such word.
+    /// A word that would be wrong at the first focus and right in another sentence, if there is exactly one.
     pub other: Option<String>,
-    /// The words before the first focus settle the answer, so that a model that reads from the left can be asked.
+    /// True if the words before the first focus determine the answer, so that a left-to-right model can be asked.
     pub settled_before: bool,
 }
 
@@ -41,7 +41,7 @@ impl Annotated {
     }
 }
 
-/// A sentence in the making.
+/// A sentence under construction.
 pub(super) struct Draft<'a, R: Rng> {
     /// The stream that it draws from.
     pub rng: &'a mut R,
@@ -138,7 +138,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         self.noun_phrase(noun, number);
     }
 
-    /// An object, an adjective or a phrase of place, as the verb asks for.
+    /// An object, an adjective or a phrase of place, as the verb requires.
     pub(crate) fn complement(&mut self, subject: &Noun, verb: &Verb) {
         match verb.frame {
             Frame::Transitive(kinds) => {

@@ -1,4 +1,4 @@
-//! Tense: the verb is in the past or the present, as the expression of time says.
+//! Tense: the verb is in the past or the present, as determined by the expression of time.
 //!
 //! `time , subject VERB complement .` or `subject VERB complement time .`
 
@@ -28,10 +28,10 @@ pub(crate) const PASTS: &[(&str, &str)] = &[
     ("protect", "protected"), ("belong", "belonged"),
 ];
 
-/// Expressions that ask for the past.
+/// Expressions that require the past.
 pub(crate) const THEN: &[&str] = &["yesterday", "last week", "last night", "last year", "long ago", "an hour ago"];
 
-/// Expressions that ask for the present.
+/// Expressions that require the present.
 pub(crate) const NOW: &[&str] = &["now", "today", "every day", "these days", "at the moment", "every week"];
 
 /// The verbs of [`PASTS`] with their pasts.

@@ -59,7 +59,7 @@ fn a_sample_is_seeded_and_keeps_the_shares() {
 #[test]
 fn what_cannot_be_run_names_the_file_and_the_fix() {
     let told = |text: &str| read(text, 1_000).unwrap_err().to_string();
-    assert!(told(&balanced(150).join("\n")).contains("rows.jsonl: only 150 sentences serve; at least 200"));
+    assert!(told(&balanced(150).join("\n")).contains("rows.jsonl: only 150 sentences are usable; at least 200"));
     let no_attractor: Vec<String> = balanced(300).iter().map(|l| l.replace("attractor_number", "other")).collect();
     let error = told(&no_attractor.join("\n"));
     assert!(error.contains("attractor_number") && error.contains("only 0 sentences"), "{error}");
@@ -118,7 +118,7 @@ fn any_labels_of_a_table_make_a_task() {
     assert!(told("tense", &["tense"]).contains("named twice"));
 }
 
-/// The error spoke of agreement sentences and named none of the file's labels.
+/// The error mentioned agreement sentences and none of the file's labels.
 #[test]
 fn a_file_with_other_labels_is_told_which_it_has() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,16 +7,16 @@ use crate::micro::Number;
 use crate::micro::lexicon::{self, Frame, Kind, Kinds, Noun, Verb, Word};
 use stats::rng::{below, unit};
 
-/// Words that may fill the place that a task asks about.
+/// Words allowed at the probed position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among<'w> {
-    /// All that the grammar has.
+    /// All words of the grammar.
     Any,
     /// These nouns as subject.
     Subjects(&'w [&'static Noun]),
     /// These nouns as direct object.
     Objects(&'w [&'static Noun]),
-    /// These verbs.
+    /// These verbs as main verb.
     Verbs(&'w [&'static Verb]),
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Wish<'w> {
     /// Past tense of the main verb.
     pub past: bool,
     pub subject: Number,
-    /// Number of the direct object; none for any complement.
+    /// Number of the direct object; `None` for any complement.
     pub object: Option<Number>,
-    /// Phrases nested within the subject and the complement, at most.
+    /// Maximum number of nested phrases in the subject and in the complement.
     pub(crate) nesting: usize,
     /// Words before and after the clause.
     pub extras: bool,
@@ -43,11 +43,11 @@ pub(crate) struct Clause {
     pub tokens: Vec<String>,
     /// Levels of the tree from the sentence to the words: S over NP over noun is 2.
     pub depth: usize,
-    /// Words before the phrase that ends the sentence, where there is one.
+    /// Number of words before the phrase that ends the sentence, if any.
     pub body: usize,
 }
 
-/// A clause that meets the wish.
+/// A clause that satisfies the constraints.
 pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     if wish.extras && text.flip(0.25) {
@@ -64,9 +64,9 @@ pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     Clause { body, depth: text.depth, tokens: text.tokens }
 }
 
-/// Two clauses: one about a subject, and one in which another subject does something to it, named by a pronoun in the
-/// place of the object. Both end in a phrase of time or place, so that no word but the pronoun reveals which comes
-/// first. `None` if the pronoun is ambiguous or no verb fits.
+/// Two clauses: one about a subject, and one in which another subject acts on it, with a pronoun as the object. Both
+/// end in a phrase of time or place, so that no word but the pronoun reveals which comes first. `None` if the pronoun
+/// is ambiguous or no verb fits.
 pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     let (noun, verb) = text.pair(false, Among::Any);
@@ -140,7 +140,7 @@ impl Text<'_> {
         fits[i]
     }
 
-    /// A subject and a verb that no built-in model has seen together.
+    /// A subject and a verb that were never trained together in a built-in model.
     fn pair(&mut self, transitive: bool, among: Among<'_>) -> (&'static Noun, &'static Verb) {
         loop {
             let noun = match among {
@@ -196,7 +196,7 @@ impl Text<'_> {
         self.noun_phrase(noun, number, nesting, level + 1);
     }
 
-    /// The verb in the tense and number of the wish.
+    /// The verb in the required tense and number.
     fn finite(&mut self, verb: &Verb, wish: Wish<'_>) {
         let number = wish.subject.index();
         let past = past(verb.forms, number).filter(|_| wish.past);

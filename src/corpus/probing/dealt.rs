@@ -1,20 +1,20 @@
-//! Words dealt out to groups, so that the words which a task asks about are others in training than in test, as in SentEval.
+//! Words divided into groups, so that the probed words in training and test are different, as in SentEval.
 
 use super::clause::Among;
 use crate::micro::lexicon::{self, Frame, Kind, Noun, Verb};
 use stats::rng::{shuffle, stream};
 
-/// Groups of words. Twelve make up SentEval's shares of 10 : 1 : 1 as well as 4 : 1 : 1 and six folds.
+/// Number of groups of words. Twelve can be split 10 : 1 : 1 as in SentEval, 4 : 1 : 1, and into six folds.
 pub const GROUPS: usize = 12;
 
 /// Words divided into groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dealt {
-    /// None: the label is of the whole sentence.
+    /// None: the label belongs to the whole sentence.
     Nothing,
-    /// The nouns that are subject.
+    /// Nouns as subject.
     Subjects,
-    /// The nouns that are direct object.
+    /// Nouns as direct object.
     Objects,
     Verbs,
 }
@@ -28,7 +28,8 @@ pub(crate) struct Deck {
 }
 
 impl Deck {
-    /// Deals by this seed: every group gets its share of people, animals, things and places, or of verbs of each frame.
+    /// Divides the words by this seed: every group gets its share of people, animals, things and places, or of verbs of
+    /// each frame.
     pub(crate) fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
         let mut deck = Self { dealt, nouns: vec![Vec::new(); GROUPS], verbs: vec![Vec::new(); GROUPS] };
         let mut rng = stream(seed, &format!("probing {task} words"));

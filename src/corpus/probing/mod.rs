@@ -1,10 +1,10 @@
 //! Probing tasks over whole sentences: the classic properties of Conneau et al. (2018), "What you can cram into a single
 //! vector", as Micro-English writes them. Generated in any size, balanced, seeded; a task is one line in [`PROBING`].
 //!
-//! Labels carry SentEval's names. Where its sentences come from books, ours follow from the grammar, so that the label depends on
-//! nothing else: the length and the depth of a sentence, the number of its subject or object and the tense of its verb are
-//! drawn independently of the words. Where SentEval keeps the words that are asked about apart in training and test (tense,
-//! number of subject and object), so do we: they are dealt out to [`GROUPS`] groups. What the surface of a sentence gives away
+//! Labels carry SentEval's names. Its sentences come from books; these come from a grammar, so that the label depends
+//! on nothing else: the length and the depth of a sentence, the number of its subject or object and the tense of its
+//! verb are drawn independently of the words. Where SentEval separates the probed words of training and test (tense,
+//! number of subject and object), they are divided into [`GROUPS`] groups. What the surface of a sentence gives away
 //! all the same is measured by [`super::shortcuts`].
 
 mod clause;
@@ -39,7 +39,7 @@ pub struct ProbingTask {
     pub labels: &'static [&'static str],
     /// Words divided into groups.
     dealt: Dealt,
-    /// Writes a sentence with this label, or gives up on this try.
+    /// Writes a sentence with this label; `None` if this attempt fails.
     write: fn(&mut ChaCha8Rng, label: usize, Among<'_>) -> Option<Vec<String>>,
 }
 
@@ -61,47 +61,47 @@ pub struct Labelled {
     pub text: String,
     /// Index into the task's labels.
     pub label: usize,
-    /// The group, below [`GROUPS`], of the word that is asked about, where a task keeps such words apart; no word is in two.
+    /// The group, below [`GROUPS`], of the probed word, if a task groups words; no word is in two groups.
     pub group: Option<usize>,
 }
 
-/// Sentences together with all that is needed to make them again.
+/// Sentences with everything needed to reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledSet {
     /// Identifier of the task.
     pub task: &'static str,
     pub seed: u64,
-    /// No two alike; every run of as many examples as there are labels holds each label once, so that all labels are equally frequent and
-    /// the first n of a longer set are the set of size n.
+    /// All different. Every block with one example per label contains each label once, so that labels are equally
+    /// frequent and the first n of a longer set are the set of size n.
     pub examples: Vec<Labelled>,
     /// SHA-256 over labels and texts, in hexadecimal.
     pub hash: String,
 }
 
-/// Reasons for which sentences are not available.
+/// Reasons why sentences are not available.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProbingError {
-    /// The name is in no registry line.
+    /// The name is not in the registry.
     #[error("there is no probing task '{name}'; known are {known}")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The names of [`PROBING`].
         known: String,
     },
-    /// The grammar repeats itself too often.
+    /// The grammar repeats sentences too often.
     #[error("probing task '{task}' has no {wanted} different sentences, only {found} were found")]
     Exhausted {
         /// Identifier of the task.
         task: &'static str,
-        /// The number asked for.
+        /// The requested number.
         wanted: usize,
         /// Different ones found.
         found: usize,
     },
 }
 
-/// Most consecutive tries that fail or repeat an earlier sentence.
+/// Maximum number of consecutive tries that fail or repeat an earlier sentence.
 const TRIES: usize = 100_000;
 
 impl ProbingTask {
@@ -113,7 +113,7 @@ impl ProbingTask {
         })
     }
 
-    /// True if the words in question are kept apart in [`GROUPS`].
+    /// True if the probed words are divided into [`GROUPS`] groups.
     pub fn is_grouped(&self) -> bool {
         self.dealt != Dealt::Nothing
     }
@@ -121,7 +121,7 @@ impl ProbingTask {
     /// `n` different sentences with balanced labels. Subjects and verbs are pairs that no built-in model was trained on.
     ///
     /// # Errors
-    /// [`ProbingError::Exhausted`] when the grammar repeats itself too often.
+    /// [`ProbingError::Exhausted`] if the grammar repeats sentences too often.
     pub fn examples(&self, n: usize, seed: u64) -> Result<LabelledSet, ProbingError> {
         let mut words = stream(seed, &format!("probing {}", self.id));
         let mut order = stream(seed, &format!("probing {} labels", self.id));
@@ -129,7 +129,7 @@ impl ProbingTask {
         let mut examples = Vec::with_capacity(n);
         let mut labels: Vec<usize> = Vec::new();
         let deck = Deck::new(self.dealt, self.id, seed);
-        // Each label goes through all groups before it meets one again, so that every part of a set has its share.
+        // Each label uses all groups before repeating one, so that every part of a set has its share.
         let mut groups: Vec<Vec<usize>> = vec![Vec::new(); self.labels.len()];
         let mut dealer = stream(seed, &format!("probing {} groups", self.id));
         for found in 0..n {
@@ -167,8 +167,8 @@ impl ProbingTask {
 const SHARE: usize = 12;
 
 impl LabelledSet {
-    /// The part of each sentence, 10 : 1 : 1: by the group of the word that is asked about where there is one, drawn within each
-    /// label otherwise.
+    /// The part of each sentence, 10 : 1 : 1: by the group of the probed word if there is one, otherwise drawn within
+    /// each label.
     pub(crate) fn splits(&self) -> Vec<Split> {
         let mut parts = vec![Split::Train; self.examples.len()];
         if self.examples.iter().any(|e| e.group.is_some()) {

@@ -14,8 +14,8 @@ const MORE: [(&str, &str); 8] = [
     ("feel", "felt"),
 ];
 
-/// The past form of a verb given by its two present forms, for a subject of this number (only the copula cares); `None`
-/// for a verb that the grammar does not have.
+/// The past form of a verb given by its two present forms, for a subject of this number (which only matters for the
+/// copula); `None` for a verb that the grammar does not have.
 pub(crate) fn past(forms: [&str; 2], number: usize) -> Option<&'static str> {
     if forms[1] == "are" {
         return Some(["was", "were"][number]);

@@ -47,8 +47,8 @@ pub(crate) fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>)
     one(rng, wish)
 }
 
-/// Share of sentences in the past, where the verb does not reveal the subject's number: with half of them, a bag of
-/// words would know more than three quarters of the labels by the forms of the verbs alone.
+/// Share of sentences in the past, where the verb does not reveal the subject's number: with one half, a bag of words
+/// could predict more than three quarters of the labels from verb forms alone.
 const PAST_SUBJECTS: f64 = 0.65;
 
 /// Singular or plural subject.
@@ -64,11 +64,11 @@ pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>
     one(rng, wish)
 }
 
-/// As written, or with two neighbouring words swapped so that no sentence is left.
+/// As written, or with two neighbouring words swapped so that the result is not a sentence.
 pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
-    // The place is drawn for both labels, so that only the swap distinguishes them.
+    // The position is drawn for both labels, so that only the swap distinguishes them.
     let places: Vec<usize> = (0..tokens.len() - 1).filter(|&i| breaks(&tokens, i, body)).collect();
     let at = *places.get(below(rng, places.len().max(1) as u32) as usize)?;
     let mut tokens = whole(tokens)?;
@@ -107,8 +107,8 @@ fn is_verb(word: &str) -> bool {
     FORMS.contains(word)
 }
 
-/// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or the second one
-/// first. Both begin with a noun phrase, so that the first word reveals nothing.
+/// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or in the reverse
+/// order. Both begin with a noun phrase, so that the first word reveals nothing.
 pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 2) as usize, ..any(rng) };
     let mut clauses = pair_of_clauses(rng, wish)?;
@@ -122,7 +122,7 @@ pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Amon
 /// A sentence whose number of tokens lies in the bin.
 pub(crate) fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let (low, high) = BINS[label];
-    // Each length of a bin is as likely as the others.
+    // All lengths of a bin are equally likely.
     let length = low + below(rng, (high - low + 1) as u32) as usize;
     let mut tokens = Vec::new();
     while tokens.len() + 1 < length {

@@ -85,7 +85,7 @@ fn lengths_and_depths_are_stable() {
     assert_eq!(hash("sentence_length"), "9c141654055c620f15b9fb7457977a8bcac0c239ad35c5e52e6dc3ecca06c5ad");
 }
 
-/// The word that is asked about: in which groups it occurs.
+/// The groups in which each probed word occurs.
 #[test]
 fn words_that_are_asked_about_stand_in_one_part_only() {
     use crate::micro::lexicon::{NOUNS, VERBS};

@@ -4,9 +4,9 @@
 use super::{Dimension, Instance, Language, MASK, Perturbation};
 use crate::micro::{arithmetic::NUMBERS, hash};
 
-/// True if the numbers of a sum are the benchmark's: every second sum of a template, whatever the order of its numbers,
-/// under every seed. Models are trained on the others. An instance that asks for no sum, or whose numbers are not
-/// English words, is always the benchmark's.
+/// True if a sum is reserved for the benchmark: every second sum of a template, regardless of the order of its numbers,
+/// under every seed. Models are trained on the others. An instance without a sum, or whose numbers are not English
+/// words, is always reserved.
 pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
         return true;
@@ -21,7 +21,8 @@ pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     hash(0, key.bytes()).is_multiple_of(2)
 }
 
-/// True if the sentence gives its answer away: it contains the answer or, unless form is asked, a word of its stem.
+/// True if the sentence gives its answer away: it contains the answer or, unless the question is about form, a word
+/// with its stem.
 pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     let answer = i.answer.to_lowercase();
     let stems = !matches!(i.dimension, Dimension::Grammar | Dimension::Computation);
@@ -31,7 +32,7 @@ pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     })
 }
 
-/// True if the shorter of two words begins the longer one and is long enough to exclude chance.
+/// True if the shorter of two words begins the longer one and is long enough to exclude coincidence.
 pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
     let (short, long) = if a.chars().count() <= b.chars().count() { (a, b) } else { (b, a) };
     short.chars().count() >= 4 && long.starts_with(short)

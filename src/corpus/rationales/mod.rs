@@ -1,9 +1,9 @@
 //! The built-in rationale benchmark: masked words, the tokens that are enough to find them, and perturbed partners.
 //!
-//! Five dimensions and three kinds of perturbation as in "An Interpretability Benchmark for PLMs" (sections 3.1 to 3.4), but
-//! written by a generator, so that answers and rationales follow from the templates (`assets/rationales/*.toml`) and not from
-//! annotators. English for the built-in models and for the user's, Chinese for models that the user brings. One JSON object a
-//! line, with the field names of the public gold format of the benchmark's authors.
+//! Five dimensions and three kinds of perturbation as in "An Interpretability Benchmark for PLMs" (sections 3.1 to
+//! 3.4), but generated, so that answers and rationales follow from the templates (`assets/rationales/*.toml`) and not
+//! from annotators. English for built-in and user models, Chinese for user models. One JSON object per line, with the
+//! field names of the public gold format of the benchmark's authors.
 
 mod check;
 mod template;
@@ -119,8 +119,8 @@ pub struct Instance {
     /// Other words that fit the mask as well: the gold answer is a set.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub other_answers: Vec<String>,
-    /// The answer needs several masks: in English it is split by vocabularies of the built-in models, in Chinese it has
-    /// several characters. All other answers are one token, or one character.
+    /// True if the answer needs several masks: in English the built-in vocabularies split it, in Chinese it has several
+    /// characters. All other answers are one token, or one character.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub several_tokens: bool,
     /// Indices of the rationale, ascending; never the mask's.
@@ -133,8 +133,8 @@ pub struct Instance {
     /// The original of a partner.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ori_id: Option<u64>,
-    /// Pairs (index in the original, index in the partner) of a longest common subsequence without regard to case, deletions
-    /// first; replaced words stay unaligned. None for originals and syntactic transformations.
+    /// Pairs (index in the original, index in the partner) of a longest common subsequence without regard to case,
+    /// deletions first; replaced words stay unaligned. Empty for originals and syntactic transformations.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alignment: Option<Vec<(usize, usize)>>,
 }
@@ -152,8 +152,7 @@ impl Instance {
         std::iter::once(&self.answer).chain(&self.other_answers).map(String::as_str)
     }
 
-    /// True if all of the rationale precedes the mask, so that a model that reads from the left only can find the
-    /// answer.
+    /// True if all of the rationale precedes the mask, so that a left-to-right model can find the answer.
     pub fn is_settled_before(&self) -> bool {
         self.rationale_ids.iter().all(|&at| at < self.mask_index)
     }
@@ -165,13 +164,13 @@ impl Instance {
 pub struct TemplateError {
     /// Language code.
     pub file: &'static str,
-    /// Name of the template; empty where the file itself cannot be read.
+    /// Name of the template; empty if the file itself cannot be read.
     pub template: String,
     /// The fault, in words.
     pub what: String,
 }
 
-/// The benchmark of one language under a seed, which decides the fillings that are free. Originals come first in each
+/// The benchmark of one language under a seed, which determines the free fillings. Originals come first in each
 /// template, every one followed by its partners.
 ///
 /// # Errors
@@ -197,7 +196,7 @@ pub fn benchmark(language: Language, seed: u64) -> Result<Vec<Instance>, Templat
     Ok(instances)
 }
 
-/// The English benchmark of seed 0, which ships: made once, for all who only read it.
+/// The English benchmark of seed 0, which ships; created once and shared.
 ///
 /// # Errors
 /// [`TemplateError`] for a template that cannot be used.
@@ -206,7 +205,7 @@ pub fn shipped() -> Result<&'static [Instance], TemplateError> {
     MADE.get_or_init(|| benchmark(Language::English, 0)).as_deref().map_err(Clone::clone)
 }
 
-/// Every gold answer of the English benchmark that is to be one token for the built-in models, without repetition.
+/// Every gold answer of the English benchmark that must be one token in the built-in models, without repetition.
 ///
 /// # Errors
 /// [`TemplateError`] for a template that cannot be used.

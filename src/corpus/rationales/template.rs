@@ -9,8 +9,8 @@ use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, Templ
 use crate::micro::arithmetic::NUMBERS;
 use stats::rng::below;
 
-/// Most redraws of a filling that repeats an earlier one, has a number without a word, or a result that is one of the
-/// numbers that are given.
+/// Maximum number of redraws of a filling that repeats an earlier one, has a number without a word, or a result equal
+/// to one of its given numbers.
 const TRIES: usize = 200;
 
 /// A file of templates.
@@ -26,9 +26,9 @@ pub(crate) struct Book {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Template {
     pub dimension: Dimension,
-    /// Names it, and its stream of random numbers.
+    /// Its name, and that of its random stream.
     pub name: String,
-    /// Tokens that two careful readers would mark, in words.
+    /// The tokens that careful readers would mark, in words.
     rule: String,
     answer: String,
     /// Other words that fit.
@@ -37,23 +37,23 @@ pub(crate) struct Template {
     /// The answer is one of several words of the sentence.
     #[serde(default)]
     from_text: bool,
-    /// The built-in models would give the answer at several masks.
+    /// The answer is several tokens in the built-in models.
     #[serde(default)]
     several_tokens: bool,
     original: String,
     dispens: Option<String>,
     import: Option<String>,
     trans: Option<String>,
-    /// Slots that a row fills together.
+    /// Slots filled together from one row.
     #[serde(default)]
     pub columns: Vec<String>,
     /// Fillings.
     #[serde(default)]
     pub rows: Vec<Vec<String>>,
-    /// Slots that are filled apart from everything else.
+    /// Slots filled independently.
     #[serde(default)]
     pub free: BTreeMap<String, Vec<String>>,
-    /// Slots that are filled with the words of numbers.
+    /// Slots filled with number words.
     #[serde(default)]
     pub numbers: BTreeMap<String, Number>,
     instances: Option<usize>,
@@ -75,7 +75,7 @@ const CHINESE: [&str; 21] = [
     "十七", "十八", "十九", "二十",
 ];
 
-/// The word of a number. Before a measure word Chinese says 两 for 2, which is left out here.
+/// The word of a number. Chinese uses 两 for 2 before a measure word, which is ignored here.
 fn word(language: Language, n: u32) -> Option<&'static str> {
     match language {
         Language::English => NUMBERS.get(n as usize).copied(),
@@ -102,22 +102,22 @@ impl Template {
         std::iter::once(&self.original).chain(partners.into_iter().flatten()).map(String::as_str)
     }
 
-    /// Originals, each with its partners behind it: one a row unless the template says otherwise. No two have the same answer for
-    /// the same reason.
+    /// Originals, each followed by its partners: one per row unless the template says otherwise. No two have the same
+    /// answer for the same reason.
     pub(crate) fn groups(&self, language: Language, rng: &mut impl Rng) -> Result<Vec<Vec<Instance>>, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: self.name.clone(), what };
         if let Some(row) = self.rows.iter().find(|r| r.len() != self.columns.len()) {
             return Err(wrong(format!("row {row:?} has {} of {} columns", row.len(), self.columns.len())));
         }
         if self.rule.trim().is_empty() {
-            return Err(wrong("no rule says what its rationale is".to_owned()));
+            return Err(wrong("no rule gives its rationale".to_owned()));
         }
         let rows = self.rows.len().max(1);
         let wanted = self.instances.unwrap_or(rows);
         let mut seen = HashSet::new();
         let mut groups = Vec::new();
         for i in 0..wanted {
-            // Small numbers make few sums; when the tries run out there is no other one, which is not an error.
+            // Small numbers give few sums; running out of attempts is not an error.
             for _ in 0..TRIES {
                 let Some(filling) = self.fill(language, i % rows, rng).map_err(wrong)? else { continue };
                 let Some(group) = self.group(language, &filling).map_err(wrong)? else { continue };
@@ -158,7 +158,7 @@ impl Template {
         Ok(self.put_numbers(language, &mut filling, values)?.then_some(filling))
     }
 
-    /// Fills the slots of numbers, those that are drawn with these values; false where one has no word.
+    /// Fills the slots of numbers; drawn ones get these values. False if a value has no word.
     pub(crate) fn put_numbers<'a>(
         &'a self,
         language: Language,
@@ -252,7 +252,7 @@ impl Template {
         })
     }
 
-    /// Tokens of a template's text, and the indices of those that are marked.
+    /// Tokens of a template's text, and the indices of the marked ones.
     fn render(&self, text: &str, filling: &Filling<'_>) -> Result<(Vec<String>, Vec<usize>), String> {
         let (mut tokens, mut marked) = (Vec::new(), Vec::new());
         for piece in text.split_whitespace() {
@@ -274,7 +274,7 @@ impl Template {
     }
 }
 
-/// Takes the mark off a token.
+/// Removes the mark from a token.
 fn mark(token: &str) -> (bool, &str) {
     token.strip_prefix('*').map_or((false, token), |rest| (true, rest))
 }
@@ -291,7 +291,7 @@ fn compute(text: &str, values: &BTreeMap<&str, i64>) -> Option<i64> {
     }
 }
 
-/// A capital at the beginning of each sentence.
+/// Capitalises the beginning of each sentence.
 fn capitalise(tokens: &mut [String]) {
     for i in 0..tokens.len() {
         if (i == 0 || tokens[i - 1] == ".") && tokens[i] != MASK {

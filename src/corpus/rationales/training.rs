@@ -1,5 +1,6 @@
-//! Training text with the constructions of the benchmark: its sentence patterns with other words in them, and what it asks about in other
-//! patterns (`assets/rationales/train.toml`). No sentence of the benchmark is written, whatever its seed: a test enumerates both.
+//! Training text with the constructions of the benchmark: its sentence patterns with other words, and its words in
+//! other patterns (`assets/rationales/train.toml`). No sentence of the benchmark is written, whatever its seed: a test
+//! enumerates both.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -36,7 +37,7 @@ struct Entries {
 struct Entry {
     /// The template of the benchmark.
     name: String,
-    /// In place of the template's columns.
+    /// Replaces the template's columns.
     columns: Option<Vec<String>>,
     #[serde(default)]
     rows: Vec<Vec<String>>,
@@ -44,15 +45,15 @@ struct Entry {
     facts: Option<String>,
     #[serde(default)]
     free: BTreeMap<String, Vec<String>>,
-    /// In place of the template's patterns: the wording that the built-in models read, if the benchmark was reworded
-    /// afterwards.
+    /// Replaces the template's patterns: the wording in the training text of the built-in models, if the benchmark was
+    /// reworded later.
     patterns: Option<Vec<String>>,
-    /// Patterns that the benchmark does not have, for these rows and for the benchmark's own.
+    /// Patterns that are not in the benchmark, for these rows and for the benchmark's.
     #[serde(default)]
     elsewhere: Vec<String>,
 }
 
-/// Patterns and what may fill them.
+/// Patterns and their possible fillings.
 #[derive(Debug)]
 struct Source {
     template: Template,
@@ -67,7 +68,8 @@ pub struct Training {
     total: f64,
 }
 
-/// Share of the lines of a dimension. Forms need the most examples; computation gets the fewest and is to stay the weakest.
+/// Share of the lines of a dimension. Forms need the most examples; computation gets the fewest and is meant to stay
+/// the weakest.
 fn share(dimension: Dimension) -> f64 {
     match dimension {
         Dimension::Grammar => 0.35,
@@ -78,8 +80,8 @@ fn share(dimension: Dimension) -> f64 {
 }
 
 impl Training {
-    /// Reads the fillings. Where these facts may not be written, neither are rows that state them; what the benchmark asks for
-    /// is always written.
+    /// Reads the fillings. If these facts must not be written, rows that state them are dropped too; the facts that the
+    /// benchmark asks for are always written.
     ///
     /// # Errors
     /// [`TemplateError`] for an entry that cannot be used; a test keeps the shipped ones from that.
@@ -121,7 +123,7 @@ impl Training {
                 left -= s.weight;
                 left < 0.0
             });
-            // A sum may be the benchmark's or have no word. That a pattern can be filled is seen when it is read.
+            // A sum may be reserved for the benchmark or have no word. Reading a pattern checks that it can be filled.
             if let Some(Ok(Some(sentence))) = chosen.map(|s| s.draw(rng)) {
                 return sentence;
             }
@@ -241,7 +243,7 @@ mod tests {
     use super::*;
     use stats::rng::stream;
 
-    /// Every filling of every pattern; what does not occur in a pattern is filled once.
+    /// Every filling of every pattern; slots that do not occur in a pattern are filled once.
     fn each(template: &Template, patterns: &[String], mut take: impl FnMut(&Instance)) {
         for pattern in patterns {
             let used = |slot: &str| pattern.contains(&format!("{{{slot}}}"));
@@ -283,7 +285,7 @@ mod tests {
         i.answers().map(|a| i.with(a).0.to_lowercase())
     }
 
-    /// All that the benchmark can ask under any seed, with every gold answer, against all that can be written.
+    /// Everything that the benchmark can ask under any seed, with every gold answer, against everything that can be written.
     #[test]
     fn no_sentence_of_the_benchmark_is_written() {
         let mut asked = HashSet::new();
@@ -331,18 +333,18 @@ mod tests {
             let of = training.sources.iter().filter(|s| s.template.name == template.name);
             let mut found = 0;
             for source in of {
-                // Some are worded as the benchmark was when the models were trained.
+                // Some have the benchmark's wording from when the models were trained.
                 let shared = source.patterns.iter().filter(|p| theirs.contains(p.as_str())).count();
                 found += source.patterns.len();
                 let repeated = source.template.rows.iter().find(|r| asked.contains(&bare(r)));
-                // Computation has no vocabulary: its sums are apart, its things need not be.
+                // Computation has no vocabulary: its sums are separate, its nouns need not be.
                 assert!(shared == 0 || repeated.is_none(), "{}: {repeated:?}", template.name);
             }
             assert!(found > 0, "'{}' is not trained", template.name);
         }
     }
 
-    /// Facts that no text may state are not stated by way of a row, be it one of the relation or one written by hand.
+    /// Facts that no text may state are not stated by rows either, neither of the relation nor hand-written.
     #[test]
     fn rows_that_state_kept_facts_are_left_out() {
         let rows = |kept: &str, with: &str| -> Vec<String> {

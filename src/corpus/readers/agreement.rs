@@ -4,9 +4,9 @@
 //! `subject_number` (Z_c) and, where it can be determined, `attractor_number` (Z_e).
 //!
 //! LGD counts tokens from 1, tags verbs VBZ or VBP, and has no other form of the verb: it is made by rule ([`verbs`]).
-//! Nor does it say which noun a preposition governs. Z_e is therefore read off as the tag of the last intervening noun
-//! where a preposition comes between subject and verb, no relative clause does, and the verb follows the noun directly
-//! as far as words show it (not a comma, not an adverb in *-ly*).
+//! It does not mark which noun a preposition governs either. Z_e is therefore the tag of the last intervening noun
+//! where a preposition comes between subject and verb, no relative clause does, and the verb directly follows the noun
+//! as far as can be seen (not a comma, not an adverb in *-ly*).
 
 use super::error::{DropKind, ReadError, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse, Parser};
@@ -86,7 +86,7 @@ fn labels<'a>(subject: &'static str, attractor: Option<&'static str>) -> Option<
     Some(Labels(labels))
 }
 
-/// The number that a tag marks: of nouns NN, NNP against NNS, NNPS, of verbs VBZ against VBP.
+/// The number marked by a tag: NN, NNP or NNS, NNPS for nouns, VBZ or VBP for verbs.
 fn number(tag: &str) -> Option<&'static str> {
     match tag {
         "NN" | "NNP" | "VBZ" => Some("Sg"),
@@ -153,7 +153,7 @@ fn test_set<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     let (sentence, correct, wrong) = (fields.text("sentence")?, fields.text("correct")?, fields.text("wrong")?);
     let text = masked(&sentence, fields.index("target_index")?, &correct)?;
     let singular = verbs::singular(&correct, &wrong).ok_or_else(|| {
-        Unread::new(DropKind::Value, format!("cannot tell which of `{correct}` and `{wrong}` is singular"))
+        Unread::new(DropKind::Value, format!("cannot decide which of `{correct}` and `{wrong}` is singular"))
     })?;
     let subject = if singular { "Sg" } else { "Pl" };
     Ok(Sentence {
@@ -271,5 +271,5 @@ impl Parse for Nonce {
 }
 
 fn alone() -> Unread {
-    Unread::new(DropKind::Reference, "a form without the other form of the same sentence beside it")
+    Unread::new(DropKind::Reference, "a form without the other form of its sentence")
 }

@@ -28,7 +28,7 @@ pub(crate) const FORMAT: Format = Format {
     parser: |_, context| stateless(context, pair),
 };
 
-/// The same as a table with a header; `good` and `bad` are names of the sentences too.
+/// The same as a table with a header; `good` and `bad` are accepted as names of the sentences too.
 pub(crate) const TABLE: Format = Format {
     id: "blimp-table",
     title: "minimal pairs (table with a header)",
@@ -116,7 +116,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// A table of pairs was taken for nothing known.
+    /// A table of pairs was not recognised.
     #[test]
     fn pairs_are_read_of_tables_with_commas_and_tabs() {
         let dir = tempfile::tempdir().unwrap();

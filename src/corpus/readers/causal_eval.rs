@@ -28,7 +28,7 @@ pub(crate) const SAMPLES: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
-/// Published numbers, and other tables of the same form: some columns name the measurement, the others are values.
+/// Published numbers, and other tables of the same form: some columns identify the measurement, the others are values.
 pub(crate) const TABLES: Format = Format {
     id: "results-table",
     title: "published result tables (causalEval, data requirements)",
@@ -93,7 +93,7 @@ impl Parse for Tables {
         let fields = self.header.split(line)?;
         let is_key = |name: &str| has_name(&self.keys, name);
         let keys = || fields.iter().filter(|(n, _)| is_key(n)).map(|(n, v)| (n.to_owned().into(), v.into()));
-        // All values before any row, so that a bad one drops the line as a whole.
+        // All values are read before any row is emitted, so that a bad one drops the whole line.
         let values: Vec<(&str, Option<f64>)> = fields
             .iter()
             .filter(|(n, _)| !is_key(n))

@@ -1,8 +1,8 @@
-//! Ding and Koehn (2021): prefixes whose next word must be of a known number or gender, with cues and attractors.
+//! Ding and Koehn (2021): prefixes whose next word must have a known number or gender, with cues and attractors.
 //!
-//! As published: `all.prefx.txt` (one prefix a line), `all.tag.txt` or `all.tags.txt` (0 or 1), `all.subjs.txt`
-//! (`[(from, to), …] ||| [(from, to), …]`: cues and attractors, inclusive, from 0). The three are read side by side from the
-//! prefix file. Or as JSON lines with `tokens`, `cue_spans`, `attractor_spans`, `tag`, `section` and saliency vectors
+//! As published: `all.prefx.txt` (one prefix per line), `all.tag.txt` or `all.tags.txt` (0 or 1), `all.subjs.txt`
+//! (`[(from, to), …] ||| [(from, to), …]`: cues and attractors, inclusive, from 0). The prefix file opens all three.
+//! Also read are JSON lines with `tokens`, `cue_spans`, `attractor_spans`, `tag`, `section` and saliency vectors
 //! `saliency_{model}_{verum|malum}`, each of which becomes a prediction row.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub(crate) const PREFIXES: Format = Format {
     },
 };
 
-/// The files beside a prefix file, when opened themselves.
+/// The files next to a prefix file, when opened directly.
 pub(crate) const PARTS: Format = Format {
     id: "ding-koehn-parts",
     title: "Ding & Koehn tag or cue file",
@@ -60,7 +60,7 @@ fn is_part(head: &Head<'_>) -> bool {
     head.lines.iter().all(cues) || named && head.lines.iter().all(tags)
 }
 
-/// A file with `prefx` in its name replaced by one of these, where there is one.
+/// The file whose name has one of these in place of `prefx`, if it exists.
 fn beside(file: &Path, names: &[&str]) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?;
     let (before, after) = name.split_once(".prefx.")?;
@@ -114,7 +114,7 @@ struct Prefixes {
     failure: Option<ReadError>,
 }
 
-/// The next line of a file that has a line for every prefix.
+/// The next line of a file with one line per prefix.
 fn side(frames: &mut Option<Frames>) -> Result<Option<String>, ReadError> {
     let Some(frames) = frames else { return Ok(None) };
     match frames.next_line()? {
@@ -163,7 +163,7 @@ impl Parse for Prefixes {
             match frames.next_line() {
                 Ok(None) => {}
                 Ok(Some((line, _))) => {
-                    let what = "a line more than there are prefixes";
+                    let what = "one line more than there are prefixes";
                     self.failure = Some(ReadError::line(frames.file(), line, what, "a line for every prefix"));
                 }
                 Err(failure) => self.failure = Some(failure),

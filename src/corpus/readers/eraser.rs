@@ -1,9 +1,9 @@
 //! ERASER: `{train,val,test}.jsonl` over documents in `docs/`, and predictions.
 //!
 //! A row has `annotation_id`, `query`, `evidences` (groups of `{docid, start_token, end_token, …}`, the end exclusive),
-//! `classification`, `query_type` and `docids`. Each document that a row's evidences name becomes one rationale row, whose
-//! gold sets are the groups. Document names are taken as names of files in `docs/`, or as the `docid`s of `docs.jsonl` beside the
-//! rows, and as nothing else.
+//! `classification`, `query_type` and `docids`. Each document that a row's evidences name becomes one rationale row,
+//! whose gold sets are the groups. A document name is the name of a file in `docs/` or a `docid` in `docs.jsonl` next
+//! to the rows.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -67,10 +67,10 @@ struct Evidence<'a> {
     end_token: i64,
 }
 
-/// Documents in one file, where there is no folder of them.
+/// File with all documents, if there is no folder of them.
 pub(super) const DOCUMENTS: &str = "docs.jsonl";
 
-/// Most bytes of documents in one file that are kept in memory.
+/// Maximum size in memory of the documents in one file, in bytes.
 const MOST: usize = 1 << 30;
 
 #[derive(Deserialize)]
@@ -82,9 +82,9 @@ struct Document {
 struct Eraser {
     folder: PathBuf,
     split: Option<Split>,
-    /// The latest document: neighbouring rows are often about the same.
+    /// The latest document, because neighbouring rows often share it.
     latest: Option<(String, String)>,
-    /// Those of [`DOCUMENTS`], once they are needed.
+    /// The documents in [`DOCUMENTS`], once needed.
     listed: Option<BTreeMap<String, String>>,
 }
 
@@ -152,7 +152,7 @@ impl Parse for Eraser {
             }
         }
         if documents.is_empty() {
-            // Sets with one document a row name it by the row.
+            // Sets with one document per row name it after the row.
             documents.push(keys.annotation_id.as_str());
         }
         let split = self.split;
@@ -224,7 +224,7 @@ struct Span {
     end_token: u32,
 }
 
-/// Most tokens of a hard rationale: spans that say more are a slip or worse, and would fill the memory.
+/// Maximum number of tokens of a hard rationale: larger spans are errors or attacks, and would fill the memory.
 const MAX_TOKENS: usize = 1 << 20;
 
 fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {

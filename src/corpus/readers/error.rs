@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use thiserror::Error;
 
-/// Longest detail that is kept of a dropped row, in characters.
+/// Maximum length of the detail kept for a dropped row, in characters.
 const MAX_DETAIL: usize = 240;
 
 /// A file that cannot be read: place, text found, and expected form.
@@ -19,7 +19,7 @@ const MAX_DETAIL: usize = 240;
 pub struct ReadError {
     /// The file or folder.
     pub file: PathBuf,
-    /// Line, from 1, where the error belongs to one.
+    /// Line, from 1, if the error belongs to one.
     pub line: Option<u64>,
     /// The text or value found.
     pub what: String,
@@ -51,19 +51,19 @@ pub enum DropKind {
     Encoding,
     /// A NUL byte in the text.
     Nul,
-    /// Not the syntax of the format: a broken or foreign line.
+    /// A syntax error: a broken or foreign line.
     Syntax,
-    /// Another number of fields than the header or the format has; usually a tab in the text.
+    /// The number of fields differs from the header or the format; usually a tab in the text.
     Fields,
-    /// A field that the format requires is not there.
+    /// A required field is missing.
     Missing,
     /// A field of another type or with an impossible value.
     Value,
-    /// A label or split that the format does not have.
+    /// A label or split that the format does not define.
     Label,
-    /// An index that lies outside its sentence.
+    /// An index outside its sentence.
     Index,
-    /// Something that the row refers to is not there.
+    /// Something that the row refers to is missing.
     Reference,
 }
 
@@ -104,7 +104,7 @@ impl Unread {
         Self { kind, detail }
     }
 
-    /// A field that is not there.
+    /// A missing field.
     pub fn missing(field: &str) -> Self {
         Self::new(DropKind::Missing, format!("no `{field}`"))
     }
@@ -138,7 +138,7 @@ pub struct DropCount {
     pub count: u64,
     /// Line of the first, from 1.
     pub first_line: u64,
-    /// The fault of the first.
+    /// The error in the first.
     pub example: String,
 }
 
@@ -159,7 +159,7 @@ impl Drops {
         });
     }
 
-    /// Adds those of another file; examples of the first stay.
+    /// Adds the counts of another file; the earlier examples stay.
     pub fn merge(&mut self, other: &Drops) {
         for (kind, more) in &other.kinds {
             self.kinds.entry(*kind).and_modify(|d| d.count += more.count).or_insert_with(|| more.clone());

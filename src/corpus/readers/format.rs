@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::error::{DropKind, ReadError, Unread};
 use super::row::Row;
 
-/// Lines of the beginning that are looked at.
+/// Number of lines examined at the beginning.
 const LINES: usize = 20;
 
 /// Division of a format's file into pieces.
@@ -23,12 +23,12 @@ pub enum Framing {
     Document,
 }
 
-/// Takes the rows that a parser finds.
+/// Receives the rows that a parser finds.
 pub(crate) type Emit<'e> = dyn FnMut(Row<'_>) + 'e;
 
 /// Parses the pieces of one file.
 pub trait Parse {
-    /// Parses one piece, which holds no, one or several rows.
+    /// Parses one piece, which contains no, one or several rows.
     ///
     /// # Errors
     /// [`Unread`] where it cannot be read; it is then dropped and counted.
@@ -39,10 +39,10 @@ pub trait Parse {
         Ok(())
     }
 
-    /// Called for a piece that is blank or no text, for parsers that read other files in step.
+    /// Called for a blank or unreadable piece, for parsers that read other files in step.
     fn skipped(&mut self) {}
 
-    /// An error that is not of one row alone, such as a second file that ends early.
+    /// An error that affects more than one row, such as a second file that ends early.
     fn failure(&mut self) -> Option<ReadError> {
         None
     }
@@ -60,7 +60,7 @@ where
 /// A parser of one file.
 pub(crate) type Parser = Box<dyn Parse>;
 
-/// A parser that needs nothing but the piece and where the file is.
+/// A parser that needs only the piece and the location of the file.
 pub(crate) fn stateless(
     context: &Context,
     parse: fn(&str, &Context, &mut Emit<'_>) -> Result<(), Unread>,
@@ -74,7 +74,7 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
         let field = field_before(text, e.column()).map(str::to_owned);
         let mut unread = Unread::from(e);
-        // The field of a value of another type is not named.
+        // The error does not name the field with the wrong type.
         if let Some(field) = field.filter(|_| unread.kind == DropKind::Value) {
             unread = Unread::new(unread.kind, format!("`{field}`: {}", unread.detail));
         }
@@ -105,7 +105,7 @@ fn field_before(text: &str, column: usize) -> Option<&str> {
     found
 }
 
-/// A format that rows can be read from.
+/// A format with rows.
 pub struct Format {
     /// Name on the command line and in reports.
     pub id: &'static str,
@@ -132,27 +132,27 @@ impl PartialEq for Format {
     }
 }
 
-/// Location of a file: some formats keep part of a row in its name or in a file next to it.
+/// Location of a file: in some formats part of a row is in its name or in a file next to it.
 #[derive(Debug, Clone)]
 pub struct Context {
     pub file: PathBuf,
     /// Relation named by the file, as in `P19.jsonl`: a capital `P` or `Q` and digits, or a LAMA name of Google-RE.
     pub relation: Option<String>,
-    /// How lists of rationales that could be either are read: as masks or as positions.
+    /// Interpretation of rationale lists that could be masks or positions.
     pub(crate) lists: Lists,
 }
 
 /// The reading of the rationales of a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Lists {
-    /// Found out from all rows of the file, where the first row needs it: true for masks.
+    /// Determined from all rows of the file when first needed: true for masks.
     Asked(Rc<OnceCell<bool>>),
-    /// As they are written: what finds it out.
+    /// Unchanged, for determining the interpretation.
     Raw,
 }
 
 impl Lists {
-    /// How lists of 0 and 1 were read, for the report. None if no row left it open.
+    /// Interpretation of lists of 0 and 1, for the report. `None` if no row left it open.
     pub(crate) fn said(&self) -> Option<&'static str> {
         match self {
             Self::Asked(found) => match found.get()? {
@@ -178,7 +178,7 @@ impl Context {
         Self { file: file.to_owned(), relation, lists: Lists::Asked(Rc::default()) }
     }
 
-    /// The folder that the file is in.
+    /// The folder of the file.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
@@ -187,16 +187,16 @@ impl Context {
 /// The beginning of a file, by which formats are recognised.
 #[derive(Debug)]
 pub struct Head<'a> {
-    /// Lines of the beginning, without line ends and blank ones; where the file goes on, only whole ones.
+    /// Lines of the beginning, without line ends and blank ones; only whole ones if the file continues.
     pub lines: Vec<&'a str>,
     /// Keys of a JSON object at the beginning, and those of the first object inside it.
     pub keys: Keys,
-    /// The first line at tabs.
+    /// The first line, split at tabs.
     pub columns: Vec<&'a str>,
     pub file: &'a Path,
 }
 
-/// Keys of a JSON object: at its top, and in the first object that it holds.
+/// Keys of a JSON object: at its top level, and in its first inner object.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Keys {
     pub top: Vec<String>,
@@ -210,7 +210,7 @@ pub(crate) fn has_name(columns: &[&str], name: &str) -> bool {
 }
 
 impl<'a> Head<'a> {
-    /// The head of a file that begins with `text`; `whole` where it also ends there.
+    /// The head of a file that begins with `text`; `whole` if it also ends there.
     pub fn new(text: &'a str, whole: bool, file: &'a Path) -> Self {
         let mut lines: Vec<&str> = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l)).collect();
         if !whole && lines.len() > 1 {

@@ -1,4 +1,4 @@
-//! Attributions that inseq saved as JSON (`FeatureAttributionOutput.save`, its default form, compressed or not).
+//! Attributions saved by inseq as JSON (`FeatureAttributionOutput.save`, its default form, compressed or not).
 //!
 //! One object with `sequence_attributions`; it and the objects in it are wrapped as `{__instance_type__, attributes}` unless they
 //! were saved with `use_primitives`. Each sequence has `source` and `target` (tokens as `{id, token}`), `source_attributions`
@@ -92,7 +92,7 @@ struct Token<'a> {
     token: Text<'a>,
 }
 
-/// A row a token, with a score for each generated token.
+/// One row per token, with a score for each generated token.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "rows of scores, or a packed tensor")]
 enum Scores<'a> {
@@ -122,7 +122,7 @@ fn parse(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     Ok(())
 }
 
-/// The tokens that scores were given to, and their means.
+/// The scored tokens, and their mean scores.
 fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
     let (tokens, scores) = match (sequence.source_attributions, sequence.target_attributions) {
         (Some(scores), _) => (sequence.source, scores),
@@ -160,7 +160,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     let wrong = |what: String| Unread::new(DropKind::Value, what);
     let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("the scores are not base64: {e}")))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("the scores are not a tensor: {e}")))?;
-    let tensor = tensors.tensor("attribution").map_err(|e| wrong(format!("scores without a tensor of theirs: {e}")))?;
+    let tensor = tensors.tensor("attribution").map_err(|e| wrong(format!("scores without their tensor: {e}")))?;
     let [_, generated] = *tensor.shape() else { return Err(wrong(GRANULAR.to_owned())) };
     let data = tensor.data();
     let all: Vec<f64> = match tensor.dtype() {
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(read(&text).unwrap(), [vec![0.375, 0.625], vec![0.375, 0.3125]]);
     }
 
-    /// A tensor as inseq packs it.
+    /// A tensor in inseq's encoding.
     fn packed(dtype: Dtype, shape: &[usize], data: &[u8]) -> String {
         let view = safetensors::tensor::TensorView::new(dtype, shape.to_vec(), data).unwrap();
         BASE64_STANDARD.encode(safetensors::serialize([("attribution", view)], None).unwrap())
@@ -255,7 +255,7 @@ mod tests {
         )
     }
 
-    /// inseq 0.7.1 saved it: the gradients of a small model for three generated words. Only lists of lists were read once.
+    /// Saved by inseq 0.7.1: the gradients of a small model for three generated words. Only lists of lists used to be read.
     #[test]
     fn what_inseq_saves_by_default_is_read() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq-saved.json");
@@ -280,8 +280,8 @@ mod tests {
             ("%%".into(), "not base64"),
             ("aGVsbG8=".into(), "not a tensor"),
         ] {
-            let told = read(&typed(&scores)).unwrap_err().to_string();
-            assert!(told.contains(word), "{told}");
+            let printed = read(&typed(&scores)).unwrap_err().to_string();
+            assert!(printed.contains(word), "{printed}");
         }
     }
 

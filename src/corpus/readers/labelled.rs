@@ -1,10 +1,10 @@
-//! Labelled texts as a table with a header or as JSON lines: `text,label` and its relatives, GLUE's sentence pairs; and CoLA's own
-//! file, which has no header.
+//! Labelled texts as a table with a header or as JSON lines: `text,label` and similar, GLUE's sentence pairs; and
+//! CoLA's own file, which has no header.
 //!
-//! One column is the text (or two are a pair, which is read as one text with a blank between), `split` and `id` say what they
-//! say, `form` and `other_form` are the right word for the mask and the other one, `twin` is the counterfactual text, `start` and
-//! `end` (exclusive) are the characters of the word that is marked. Every other column is a label under its own name; a cell that is
-//! empty or NaN is a label that the row does not have.
+//! One column is the text (or two are a pair, which is read as one text with a blank between), `split` and `id` have
+//! their usual meaning, `form` and `other_form` are the right and the wrong word for the mask, `twin` is the
+//! counterfactual text, `start` and `end` (exclusive) are the characters of the word that is marked. Every other column
+//! is a label under its own name; an empty or NaN cell is a missing label.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub(crate) const JSON: Format = Format {
     parser: |_, context| stateless(context, row),
 };
 
-/// Keys by one of which JSON rows are recognised as labelled texts.
+/// Keys that identify JSON rows as labelled texts.
 const NAMED: [&str; 8] = ["label", "gold_label", "is_duplicate", "Quality", "sentiment", "class", "category", "rating"];
 
 fn row(line: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
@@ -134,14 +134,14 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
     TEXTS.into_iter().find(|names| names.iter().all(|n| has_name(columns, n)))
 }
 
-/// Columns that are no labels.
+/// Columns that do not contain labels.
 const OTHERS: [&str; 12] =
     ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
-/// Columns of the characters (the second is exclusive) of the word that is marked, where a table has both.
+/// Columns of the characters (the second is exclusive) of the marked word, if a table has both.
 const SPAN: [&str; 2] = ["start", "end"];
 
-/// Columns whose value is the label of the row, where there are several labels.
+/// Columns whose value is the label of the row if there are several labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
 struct Labelled {
@@ -158,7 +158,7 @@ impl Labelled {
         !(name.is_empty() || marks || has_name(self.text, name) || has_name(&OTHERS, name))
     }
 
-    /// The characters of the marked word, where the row has one.
+    /// The characters of the marked word, if any.
     fn span(&self, fields: &Fields<'_, '_>, text: &str) -> Result<Option<[u32; 2]>, Unread> {
         if !self.marks || SPAN.iter().all(|column| present(fields, column).is_none()) {
             return Ok(None);
@@ -218,7 +218,7 @@ fn trimmed(label: Text<'_>) -> Text<'_> {
     if label.trim() == label.as_str() { label } else { label.trim().to_owned().into() }
 }
 
-/// A cell with something in it.
+/// A non-empty cell.
 fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
     let empty = |t: &Text<'_>| ["", "nan", "na", "n/a", "null", "none"].contains(&t.trim().to_lowercase().as_str());
     fields.text(column).ok().filter(|t| !empty(t))
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(rows[1].2, Vec::<String>::new());
     }
 
-    /// A row with one of several properties gave that one as its label, so labels of two properties were mixed.
+    /// A row with only one of several properties used it as its label, which mixed labels of two properties.
     #[test]
     fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
         let (_, rows) = read("text,tense,voice\nHe ran .,past,\nShe sang .,,active\n");
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(rows[1].1.as_deref(), Some("1"));
     }
 
-    /// Such a header was taken for unknown columns.
+    /// Such a header was not recognised.
     #[test]
     fn tables_with_tabs_may_quote_their_cells() {
         let (id, rows) = read("\"text\"\t\"label\"\n\"He said \"\"no\"\",\tthen left.\"\t\"1\"\n");
@@ -325,7 +325,7 @@ mod tests {
         );
     }
 
-    /// A word could be marked in JSON lines alone.
+    /// Words could only be marked in JSON lines.
     #[test]
     fn two_columns_mark_a_word() {
         let text = "text|start|end|tense\nHe ran .|3|6|past\nHe runs .|||present\nHe sang .|3|70|past\n";
@@ -354,7 +354,7 @@ mod tests {
         let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");
         let texts: Vec<(&str, Option<&str>)> = rows.iter().map(|r| (r.0.as_str(), r.1.as_deref())).collect();
         assert_eq!(texts, [("He ran. She \"sang\", too.", Some("1")), ("Plain words", Some("0"))]);
-        // A mark that nothing closes, or that stands inside a cell, joins no lines.
+        // A quotation mark that is never closed, or that is inside a cell, joins no lines.
         for text in ["\"5 disks", "5\" disks"] {
             let (_, rows) = read(&format!("label,text\n1,{text}\n0,Plain \"words\"\n1,\"More\" words\n"));
             assert_eq!(rows.len(), 3, "{text}: {rows:?}");
@@ -373,7 +373,7 @@ mod tests {
             read("{\"premise\": \"A .\", \"hypothesis\": \"B .\", \"label\": \"neutral\", \"genre\": \"talk\"}\n");
         let labels = vec!["genre=talk".to_owned(), "label=neutral".into()];
         assert_eq!(rows, [("A . B .".into(), Some("neutral".into()), labels)]);
-        // The question is a part of the text and no label.
+        // The question is part of the text and not a label.
         let (_, rows) = read("{\"question\": \"Who ?\", \"sentence\": \"She .\", \"label\": true, \"idx\": 3}\n");
         assert_eq!(rows, [("Who ? She .".into(), Some("true".into()), vec!["label=true".into()])]);
         let (_, rows) = read("{\"review\": \"Fine .\", \"sentiment\": \"pos\", \"score\": 0.5}\n");

@@ -2,7 +2,7 @@
 //!
 //! T-REx rows have `uuid`, `sub_uri`, `sub_label`, `obj_uri`, `obj_label`, `predicate_id` and `evidences`, whose
 //! `masked_sentence`s become contexts; Google-RE rows add `sub_aliases` and `masked_sentences`; SQuAD rows have
-//! `masked_sentences`, `obj_label`, `id` and `sub_label`. The facts of ParaRel, causalEval and BEAR are of the same make
+//! `masked_sentences`, `obj_label`, `id` and `sub_label`. The facts of ParaRel, causalEval and BEAR have the same form
 //! and are parsed here too.
 
 use serde::Deserialize;
@@ -141,8 +141,8 @@ struct Evidence<'a> {
     masked_sentence: Option<Text<'a>>,
 }
 
-/// Parses a fact of LAMA's make. The names of a subject (`sub_aliases`, or `sub_mentions` without the label itself) become
-/// its aliases.
+/// Parses a fact in LAMA's form. The names of a subject (`sub_aliases`, or `sub_mentions` without the label itself)
+/// become its aliases.
 pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: FactKeys<'_> = json(text)?;
     if keys.obj_label.trim().is_empty() {
@@ -201,7 +201,7 @@ fn emit_relation(keys: RelationKeys<'_>, emit: &mut Emit<'_>) -> Result<(), Unre
     Ok(())
 }
 
-/// Reads 1-1, N-1 or N-M, in any case and with a colon too. 1-N is N-M here: its subjects have several objects.
+/// Reads 1-1, N-1 or N-M, in any case, also with a colon. 1-N is N-M here: its subjects have several objects.
 pub(crate) fn kind(name: &str) -> Result<RelationKind, Unread> {
     match name.trim().to_ascii_uppercase().replace(':', "-").as_str() {
         "1-1" => Ok(RelationKind::OneToOne),
@@ -236,7 +236,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// Only JSON lines were known, and an empty type was an unknown one.
+    /// Only JSON lines were recognised, and an empty type was rejected.
     #[test]
     fn relations_may_be_a_table() {
         for text in [

@@ -20,7 +20,7 @@ pub(crate) const PATTERNS: Format = Format {
     parser: |_, context| stateless(context, pattern),
 };
 
-/// Facts that are words of all vocabularies.
+/// Facts whose words are in all vocabularies.
 pub(crate) const FACTS: Format = Format {
     id: "pararel-facts",
     title: "ParaRel facts (trex_lms_vocab)",

@@ -1,6 +1,6 @@
 //! Plain JSON lines: the output of `probity data convert`, and the easiest form to write by hand.
 //!
-//! One object per line. What a row is follows from its keys:
+//! One object per line. Its keys determine the kind of a row:
 //!
 //! | row | keys (those in parentheses may be left out) |
 //! | --- | --- |
@@ -143,7 +143,7 @@ struct Keys<'a> {
     tokens: Option<Vec<Text<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rationales: Option<Sets>,
-    /// In place of `rationales`; of other types in files of others.
+    /// Alternative to `rationales`; files of other programs have it with other types.
     #[serde(skip_serializing)]
     rationale: Option<serde_json::Value>,
     #[serde(skip_serializing)]
@@ -202,10 +202,10 @@ fn parse(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unrea
     Ok(())
 }
 
-/// Keys of a sentence that are no labels.
+/// Keys of a sentence that do not contain labels.
 const NO_LABELS: [&str; 9] = ["text", "id", "split", "target", "forms", "form", "other_form", "twin", "label"];
 
-/// Keys of a sentence's row that are nothing else, as labels under their own names: words, whole numbers, true and false.
+/// Other keys of a sentence's row, as labels under their names: words, whole numbers, true and false.
 fn named(text: &str) -> Option<Labels<'static>> {
     let keys: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_str(text).ok()?;
     let label = |(name, value): (String, serde_json::Value)| {
@@ -220,14 +220,14 @@ pub(super) fn label(value: serde_json::Value) -> Option<String> {
     Some(match value {
         serde_json::Value::String(s) if !s.trim().is_empty() => s,
         serde_json::Value::Number(n) if n.is_i64() || n.is_u64() => n.to_string(),
-        // A whole number of a column with gaps.
+        // A whole number from a column with gaps.
         serde_json::Value::Number(n) => n.as_f64().filter(|v| v.fract() == 0.0 && v.abs() < 1e15)?.to_string(),
         serde_json::Value::Bool(b) => b.to_string(),
         _ => return None,
     })
 }
 
-/// The row that the keys make; the most specific keys are tried first.
+/// The row for these keys; the most specific keys are tried first.
 fn row<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     if k.tokens.is_some() || k.rationales.is_some() {
         return rationale(k, context);
@@ -337,8 +337,8 @@ pub fn line(row: &Row<'_>) -> String {
     escaped(json)
 }
 
-/// JSON in which no character can steer a terminal: those that JSON allows in strings as they are (the C1 set, marks that
-/// turn the writing direction) are escaped.
+/// JSON in which no character can steer a terminal: control characters that JSON allows unescaped in strings (the C1
+/// set, bidirectional marks) are escaped.
 pub fn escaped(json: String) -> String {
     let steers = |c: char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -359,8 +359,8 @@ pub fn escaped(json: String) -> String {
     out
 }
 
-/// A rationale of a text of this many tokens: its positions; or a mask of truths, where its positions could be read as a mask of
-/// numbers.
+/// A rationale of a text of this many tokens: its positions; or a mask of truth values, if its positions could be read
+/// as a mask of numbers.
 fn marks(positions: Vec<u32>, tokens: usize) -> Vec<Mark> {
     if positions.len() == tokens && positions.iter().all(|n| *n <= 1) {
         return vec![Mark::Truth(true); tokens];

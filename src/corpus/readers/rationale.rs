@@ -63,14 +63,14 @@ pub(crate) const PREDICTIONS: Format = Format {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a list of token positions, a mask, or several of them")]
 pub(crate) enum Sets {
-    /// One list; an empty one is a rationale that is empty.
+    /// One list, which may be empty.
     One(Vec<Mark>),
     /// Several lists.
     Several(Vec<Vec<Mark>>),
 }
 
 impl Sets {
-    /// The lists of a value; none for any other value.
+    /// The lists of a value; empty for any other value.
     pub(super) fn of(value: serde_json::Value) -> Option<Self> {
         serde_json::from_value(value).ok()
     }
@@ -125,8 +125,8 @@ fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u3
     Ok(numbers.into_iter().filter(|n| seen.insert(*n)).collect())
 }
 
-/// True if all lists of a file of rationales have an entry of 0 or 1 for every token, but for those that are empty. What cannot be
-/// read twice is not taken for masks.
+/// True if all lists of a file of rationales have an entry of 0 or 1 for every token, apart from empty lists. Lists
+/// that can be read in only one way do not count as masks.
 fn all_masks(file: &Path) -> bool {
     let mut all = true;
     let read = Reading::open(file).and_then(|reading| {
@@ -399,7 +399,7 @@ mod tests {
             let want = vec![vec![0, 1], vec![2], vec![1, 0], vec![0]];
             assert_eq!(read("p.jsonl", &positions, keys), (want, Some(false)), "{keys:?}");
         }
-        // Nothing is in doubt.
+        // There is no ambiguity.
         let plain = [("a b c", "[0, 1, 1]"), ("a b", "[1, 1]")];
         assert_eq!(read("d.jsonl", &plain, ["tokens", "rationales"]), (vec![vec![1, 2], vec![0, 1]], None));
     }

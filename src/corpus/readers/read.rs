@@ -17,9 +17,9 @@ use super::table::{MARKS, with_tabs};
 /// Result of reading a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Rows that were handed on; one line can hold several.
+    /// Number of rows emitted; one line can contain several.
     pub rows: u64,
-    /// Lines (or JSON objects) with something in them.
+    /// Non-empty lines (or JSON objects).
     pub pieces: u64,
     /// Blank lines.
     pub blank: u64,
@@ -27,15 +27,15 @@ pub struct Report {
     pub dropped: Drops,
     /// True if reading stopped before the end because the caller had enough.
     pub stopped: bool,
-    /// Why the file gave no row at all, if it is one of several; a file by itself is an error then.
+    /// Reason why the file gave no row, if it is one of several; for a single file this is an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// How rationales are read that could be masks or positions, if there are any.
+    /// Interpretation of rationales that could be masks or positions, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rationales: Option<&'static str>,
 }
 
-/// Takes a row and the line it is on; stops the reading with `Break`.
+/// Receives a row and its line; stops the reading with `Break`.
 pub type Sink<'s> = dyn FnMut(Row<'_>, u64) -> ControlFlow<()> + 's;
 
 /// A file that has been opened and whose format is known.
@@ -44,7 +44,7 @@ pub struct Reading {
     format: &'static Format,
     /// Separator of a table's fields, unless it is a tab and the header is not quoted.
     mark: Option<char>,
-    /// True to give lists of rationales as they are written.
+    /// True to keep lists of rationales unchanged.
     raw: bool,
 }
 
@@ -65,7 +65,7 @@ impl Reading {
         Self::of(source::open_watched(path, watch)?)
     }
 
-    /// The same for a stream that is called `name`.
+    /// The same for a stream named `name`.
     pub fn stream(source: Box<dyn Read>, name: &Path) -> Result<Self, ReadError> {
         Self::of(Frames::new(source, name)?)
     }
@@ -77,7 +77,7 @@ impl Reading {
             Ok(format) => return Ok(Self { frames, format, mark: None, raw: false }),
             Err(unknown) => unknown,
         };
-        // With tabs between them only quoted cells are unknown.
+        // With tabs as separators, only quoted cells are unknown.
         for mark in MARKS.into_iter().chain(['\t']).filter(|_| !text.trim_start().starts_with(['{', '['])) {
             let tabbed = tabbed(&text, mark);
             let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
@@ -88,7 +88,7 @@ impl Reading {
         Err(unknown)
     }
 
-    /// The same with lists of rationales as they are written.
+    /// The same with unchanged lists of rationales.
     pub(crate) fn raw(self) -> Self {
         Self { raw: true, ..self }
     }
@@ -196,7 +196,7 @@ fn tabbed(text: &str, mark: char) -> String {
     text.split('\n').map(|line| with_tabs(line, mark)).collect::<Vec<_>>().join("\n")
 }
 
-/// A file without any row is an error, reported here because here the reason is known.
+/// A file without any row is an error, reported here where the reason is known.
 fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), ReadError> {
     if report.rows > 0 {
         return Ok(());
@@ -241,7 +241,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
     }
 }
 
-/// The first format of the registry that the beginning fits.
+/// The first registered format that matches the beginning.
 fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadError> {
     if text.trim().is_empty() {
         return Err(ReadError::file(
@@ -254,7 +254,7 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
         let what = "lines end in carriage returns alone";
         return Err(ReadError::line(head.file, 1, what, "line feeds; convert it, for example with tr '\\r' '\\n'"));
     }
-    // The first line may be a broken one.
+    // The first line may be broken.
     let begin = text.trim_start().trim_start_matches('[');
     let lines: Vec<&str> = head.lines.clone();
     for candidate in std::iter::once(begin).chain(lines) {
@@ -277,7 +277,7 @@ fn columns(head: &Head<'_>) -> Vec<String> {
     line.split('\t').map(|c| c.trim().to_owned()).collect()
 }
 
-/// The two formats that a file with these keys or columns comes nearest to, each with what it lacks.
+/// The two formats closest to these keys or columns, each with the missing ones.
 fn nearest(names: &[String]) -> String {
     let has = |column: &str| column.split('|').any(|c| names.iter().any(|n| n.eq_ignore_ascii_case(c)));
     let mut ranked: Vec<(&Format, usize)> =
@@ -301,10 +301,10 @@ fn nearest(names: &[String]) -> String {
     format!("{}; `probity data list` lists all", two.iter().map(said).collect::<Vec<_>>().join(", or "))
 }
 
-/// Says what an unknown file looks like.
+/// Describes an unknown file.
 fn unknown(head: &Head<'_>, begin: &str) -> String {
     if is_binary(begin) {
-        return "binary data, no text".to_owned();
+        return "binary data, not text".to_owned();
     }
     let keys = Keys::of(begin).top;
     if begin.starts_with('{') && !keys.is_empty() {

@@ -1,5 +1,4 @@
-//! All formats. The first that recognises a file reads it, so formats with more specific keys come before those with
-//! fewer.
+//! All formats. The first that recognises a file reads it, so formats with more specific keys come first.
 
 use super::format::Format;
 use super::{

@@ -1,6 +1,6 @@
 //! One row of any source, in terms that labs share.
 //!
-//! Strings borrow from the line that is being read; [`Row::into_owned`] keeps a row for longer. Token and span indices
+//! Strings borrow from the current line; [`Row::into_owned`] makes a row independent of it. Token and span indices
 //! count from 0.
 
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ macro_rules! plain_values {
 }
 plain_values!(u32, f64, bool, Split, RelationKind);
 
-/// Defines a row and how to keep it.
+/// Defines a row and its conversion to an owned one.
 macro_rules! row {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$meta])*
@@ -100,10 +100,10 @@ impl Split {
 /// Cardinality of a relation, as LAMA states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationKind {
-    /// Each subject one object, each object one subject.
+    /// One object per subject, and one subject per object.
     #[serde(rename = "1-1")]
     OneToOne,
-    /// Each subject one object.
+    /// One object per subject.
     #[serde(rename = "N-1")]
     ManyToOne,
     /// Subjects with several objects.
@@ -116,7 +116,7 @@ row! {
     Fact {
         /// Identifier in the source.
         id: Option<Text<'a>>,
-        /// Relation, such as `P19`; from the file's name where rows do not carry it.
+        /// Relation, such as `P19`; from the file's name if rows lack it.
         relation: Option<Text<'a>>,
         /// Surface form of the subject; SQuAD rows of LAMA may lack it.
         subject: Option<Text<'a>>,
@@ -138,9 +138,9 @@ row! {
     Prompt {
         relation: Option<Text<'a>>,
         prompt: Text<'a>,
-        /// Collection that it is from.
+        /// Its collection.
         source: Option<Text<'a>>,
-        /// Weight that the source gives it.
+        /// Weight in the source.
         weight: Option<f64>,
         /// ParaRel: lemma of the pattern.
         lemma: Option<Text<'a>>,
@@ -167,7 +167,7 @@ row! {
 }
 
 row! {
-    /// A sentence with labels of what is probed, or a sentence with a masked word and the two forms it may have.
+    /// A sentence with labels of properties, or with a masked word and its two possible forms.
     Sentence {
         /// Identifier in the source.
         id: Option<Text<'a>>,
@@ -175,7 +175,7 @@ row! {
         text: Text<'a>,
         /// Part of the data set.
         split: Option<Split>,
-        /// The label, where there is one.
+        /// The label, if any.
         label: Option<Text<'a>>,
         /// Several labels by the name of their property.
         labels: Option<Labels<'a>>,
@@ -183,7 +183,7 @@ row! {
         target: Option<[u32; 2]>,
         /// Forms for the masked word by label: singular, plural.
         forms: Option<[Text<'a>; 2]>,
-        /// The right word for the mask, and the one that another value of the property asks for.
+        /// The right word for the mask, and the word for the other value of the property.
         choice: Option<[Text<'a>; 2]>,
         /// The counterfactual: the sentence with the subject in the other number, masked likewise.
         twin: Option<Text<'a>>,
@@ -191,7 +191,7 @@ row! {
 }
 
 impl Sentence<'_> {
-    /// Its labels by property, without a repetition of the bare label.
+    /// Its labels by property, without repeating the unnamed label.
     pub fn named_labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let bare =
             |name: &str, value: &Text<'_>| name.eq_ignore_ascii_case("label") && self.label.as_ref() == Some(value);
@@ -224,7 +224,7 @@ row! {
     Rationale {
         /// Identifier.
         id: Option<Text<'a>>,
-        /// The text as written, where the source has it beside its words.
+        /// The text as written, if the source has it in addition to its words.
         text: Option<Text<'a>>,
         /// Words.
         tokens: Vec<Text<'a>>,
@@ -252,7 +252,7 @@ row! {
         partners: Option<Vec<Text<'a>>>,
         /// Pairs of token indices, original and perturbed.
         alignment: Option<Vec<[u32; 2]>>,
-        /// Share of the input that a predicted rationale is to have, where the source says so.
+        /// Share of the input for a predicted rationale, if the source gives it.
         ratio: Option<f64>,
         /// Part of the data set.
         split: Option<Split>,
@@ -284,7 +284,7 @@ row! {
     Measure {
         /// Name of the metric.
         metric: Text<'a>,
-        /// The value; none if the source prints `nan`.
+        /// The value; `None` if the source prints `nan`.
         value: Option<f64>,
         /// Names of the measurement: relation, model, prompt, task and so on.
         labels: Option<Labels<'a>>,

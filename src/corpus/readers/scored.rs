@@ -1,12 +1,13 @@
-//! Words with the scores that a method of saliency gave them, computed anywhere: one input a row, or an original with its
-//! perturbed partners.
+//! Words with the scores that a method of saliency gave them, computed by any program: one input per row, or an
+//! original with its perturbed partners.
 //!
-//! A row has `tokens` and `scores`, and where known `gold` (token indices, or several sets of which any suffices), `mask`, `id`,
-//! `dimension`, `ratio` (of the predicted rationale to the input), `system`; a perturbed input by itself has `perturbs`,
-//! `perturbation` and `alignment`. A pair has the same keys with `original_` and `perturbed_` before them, or objects
-//! `original` and `perturbed` (one, or a list). Other names that are read: `attributions` and `saliency` for scores,
-//! `sent_token` for tokens, `rationale`, `rationales` and `rationale_ids` for gold; and the fields of captum's `LLMAttributionResult` (`input_tokens`,
-//! `seq_attr`) and `VisualizationDataRecord` (`raw_input_ids`, `word_attributions`), since captum itself writes no files.
+//! A row has `tokens` and `scores`, and where known `gold` (token indices, or several sets of which any suffices),
+//! `mask`, `id`, `dimension`, `ratio` (of the predicted rationale to the input), `system`; a perturbed input by itself
+//! has `perturbs`, `perturbation` and `alignment`. A pair has the same keys with `original_` and `perturbed_` before
+//! them, or objects `original` and `perturbed` (one, or a list). Alternative names: `attributions` and `saliency` for
+//! scores, `sent_token` for tokens, `rationale`, `rationales` and `rationale_ids` for gold; and the fields of captum's
+//! `LLMAttributionResult` (`input_tokens`, `seq_attr`) and `VisualizationDataRecord` (`raw_input_ids`,
+//! `word_attributions`), since captum itself writes no files.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -100,7 +101,7 @@ struct Keys<'a> {
     scores: Option<Vec<f64>>,
     #[serde(alias = "original_gold", alias = "rationale_ids", alias = "rationales")]
     gold: Option<Sets>,
-    /// In place of `gold`; of other types in files of others.
+    /// Alternative to `gold`; files of other programs have it with other types.
     rationale: Option<Value>,
     #[serde(alias = "mask_index", alias = "original_mask")]
     mask: Option<u32>,
@@ -170,7 +171,7 @@ impl Parse for Scored {
         for (partner, name) in partners.into_iter().zip(&names) {
             rows.push(rows_of(partner, name.clone(), keys.system.clone(), (Some(count), &self.context))?);
         }
-        // Nothing is emitted before everything has been checked: half a pair would be a partner that is missing.
+        // Nothing is emitted before everything has been checked: half a pair would look like a missing partner.
         for (k, (mut rationale, prediction)) in rows.into_iter().enumerate() {
             (rationale.dimension, rationale.ratio) = (keys.dimension.clone(), keys.ratio);
             if k > 0 {
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!((names, report.dropped.total()), (vec!["7", "7:1", "p", "row 2"], 0));
     }
 
-    /// A mask under the key `rationale` was not read, and the row had no gold without a word about it.
+    /// A mask under the key `rationale` was silently ignored, and the row had no gold.
     #[test]
     fn gold_may_be_called_rationale_and_a_text_of_that_name_is_no_gold() {
         let gold = |row: &str| {

@@ -1,7 +1,7 @@
 //! SentEval probing tasks: `split<TAB>label<TAB>sentence`, the split being `tr`, `va` or `te`.
 //!
-//! A line with more than three fields has a tab in its text and is dropped: reading its last field, as is usual, would
-//! keep part of a sentence. The labels of a task with a closed set are checked; the task is known by its first labels.
+//! A line with more than three fields has a tab in its text and is dropped: reading only its last field would keep part
+//! of a sentence. The labels of a task with a closed set are checked; the task is identified by its first labels.
 
 use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse};
@@ -20,7 +20,7 @@ pub(crate) const FORMAT: Format = Format {
     parser: |head, _| Ok(Box::new(SentEval { labels: closed(head) })),
 };
 
-/// Tasks with a closed set of labels that no other task shares a part of: tense, number, order, odd man out.
+/// Tasks whose closed set of labels overlaps with no other task's: tense, number, order, odd man out.
 const CLOSED: &[&[&str]] = &[&["PAST", "PRES"], &["NN", "NNS"], &["I", "O"], &["C", "O"]];
 
 /// Labels that may occur.
@@ -48,7 +48,7 @@ fn fields(line: &str) -> Option<(&str, &str, &str)> {
     Some((fields.next()?, fields.next()?, fields.next()?)).filter(|_| fields.next().is_none())
 }
 
-/// Allowed labels, by two thirds of the first ones.
+/// Allowed labels, identified if two thirds of the first labels belong to them.
 fn closed(head: &Head<'_>) -> Labels {
     let seen: Vec<&str> = head.lines.iter().filter_map(|l| fields(l)).map(|f| f.1).collect();
     let most = |is: &dyn Fn(&str) -> bool| 3 * seen.iter().filter(|l| is(l)).count() >= 2 * seen.len();

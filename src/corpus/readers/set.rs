@@ -1,8 +1,8 @@
 //! A file or a folder as a data set: which files it has, what each is, and its rows one after the other.
 //!
-//! Folders are walked in the order of their names. Some formats are folders (LAMA, ParaRel, BEAR, ERASER): which one a
-//! folder is follows from what its files are, not from its name. Files that are not data (a README, a pickle) are
-//! listed with the reason; nothing is left out in silence.
+//! Folders are walked in the order of their names. Some formats are folders (LAMA, ParaRel, BEAR, ERASER): the layout
+//! is recognised by its files, not by its name. Files that are not data (a README, a pickle) are listed with the
+//! reason; nothing is dropped silently.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -16,11 +16,11 @@ use super::row::Row;
 use super::source::Watch;
 use super::{bear, ding_koehn, eraser, lama, lpaqa, pararel, plain};
 
-/// Deepest folder that is walked.
+/// Maximum depth of folders.
 const DEPTH: usize = 5;
 /// The table of prompts in a folder of LAMA or mLAMA.
 const TEMPLATES: &str = "templates.jsonl";
-/// Most files of a folder.
+/// Maximum number of files of a folder.
 const FILES: usize = 20_000;
 
 #[derive(Debug, Clone)]
@@ -36,9 +36,9 @@ pub struct SetFile {
 /// A data set: one file, or a folder of them.
 #[derive(Debug, Clone)]
 pub struct Set {
-    /// The path asked for.
+    /// The requested path.
     pub root: PathBuf,
-    /// Title of the whole: that of its one format, a folder layout, or "files of several formats".
+    /// Title of the set: that of its only format, a folder layout, or "files of several formats".
     pub title: String,
     /// Files that are read, in order.
     pub files: Vec<SetFile>,
@@ -99,7 +99,8 @@ impl Set {
         Ok(set)
     }
 
-    /// mLAMA has a folder for each language, with the same relations: prompts of one do not go with the objects of another.
+    /// mLAMA has a folder for each language, with the same relations: prompts of one language do not fit the objects of
+    /// another.
     fn one_language(&self) -> Result<(), ReadError> {
         let templates = self.files.iter().filter(|f| f.path.file_name().is_some_and(|name| name == TEMPLATES));
         let folders: Vec<String> = templates.filter_map(|f| f.path.parent()).map(|folder| self.name(folder)).collect();
@@ -126,7 +127,7 @@ impl Set {
                 self.left_out.push((path, "a hidden file".to_owned()));
                 continue;
             }
-            // Links to folders are not followed: they may lead in circles.
+            // Links to folders are not followed, because they may form cycles.
             let real = fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir());
             if documents && (real && path.ends_with("docs") || path.ends_with(eraser::DOCUMENTS)) {
                 self.left_out.push((path, "documents, read with the rows that name them".to_owned()));
@@ -172,7 +173,7 @@ impl Set {
         "folder of files of several formats".to_owned()
     }
 
-    /// Names of the files: their paths inside the folder, or the path that was asked for.
+    /// Names of the files: their paths inside the folder, or the requested path.
     pub fn names(&self) -> Vec<String> {
         self.files.iter().map(|f| self.name(&f.path)).collect()
     }
@@ -183,9 +184,9 @@ impl Set {
         inside.unwrap_or(path).display().to_string()
     }
 
-    /// Reads the rows of all files in order. The sink gets the index of the file in [`Set::files`], the row and its line.
-    /// Gives a report for each file; files that were not reached have none. A file of several that was taken for another format
-    /// and has no row of it is not read, and its report says why.
+    /// Reads the rows of all files in order. The sink gets the index of the file in [`Set::files`], the row and its
+    /// line. Returns a report for each file that was reached. A file in a folder that was mistaken for another format
+    /// and has no row of it is skipped, and its report gives the reason.
     ///
     /// # Errors
     /// [`ReadError`] of the first file whose framing breaks after some rows, and where no file has a row that can be read.
@@ -214,7 +215,7 @@ impl Set {
             });
             let report = match read {
                 Ok(report) => report,
-                // Half a file would pass for a whole one, and whoever ends the reading wants no more of it.
+                // Half a file would look like a whole one, and a caller that stops reading needs no report.
                 Err(e) if rows > 0 || self.files.len() == 1 || watch(0).is_break() => return Err(e),
                 Err(e) => {
                     let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));

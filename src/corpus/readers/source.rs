@@ -1,8 +1,8 @@
 //! Bytes of a file as lines or JSON values, in bounded memory whatever the file's size.
 //!
 //! `.gz` is read as is, known by its content. A byte order mark and carriage returns before line ends are removed.
-//! Escape sequences and other control characters are kept: they are part of the data, and what shows them makes them
-//! printable. What breaks the framing is an error: UTF-16, other compressions, half a gzip, a line over 16 MiB.
+//! Escape sequences and other control characters are kept: they are part of the data, and displays make them printable.
+//! Broken framing is an error: UTF-16, other compressions, half a gzip, a line over 16 MiB.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -20,12 +20,12 @@ use super::table::record_length;
 pub const MAX_LINE: usize = 16 << 20;
 /// Largest file that is parsed as one document, in bytes.
 pub const MAX_DOCUMENT: usize = 64 << 20;
-/// Bytes within which the end of a quoted cell over several lines is looked for.
+/// Maximum length of a quoted cell over several lines, in bytes.
 const MAX_RECORD: usize = 64 << 10;
 /// Bytes that formats are recognised by.
 pub(crate) const HEAD: usize = 256 << 10;
 
-/// A stream of bytes with a window on it.
+/// A stream of bytes with a sliding window.
 pub(crate) struct Frames {
     source: Box<dyn Read>,
     file: PathBuf,
@@ -39,11 +39,11 @@ pub(crate) struct Frames {
     inside: bool,
 }
 
-/// A piece: the line (from 1) that it begins on, and its range.
+/// A piece: its first line (from 1), and its range.
 pub(crate) type Piece = (u64, Range<usize>);
 
 /// Observes the reading of files: it is called with the number of bytes read from the disk, and can end the reading
-/// with an error. The caller that ended it explains that to the user.
+/// with an error. The caller then explains it to the user.
 pub type Watch = Rc<dyn Fn(u64) -> ControlFlow<()>>;
 
 /// A file with an observer.
@@ -87,12 +87,12 @@ impl Frames {
     /// Frames of a stream, which `file` names in errors.
     ///
     /// # Errors
-    /// [`ReadError`] where reading fails or the beginning says that it is not text.
+    /// [`ReadError`] if reading fails or the beginning is not text.
     pub(crate) fn new(source: Box<dyn Read>, file: &Path) -> Result<Self, ReadError> {
         let mut frames = Self::over(source, file);
         frames.fill(2)?;
         if frames.window().starts_with(&[0x1f, 0x8b]) {
-            // Bytes read so far come before the rest.
+            // Bytes already read precede the rest.
             let begun = std::io::Cursor::new(frames.window().to_vec());
             let source = MultiGzDecoder::new(begun.chain(frames.source));
             frames = Self::over(Box::new(source), file);
@@ -145,7 +145,7 @@ impl Frames {
         self.ended
     }
 
-    /// The bytes of a piece, valid until the next one is asked for.
+    /// The bytes of a piece, valid until the next one is read.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[range]
     }
@@ -157,7 +157,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Reads more behind the window; the buffer grows only while a single piece fills it.
+    /// Extends the window; the buffer grows only if a single piece fills it.
     fn more(&mut self) -> Result<(), ReadError> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -211,7 +211,7 @@ impl Frames {
         Err(ReadError::line(&self.file, 1, found, expected))
     }
 
-    /// The next line, without its end; none at the end of the file.
+    /// The next line, without its end; `None` at the end of the file.
     ///
     /// # Errors
     /// [`ReadError`] where reading fails or the line is over [`MAX_LINE`].
@@ -221,7 +221,7 @@ impl Frames {
             if let Some(k) = memchr(b'\n', &self.window()[scanned..]) {
                 let from = self.start;
                 let to = from + scanned + k;
-                // The window may have grown past the limit before it contained the end of the line.
+                // The window may exceed the limit before it contains the end of the line.
                 self.check_length(to - from, self.line + 1)?;
                 self.start = to + 1;
                 self.line += 1;
@@ -244,7 +244,7 @@ impl Frames {
         }
     }
 
-    /// The next record of a table: a line, or several that a quoted cell runs over, within [`MAX_RECORD`].
+    /// The next record of a table: a line, or several lines if a quoted cell spans them, up to [`MAX_RECORD`].
     ///
     /// # Errors
     /// As [`Frames::next_line`].
@@ -276,7 +276,7 @@ impl Frames {
         Err(ReadError::line(&self.file, line, what, "one row per line, or a JSON array of rows"))
     }
 
-    /// The next object of a top-level JSON array, or of JSON objects one after the other, over however many lines.
+    /// The next object of a top-level JSON array, or of a sequence of JSON objects, over any number of lines.
     ///
     /// # Errors
     /// [`ReadError`] if reading fails, if the next value is not an object, or if the object does not end.

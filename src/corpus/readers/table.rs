@@ -4,7 +4,7 @@ use super::error::{DropKind, ReadError, Unread};
 use super::format::Head;
 use super::text::Text;
 
-/// Most fields of a line.
+/// Maximum number of fields of a line.
 const MAX_FIELDS: usize = 256;
 
 /// Positions of a table's columns.
@@ -18,10 +18,10 @@ impl Header {
     /// The header at the beginning of a file.
     ///
     /// # Errors
-    /// [`ReadError`] where a column has the name of another one. Columns without a name, as spreadsheets add, hold nothing.
+    /// [`ReadError`] if two columns have the same name. Unnamed columns, as added by spreadsheets, are ignored.
     pub(crate) fn of(head: &Head<'_>) -> Result<Self, ReadError> {
         let mut names: Vec<String> = head.columns.iter().map(|c| c.trim().to_owned()).collect();
-        // The index of a table that pandas wrote has no name.
+        // The index of a table written by pandas has no name.
         if let [first, _, ..] = &mut names[..]
             && first.is_empty()
         {
@@ -74,7 +74,7 @@ impl<'l> Fields<'_, 'l> {
         k.map(|k| self.values[k]).ok_or_else(|| Unread::missing(column))
     }
 
-    /// The field, where the table has that column and the field is not empty.
+    /// The field, if the table has the column and the field is not empty.
     pub(crate) fn optional(&self, column: &str) -> Option<&'l str> {
         self.raw(column).ok().filter(|v| !v.is_empty())
     }
@@ -100,8 +100,8 @@ impl<'l> Fields<'_, 'l> {
     }
 }
 
-/// A field without the quotation marks that CSV writers put around it: only where it is quoted as a whole and every mark
-/// inside is doubled, so that a sentence that happens to begin with a mark stays as it is.
+/// Removes the quotation marks of CSV around a field: only if it is quoted as a whole and every mark inside is doubled,
+/// so that a sentence that begins with a mark is unchanged.
 pub(crate) fn unquoted(raw: &str) -> Text<'_> {
     let Some(inner) = raw.strip_prefix('"').and_then(|r| r.strip_suffix('"')) else { return raw.into() };
     if !inner.contains('"') {

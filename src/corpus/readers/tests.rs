@@ -158,7 +158,7 @@ fn eraser_rationales_are_tokens_of_the_document() {
     );
 }
 
-/// Facts of two languages were asked with the prompts of both, without a word.
+/// Facts of two languages were silently asked with the prompts of both.
 #[test]
 fn languages_of_mlama_are_not_mixed() {
     let folder = tempfile::tempdir().unwrap();
@@ -303,7 +303,7 @@ impl Read for Endless {
     }
 }
 
-/// The window on the file must not grow with it; whether the rest is bounded, the callback decides.
+/// The window must not grow with the file; memory of the rest depends on the callback.
 #[test]
 fn two_million_rows_pass_through_one_window() {
     let reading = Reading::stream(Box::new(Endless::new(2_000_000)), Path::new("long")).unwrap();
@@ -311,7 +311,7 @@ fn two_million_rows_pass_through_one_window() {
     let mut last = 0;
     let report = reading.rows(&mut |row, line| {
         let Row::Sentence(s) = row else { panic!("{row:?}") };
-        // Texts are borrowed from the window: where they lie shows how large it is.
+        // Texts are borrowed from the window, so their addresses show how large it is.
         let at = s.text.as_str().as_ptr() as usize;
         addresses.insert(at / super::source::HEAD);
         last = line;
@@ -388,7 +388,7 @@ mod bad_input {
 
     #[test]
     fn half_a_gzip_is_an_error_with_the_line_it_ends_at() {
-        // Lines that do not compress well, so that half of the bytes hold many of them.
+        // Lines that do not compress well, so that half of the bytes contain many of them.
         let lines: String =
             (0..20_000u64).map(|k| format!("tr\tPAST\tRow {} .\n", k.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let whole = gzip(lines.as_bytes());
@@ -416,7 +416,7 @@ mod bad_input {
         assert!(error.what.contains("16 MiB"), "{error}");
     }
 
-    /// Buffers grow by doubling: between the limit and twice of it a line used to be taken or refused by chance.
+    /// Buffers grow by doubling: lines between the limit and twice the limit used to be accepted or refused by chance.
     #[test]
     fn lines_of_16_to_31_megabytes_are_refused_as_longer_ones_are() {
         for size in [17 << 20, 24 << 20, 31 << 20] {

@@ -1,4 +1,4 @@
-//! Strings of rows: borrowed from the line where it holds them unescaped, owned otherwise.
+//! Strings of rows: borrowed from the line if unescaped, owned otherwise.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// A string of a row. Deserializes without allocating where JSON has no escapes; numbers and truth values, which many
-/// files have as identifiers and labels, are taken as they are written.
+/// files use as identifiers and labels, are accepted as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Text<'a>(pub Cow<'a, str>);

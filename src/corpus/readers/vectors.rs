@@ -1,4 +1,4 @@
-//! GloVe and word2vec text: recognised, counted and described; the values are for the reader of static vectors.
+//! GloVe and word2vec text: recognised, counted and described; the reader of static vectors reads the values.
 
 use memchr::memchr_iter;
 
@@ -19,12 +19,12 @@ pub(crate) const FORMAT: Format = Format {
     },
 };
 
-/// Fewest coordinates: fewer could be any text with numbers.
+/// Minimum number of coordinates: fewer could be any text with numbers.
 const LEAST: usize = 10;
 
 struct Vectors {
     dimension: usize,
-    /// True if the first line, still to come, has the counts.
+    /// True while the line with the counts is still to be read.
     counts: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The other form of a present-tense verb, by rule, because LGD lacks it.
 
-/// Forms that no rule makes: singular, plural.
+/// Irregular forms: singular, plural.
 const IRREGULAR: &[(&str, &str)] = &[
     ("is", "are"),
     ("has", "have"),
@@ -17,7 +17,7 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("wasn't", "weren't"),
 ];
 
-/// The form of the other number; `None` for forms that have none (`am`) or do not look like the number that is claimed.
+/// The form of the other number; `None` for forms without one (`am`) or that do not fit the stated number.
 pub(crate) fn other(verb: &str, singular: bool) -> Option<String> {
     let low = verb.to_lowercase();
     if matches!(low.as_str(), "am" | "'m" | "'s" | "'re" | "'ve" | "") {

@@ -11,7 +11,7 @@ use super::gather::Gather;
 use crate::readers::ReadError;
 use crate::readers::source::MAX_DOCUMENT;
 
-/// The first bytes of a file; of one that cannot be opened none, as the readers of text report the error.
+/// The first bytes of a file; empty if it cannot be opened, because the text readers report the error.
 pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     let mut head = [0; 4];
     match base::read::open(path).and_then(|mut file| file.read_exact(&mut head)) {
@@ -20,7 +20,7 @@ pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     }
 }
 
-/// Most entries of an archive.
+/// Maximum number of entries of an archive.
 const MOST_ENTRIES: usize = 65_534;
 
 /// Position of an entry.
@@ -31,7 +31,7 @@ struct Entry {
     offset: u64,
 }
 
-/// Reads the samples of an Inspect log: from its summaries, or sample by sample where it has none or texts are wanted.
+/// Reads the samples of an Inspect log: from its summaries, or sample by sample if it has none or texts are needed.
 pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let broken = |what: String| ReadError::file(path, what, "a whole .eval log of Inspect; fetch it again");
     let mut file = base::read::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
@@ -85,7 +85,7 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     let (count, length, start) = (field(10, 2)? as usize, field(12, 4)?, field(16, 4)?);
     field(20, 2)?;
     if count > MOST_ENTRIES || start == u64::from(u32::MAX) {
-        return Err(wrong("more entries or bytes than are read; convert it: inspect log convert --to json"));
+        return Err(wrong("more entries or bytes than Probity reads; convert it: inspect log convert --to json"));
     }
     if start + length > size {
         return Err(wrong("its directory is cut off"));
@@ -112,7 +112,7 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     Ok(all)
 }
 
-/// The bytes of an entry, at most [`MAX_DOCUMENT`] of them.
+/// The bytes of an entry, up to [`MAX_DOCUMENT`].
 fn unpacked(file: &mut File, entry: &Entry) -> std::io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(entry.offset))?;
     let mut head = [0; 30];

@@ -1,21 +1,21 @@
-//! Multiple choice as lm-evaluation-harness writes it: a log-likelihood for each option, shown as the option that was chosen.
+//! Multiple choice as lm-evaluation-harness writes it: a log-likelihood for each option, shown as the chosen option.
 
 use serde_json::Value;
 
 use super::value::own;
 
-/// The options of an item, and what the model gives them.
+/// The options of an item, with the model's log-likelihoods.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Choices {
     /// Log-likelihood of each option.
     pub logliks: Vec<f64>,
     /// Options as the document names them.
     pub options: Vec<String>,
-    /// Continuations whose log-likelihood was asked for.
+    /// Continuations whose log-likelihood was requested.
     pub continuations: Vec<String>,
 }
 
-/// Log-likelihoods among responses: `[[-3.2, false], …]`, each possibly in a list of its own, or as text.
+/// Log-likelihoods among responses: `[[-3.2, false], …]`, each possibly in a separate list, or as text.
 pub(crate) fn logliks(responses: &Value) -> Option<Vec<f64>> {
     let one = |value: &Value| {
         let pair = match value.as_array()?.as_slice() {
@@ -52,7 +52,7 @@ pub(crate) fn continuations(arguments: &Value) -> Vec<String> {
 }
 
 impl Choices {
-    /// The texts of the options, one for each log-likelihood; empty where the row does not say.
+    /// The texts of the options, one per log-likelihood; empty if unknown.
     fn texts(&self) -> &[String] {
         let fits = |texts: &[String]| texts.len() == self.logliks.len() && texts.iter().any(|text| *text != texts[0]);
         [&self.options, &self.continuations].into_iter().find(|texts| fits(texts)).map_or(&[], |texts| texts)
@@ -66,11 +66,11 @@ impl Choices {
     }
 
     fn best(&self, score: impl Fn(usize) -> f64) -> Option<usize> {
-        // Of equal ones the first, as the harness takes it.
+        // The first of equal ones, as in the harness.
         (0..self.logliks.len()).rev().max_by(|a, b| score(*a).total_cmp(&score(*b)))
     }
 
-    /// The chosen option; where the choice by length differs and is scored, both.
+    /// The chosen option; both if the length-normalised choice differs and is scored.
     pub(crate) fn answer(&self, normalised: bool) -> Option<String> {
         let raw = self.best(|k| self.logliks[k])?;
         let length = |k: usize| self.texts().get(k).map_or(1, |text| text.chars().count().max(1)) as f64;
@@ -79,7 +79,7 @@ impl Choices {
         Some(by_length.map_or(text.clone(), |k| format!("{text} (acc_norm: {})", self.shown(k))))
     }
 
-    /// The expected option, given by its number or its text; where both could be meant, the one that agrees with `right`.
+    /// The expected option, given by its number or its text; if both are possible, the one that agrees with `right`.
     pub(crate) fn expected(&self, target: &str, right: Option<bool>) -> Option<String> {
         let target = target.trim();
         let chosen = self.best(|k| self.logliks[k])?;

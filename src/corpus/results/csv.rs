@@ -10,7 +10,7 @@ use super::value::Scalar;
 use crate::readers::source::Frames;
 use crate::readers::{MAX_LINE, ReadError};
 
-/// Header cells that can identify an item where no column is an identifier: its text.
+/// Headers of text columns that can identify an item if there is no identifier column.
 const TEXTS: [&str; 4] = ["question", "input", "prompt", "sentence"];
 
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
@@ -64,13 +64,13 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     Ok(())
 }
 
-/// The key that a header cell means, whatever its case and the marks between its words.
+/// The key that a header cell means, ignoring case and separators between words.
 fn column(cell: &str) -> String {
     let name = cell.trim().trim_end_matches('?').to_lowercase().replace([' ', '-', '.'], "_");
     known(&name).map_or(name, str::to_owned)
 }
 
-/// The separator that the header has most of, outside quotes; of equals the comma.
+/// The most frequent separator in the header, outside quotes; the comma in a tie.
 fn most_frequent(header: &str) -> char {
     let count = |c: char| {
         let mut count = 0;
@@ -80,7 +80,7 @@ fn most_frequent(header: &str) -> char {
     ['|', ';', '\t', ','].into_iter().max_by_key(|c| count(*c)).unwrap_or(',')
 }
 
-/// The value of a cell: a number or a truth value where it is one, except in columns of texts.
+/// The value of a cell: a number or a truth value if possible, except in text columns.
 fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
     let word = cell.trim();
     if word.is_empty() {
@@ -97,14 +97,14 @@ fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
         "false" => return Scalar::Truth(false),
         _ => {}
     }
-    // Where commas do not separate, they are decimal points.
+    // If commas are not separators, they are decimal points.
     let number = word.parse::<f64>().ok();
     let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator != ','));
     let hundredths = || word.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0);
     number.or_else(hundredths).map_or(Scalar::Text(cell), Scalar::Real)
 }
 
-/// The next record and the line that it begins on: lines are joined while a quotation is open. Without a separator it is a line.
+/// The next record and its first line. Lines are joined while a quotation is open; without a separator, a record is a line.
 fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Result<Option<u64>, ReadError> {
     text.clear();
     let (mut begun, mut open) = (None, false);
@@ -140,8 +140,8 @@ fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Re
     }
 }
 
-/// Calls `cut` at every separator outside quotation marks; true if a quotation is open at the end. Only a mark at the beginning
-/// of a field opens one, so that a mark for inches does not.
+/// Calls `cut` at every separator outside quotation marks; true if a quotation is open at the end. Only a mark at the
+/// beginning of a field opens a quotation, so an inch mark does not.
 fn walk(text: &str, separator: char, mut quoted: bool, mut cut: impl FnMut(usize)) -> bool {
     let mut begins = !quoted;
     let mut chars = text.char_indices().peekable();

@@ -1,4 +1,4 @@
-//! JSON results: one row after the other, or one document that holds them all, recognised by its keys.
+//! JSON results: a sequence of rows, or one document with all rows, recognised by its keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub(crate) enum Layout {
     Under(&'static str),
     /// A map from identifiers to rows or values (OpenCompass predictions, SWE-bench).
     Map,
-    /// Lists of identifiers, of which one holds the resolved ones (SWE-bench reports).
+    /// Lists of identifiers, one of which contains the resolved ones (SWE-bench reports).
     Lists,
     /// evalplus: samples by task.
     EvalPlus,
@@ -41,7 +41,7 @@ pub(crate) fn whole(frames: &mut Frames, layout: Layout, gather: &mut Gather<'_>
     document(frames.bytes(range), layout, gather)
 }
 
-/// Reads one row after the other: a line each, objects over several lines, or the elements of an array.
+/// Reads rows in sequence: one per line, objects over several lines, or the elements of an array.
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let window = frames.window().trim_ascii_start();
     let spread = window.starts_with(b"[") || !first_line_is_whole(window);
@@ -64,7 +64,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     }
 }
 
-/// The message of a JSON error without its position, which is that inside the row.
+/// The message of a JSON error without its position, which is relative to the row.
 fn words(error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "the line ends in the middle (file cut off?)".into();
@@ -84,7 +84,7 @@ fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
 fn first_line_is_whole(rest: &[u8]) -> bool {
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     let line = rest[..end].trim_ascii_end();
-    // A line over the end of the window is a long row.
+    // A line that exceeds the window is a long row.
     end == rest.len() || line.ends_with(b"}")
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) ->
     }
 }
 
-/// Walks a document and hands its rows over.
+/// Walks a document and passes on its rows.
 struct Walk<'w, 'g> {
     gather: &'w mut Gather<'g>,
     failed: &'w mut Option<ReadError>,
@@ -125,7 +125,7 @@ impl<'g> Walk<'_, 'g> {
         })
     }
 
-    /// Lists of identifiers: those under `resolved` are right.
+    /// Lists of identifiers: the ones under `resolved` are right.
     fn lists<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut all: BTreeMap<String, bool> = BTreeMap::new();
         while let Some(Key(key)) = map.next_key()? {
@@ -219,7 +219,8 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// The row of an identifier: an object, or a plain value; none for any other text (OpenCompass has a `type` among its details).
+/// The row of an identifier: an object, or a plain value; `None` for any other text (OpenCompass has a `type` among its
+/// details).
 struct Row(LineSeed);
 
 impl<'de> DeserializeSeed<'de> for Row {
@@ -272,7 +273,7 @@ impl<'de> Visitor<'de> for Row {
     }
 }
 
-/// A list of texts; nothing for any other value.
+/// A list of texts; empty for any other value.
 struct Texts;
 
 impl<'de> DeserializeSeed<'de> for Texts {

@@ -1,9 +1,10 @@
-//! Samples of a task as evalplus writes them.
+//! Samples of a task in evalplus's format.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// Base and plus tests of each sample of a task, as evalplus writes them now (a list of samples) and wrote them (lists by test).
+/// Base and plus tests of each sample of a task, in evalplus's current format (a list of samples) and its old one
+/// (lists by test).
 pub(crate) struct Samples(pub Vec<[Option<bool>; 2]>);
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Fixtures of every format, written after its public description, and their readings.
+//! Fixtures of every format, written from its public description, with the expected results.
 
 use std::io::Write;
 
@@ -58,7 +58,7 @@ fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
         assert_eq!((found.runs[0].ids.len(), found.runs[1].ids.len()), (2, 1));
         assert!(found.notes.iter().any(|n| n.contains("1 sample without a score")), "{:?}", found.notes);
     }
-    // The first sample decides nothing.
+    // The first sample alone does not determine the format.
     let text = INSPECT.replacen(
         r#""scores": {"match": {"value": "C", "answer": "A"}, "quality": {"value": {"style": 0.5, "tone": 1}}}"#,
         r#""scores": null"#,
@@ -121,7 +121,7 @@ fn damaged_archives_are_refused_without_a_panic() {
     for cut in 0..whole.len() {
         assert!(group(&whole[..cut], &Wanted::default()).is_err(), "cut at {cut}");
     }
-    // Any byte of the frame may be wrong: the result is the same, or an error.
+    // With any byte of the frame changed, the result is the same or an error.
     for at in 0..whole.len() {
         for value in [0, 0xff] {
             let mut bytes = whole.clone();
@@ -237,7 +237,7 @@ fn tables_from_a_spreadsheet() {
     assert_eq!(run.clusters.as_ref().unwrap().get(0), Some("p1"));
 }
 
-/// A key that the window cut off before its value made the whole file an unknown object.
+/// If the window ended between a key and its value, the file was not recognised.
 #[test]
 fn documents_longer_than_the_window_are_recognised() {
     for filler in 0..40 {

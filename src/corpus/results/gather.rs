@@ -11,13 +11,13 @@ use super::nested::is_bookkeeping;
 use super::{Detail, Group, MOST_ITEMS, Metric, NO_FILTER, Results, Wanted, alike};
 use crate::readers::ReadError;
 
-/// Most metrics, filters, or runs of a file.
+/// Maximum number of metrics, filters, or runs of a file.
 const MOST_NAMES: usize = 1_000;
 
 /// Form in which a row states right and wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// Numbers under the names of metrics.
+    /// Numbers keyed by metric name.
     Metrics,
     /// `correct`, or another key for it.
     Correct(&'static str),
@@ -27,7 +27,7 @@ enum Shape {
     Bear,
 }
 
-/// Distinct names in the order in which they came.
+/// Distinct names in order of appearance.
 #[derive(Default)]
 struct Distinct {
     names: Vec<String>,
@@ -46,7 +46,7 @@ impl Distinct {
     }
 }
 
-/// The values of one metric, NaN where a row has none, and the first such row.
+/// The values of one metric, NaN for rows without it, and the first such row.
 struct Column {
     name: String,
     values: Vec<f64>,
@@ -77,7 +77,7 @@ pub(crate) struct Gather<'a> {
     /// Rows are Inspect's summaries, whose long texts are cut.
     pub summaries: bool,
     shape: Option<Shape>,
-    /// Columns that are metrics by their names, where nothing else says what was right.
+    /// Columns that are metrics by name, if nothing else states what was right.
     named: Vec<String>,
     columns: Vec<Column>,
     ids: Names,
@@ -93,7 +93,7 @@ pub(crate) struct Gather<'a> {
     /// Rows that could be copies of a filter that older harnesses did not name.
     unnamed: bool,
     unscored: usize,
-    /// Predictions that count as wrong and differ from their target in case or blanks at the ends alone.
+    /// Predictions counted as wrong that differ from their target only in case or surrounding blanks.
     nearly: usize,
     rows: u64,
 }
@@ -144,7 +144,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Takes in a row.
+    /// Adds a row.
     pub(crate) fn take(&mut self, mut line: Line<'_>, number: u64) -> Result<(), ReadError> {
         self.rows += 1;
         if line.id.is_none() && (self.numbered || line.is_ordered) {
@@ -235,7 +235,7 @@ impl<'a> Gather<'a> {
         if line.prediction.is_some() && line.expected_answer().is_some() {
             return Ok(Shape::Prediction);
         }
-        // A number that is alone, or that has the name of a metric.
+        // A number that is the only one, or has a metric's name.
         let numbers = line.numbers();
         let named = |name: &&&str| numbers.len() == 1 || is_metric(name);
         self.named = numbers.iter().filter(named).map(|name| (*name).to_owned()).collect();
@@ -275,7 +275,7 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Values under the names of metrics. A metric that a row lacks is left out at the end, with a count.
+    /// Values by metric name. Metrics missing from any row are dropped at the end, with a count.
     fn metrics(&mut self, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
         if let Some(metric) = self.wanted.metric.as_deref() {
             let value = line.value(metric).filter(|v| v.is_finite());
@@ -309,7 +309,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Adds the value of the row that is being read; rows before it that had none stay empty.
+    /// Adds the value of the current row; earlier rows without one stay empty.
     fn put(&mut self, name: &str, value: Option<f64>, number: u64) {
         let at = self.ids.len() - 1;
         let known = self.columns.iter().position(|c| c.name == name);
@@ -336,7 +336,7 @@ impl<'a> Gather<'a> {
         column.values.push(value.unwrap_or(f64::NAN));
     }
 
-    /// True if the best of the answers is the right one; of equals the first counts.
+    /// True if the best answer is right; among equals the first counts.
     fn best(&self, line: &Line<'_>, number: u64) -> Result<bool, ReadError> {
         let best = line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
             Some((_, top)) if *s <= top => best,
@@ -349,7 +349,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Leaves out the metrics that some row lacks, and says so.
+    /// Drops metrics missing from any row, with a note.
     fn settle(&mut self) -> Result<Vec<String>, ReadError> {
         let n = self.ids.len();
         for column in &mut self.columns {
@@ -381,7 +381,7 @@ impl<'a> Gather<'a> {
         if self.nearly > 0 {
             let nearly = self.nearly;
             notes.push(format!(
-                "{nearly} of {n} predictions differ from the target only in case or blanks at the ends and count as wrong; \
+                "{nearly} of {n} predictions differ from the target only in case or in leading or trailing spaces and count as wrong; \
                  `--match lenient` counts them as right"
             ));
         }
@@ -416,8 +416,8 @@ impl<'a> Gather<'a> {
         Ok(groups)
     }
 
-    /// Older versions of lm-evaluation-harness write the rows of one filter after the other and do not name them: where
-    /// every document comes equally often, each occurrence is a filter, named by its number.
+    /// Older versions of lm-evaluation-harness write the rows of one filter after the other and do not name them: if
+    /// every document occurs equally often, each occurrence is a filter, named by its number.
     fn name_filters(&mut self) {
         let mut seen: HashMap<&str, (u32, Print)> = HashMap::new();
         let mut times = Vec::with_capacity(self.ids.len());
@@ -442,7 +442,7 @@ impl<'a> Gather<'a> {
         (self.filters.names, self.filter_of) = (names, times);
     }
 
-    /// The runs among these rows. Where no identifier comes twice the file is one run, whatever its seeds.
+    /// The runs among these rows. If no identifier occurs twice, the file is one run, whatever its seeds.
     fn runs(&self, rows: Vec<u32>) -> Result<Vec<Results>, ReadError> {
         let mut by_run: Vec<Vec<u32>> = vec![Vec::new(); self.runs.names.len().min(MOST_NAMES)];
         let alone = by_run.len() == 1 || self.runs.names.len() > MOST_NAMES;

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Names in the order of a file: one text, and where each ends in it.
+/// Names in the order of a file: one text, and the end of each name in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     text: String,
@@ -10,7 +10,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Adds a name; behind a blank the second part where there is one.
+    /// Adds a name; a second part, if any, follows after a blank.
     pub fn push(&mut self, name: &str, more: Option<&str>) {
         self.text.push_str(name);
         if let Some(more) = more {
@@ -20,7 +20,7 @@ impl Names {
         self.ends.push(self.text.len());
     }
 
-    /// The name at a place; none beyond the last.
+    /// The name at an index; `None` beyond the last.
     pub fn get(&self, at: usize) -> Option<&str> {
         let end = *self.ends.get(at)?;
         let begin = if at == 0 { 0 } else { self.ends[at - 1] };
@@ -41,7 +41,7 @@ impl Names {
     }
 
     /// The common suffix of the names (nothing, or the filter), if each is a whole number with that suffix and the
-    /// numbers rise.
+    /// numbers increase.
     fn rising(&self) -> Option<String> {
         let first = self.get(0)?;
         let behind = first.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -65,19 +65,19 @@ fn whole(name: &str) -> Option<u64> {
 /// Positions of names that occur once each.
 #[derive(Debug, Clone)]
 pub enum Places {
-    /// They are numbers that rise, with the same words behind them.
+    /// Increasing numbers followed by the same words.
     Rising(String),
-    /// A table with open addresses, at most half full: a part of the hash, and the place after it.
+    /// A hash table with open addressing, at most half full: a part of the hash, followed by the index.
     Table {
         /// Hashes with a random key, so that names cannot be made to collide.
         hasher: RandomState,
-        /// Place and tag of each slot; a place of `u32::MAX` is an empty one.
+        /// Index and tag of each slot; index `u32::MAX` marks an empty one.
         slots: Vec<(u32, u32)>,
     },
 }
 
 impl Places {
-    /// Of names; the place of the first that has been there before where one comes twice.
+    /// Builds it from names; fails with the index of the first duplicate.
     pub fn of(names: &Names) -> Result<Self, usize> {
         if let Some(behind) = names.rising() {
             return Ok(Places::Rising(behind));
@@ -94,7 +94,7 @@ impl Places {
         Ok(Places::Table { hasher, slots })
     }
 
-    /// The place of a name among those that this was made of.
+    /// The index of a name in the list from which this was made.
     pub fn find(&self, names: &Names, name: &str) -> Option<u32> {
         match self {
             Places::Rising(behind) => {
@@ -112,7 +112,7 @@ impl Places {
     }
 }
 
-/// The slot of an entry with this hash, with its place if it is there, or the free slot for it.
+/// The slot of an entry with this hash, with its index if it exists, or the free slot for it.
 fn slot(slots: &[(u32, u32)], hash: u64, same: impl Fn(usize) -> bool) -> (usize, Option<u32>) {
     let (mask, tag) = (slots.len() - 1, (hash >> 32) as u32);
     let mut at = hash as usize & mask;

@@ -1,4 +1,4 @@
-//! Keys of rows and columns that have a meaning, by what they mean.
+//! Known keys of rows and columns, by meaning.
 
 /// Keys of identifiers; the first in this list wins.
 pub(crate) const IDS: [&str; 17] = [
@@ -24,7 +24,7 @@ pub(crate) const IDS: [&str; 17] = [
 pub(crate) const CLUSTERS: [&str; 8] =
     ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
 pub(crate) const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
-/// Keys that say right or wrong; those behind the first four count only where their value is one of both.
+/// Keys that state right or wrong; after the first four they count only if their value is one of the two.
 pub(crate) const CORRECT: [&str; 9] =
     ["correct", "is_correct", "passed", "resolved", "right", "result", "outcome", "pass", "success"];
 /// Keys of lm-evaluation-harness that are not metrics.
@@ -45,7 +45,7 @@ pub(crate) const PREDICTIONS: [&str; 6] =
     ["prediction", "predictions", "pred", "predicted", "model_answer", "response"];
 pub(crate) const INPUTS: [&str; 3] = ["input", "question", "example"];
 
-/// The place of a key in a list, counted from its end, so that a higher rank wins; 0 if absent.
+/// The rank of a key in a list, counted from its end, so that a higher rank wins; 0 if absent.
 pub(crate) fn rank(list: &[&str], key: &str) -> u8 {
     list.iter().position(|k| *k == key).map_or(0, |at| (list.len() - at) as u8)
 }
@@ -55,7 +55,7 @@ pub(crate) fn is_id(key: &str) -> bool {
     IDS.contains(&key)
 }
 
-/// True for a column whose cells are texts, even where they look like numbers.
+/// True for a column whose cells are texts, even if they look like numbers.
 pub(crate) fn is_text(key: &str) -> bool {
     key == "filter"
         || key == "answer"

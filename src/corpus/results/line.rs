@@ -1,4 +1,4 @@
-//! One row of results: the keys that matter, whatever else it holds.
+//! One row of results: the relevant keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -69,7 +69,7 @@ pub(crate) struct Line<'a> {
     pub said_rank: u8,
 }
 
-/// True for a key that says something of the item itself.
+/// True for a key that describes the item itself.
 fn is_trait(name: &str) -> bool {
     !["doc_hash", "prompt_hash", "target_hash", "filter"].contains(&name) && !is_id(name) && !CORRECT.contains(&name)
 }
@@ -85,7 +85,7 @@ impl<'a> Line<'a> {
         self.values.iter().map(|(k, _)| k.as_ref()).collect()
     }
 
-    /// Takes in a scalar; keys that mean nothing to a row go to the numbers.
+    /// Records a scalar; unknown keys are recorded as numbers.
     pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>, LineSeed { detail, lenient }: LineSeed) {
         let name = key.as_ref();
         match name {
@@ -157,12 +157,12 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The expected answer, where the row has a prediction to hold against it.
+    /// The expected answer, if the row has a prediction to compare with it.
     pub(crate) fn expected_answer(&self) -> Option<&str> {
         self.target.as_deref().or(self.named.as_deref())
     }
 
-    /// Chooses the texts that a list of flips shows.
+    /// Chooses the texts for a list of flips.
     pub(crate) fn finish_detail(&mut self) {
         let said = self.prediction.as_deref().or(self.named.as_deref().filter(|_| self.target.is_some()));
         self.said = self.said.take().or_else(|| said.map(own));
@@ -182,7 +182,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A key, borrowed unless it holds escapes.
+/// A key, borrowed unless it contains escapes.
 pub(crate) struct Key<'a>(pub Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
@@ -319,7 +319,7 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
     }
 }
 
-/// Reads a row; with `detail` also what a list of flips shows, with `lenient` targets whatever their case.
+/// Reads a row; `detail` includes the texts for a list of flips, `lenient` ignores the case of targets.
 #[derive(Clone, Copy)]
 pub(crate) struct LineSeed {
     pub detail: bool,
@@ -449,7 +449,7 @@ impl Print {
     /// True if two rows under one identifier cannot be the same item.
     pub fn differs(&self, other: &Self) -> bool {
         let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
-        // A hash that both files have says all of the document.
+        // If both files have a hash, it identifies the document.
         let document = match self.hash != 0 && other.hash != 0 {
             true => self.hash != other.hash,
             false => unequal(self.doc, other.doc),
@@ -459,7 +459,7 @@ impl Print {
         document || unequal(self.target, other.target) || (!same && unequal(self.input, other.input))
     }
 
-    /// The part in which two rows differ, by its key.
+    /// The key in which two rows differ.
     pub fn difference(&self, other: &Self) -> &'static str {
         let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
         if unequal(self.hash, other.hash) {

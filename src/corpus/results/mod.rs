@@ -1,9 +1,10 @@
 //! Files of results: each item and whether a model got it right, so that models can be compared on the same items.
 //!
-//! Read are lm-evaluation-harness samples (`samples_*.jsonl`, and the JSON arrays of older versions: an item is a `doc_id` under a
-//! `filter`), lmms-eval, Inspect logs (`.json`, `.eval`), HELM `per_instance_stats.json`, OpenCompass predictions and details,
-//! lighteval details (as JSON lines), evalplus, SWE-bench reports, BEAR results, plain JSON lines and tables with a header: `id`,
-//! and `correct` or `prediction` with `target`; `cluster` where items belong together. Gzip is read as is.
+//! Formats: lm-evaluation-harness samples (`samples_*.jsonl`, and the JSON arrays of older versions: an item is a
+//! `doc_id` under a `filter`), lmms-eval, Inspect logs (`.json`, `.eval`), HELM `per_instance_stats.json`, OpenCompass
+//! predictions and details, lighteval details (as JSON lines), evalplus, SWE-bench reports, BEAR results, plain JSON
+//! lines and tables with a header: `id`, and `correct` or `prediction` with `target`; `cluster` for items that belong
+//! together. Gzip is read as is.
 //!
 //! Unlike data for probing, no row is dropped: a row that cannot be read would change the comparison, so it is an error with
 //! file and line. A metric that some rows lack is left out and counted.
@@ -36,18 +37,18 @@ use self::registry::Read;
 use super::readers::ReadError;
 use super::readers::source::open;
 
-/// Most items of a file: their places are numbers of 32 bits, of which the last means none.
+/// Maximum number of items of a file: indices have 32 bits, and the last one marks none.
 const MOST_ITEMS: usize = u32::MAX as usize;
 
 /// The name of the filter of rows without one.
 pub const NO_FILTER: &str = "none";
 
-/// The part of a file that is wanted.
+/// The requested part of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The filter of lm-evaluation-harness, where a file has several.
+    /// The filter of lm-evaluation-harness, if a file has several.
     pub filter: Option<String>,
-    /// Only this metric; none takes all that the file names.
+    /// Only this metric; `None` means all metrics of the file.
     pub metric: Option<String>,
     /// Compare `prediction` and `target` without regard to case and blanks at the ends.
     pub lenient: bool,
@@ -61,7 +62,7 @@ impl Wanted {
     }
 }
 
-/// True if two answers are the same but for case and blanks at the ends.
+/// True if two answers are equal except for case and surrounding blanks.
 fn alike(prediction: &str, target: &str) -> bool {
     prediction.trim().to_lowercase() == target.trim().to_lowercase()
 }
@@ -70,7 +71,7 @@ fn alike(prediction: &str, target: &str) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     pub name: String,
-    /// One value an item.
+    /// One value per item.
     pub values: Vec<f64>,
 }
 
@@ -97,21 +98,21 @@ pub struct Detail {
 #[derive(Debug, Clone)]
 pub struct Results {
     pub file: PathBuf,
-    /// Place of each item in the lists, by its identifier.
+    /// Index of each item in the lists, by its identifier.
     places: Places,
     /// Identifiers in the order of the file. An identifier under a filter is `id filter`.
     pub ids: Names,
     pub metrics: Vec<Metric>,
-    /// The group of each item, where the file has groups.
+    /// The group of each item, if the file has groups.
     pub clusters: Option<Names>,
     /// Digests of each item's question and target.
     pub prints: Vec<Print>,
-    /// Answers and facts, where they were wanted.
+    /// Answers and facts, if requested.
     pub details: Vec<Detail>,
 }
 
 impl Results {
-    /// The place of an item; `near` is where it is looked for first, as most files have their items in the same order.
+    /// The index of an item; `near` is tried first, because most files have the same order.
     pub fn place(&self, id: &str, near: u32) -> Option<u32> {
         match self.ids.get(near as usize) {
             Some(there) if there == id => Some(near),
@@ -131,7 +132,7 @@ pub struct Group {
     pub notes: Vec<String>,
 }
 
-/// Names of the metrics that all files have, in the order of the first, and of those that some of them lack.
+/// Names of the metrics that all files have, in the order of the first file, and of the metrics that only some have.
 pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<String>, Vec<String>) {
     let mut seen = std::collections::HashSet::new();
     let all = files.clone().flat_map(|f| &f.metrics).map(|m| &m.name).filter(|name| seen.insert(*name));

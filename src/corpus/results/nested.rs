@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use super::line::Key;
 use super::value::{Excerpt, Scalar};
 
-/// Inspect's `scores`: values by scorer, an answer; or a plain value where the key is a column by itself.
+/// Inspect's `scores`: values by scorer, an answer; or a plain value if the key is a column by itself.
 pub(crate) struct Scorers<'a>(pub Vec<(String, Option<f64>)>, pub Option<String>, pub Option<Scalar<'a>>);
 
 /// Inspect's letters: correct, incorrect, partial, no answer.
@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for Scorers<'de> {
     }
 }
 
-/// HELM's `stats` of an instance: means by name, and the perturbation they were made under.
+/// HELM's `stats` of an instance: means by name, and their perturbation.
 pub(crate) struct Stats(pub Vec<(String, Option<f64>)>, pub Option<String>);
 
 /// Counts that HELM keeps beside its metrics.
@@ -237,7 +237,7 @@ impl<'de> Visitor<'de> for StatsVisitor {
         Ok(Stats(all, perturbation))
     }
 
-    /// Values by name, as beside displayed predictions.
+    /// Values by name, as shown next to predictions.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stats, A::Error> {
         let mut all = Vec::new();
         while let Some((Key(name), value)) = map.next_entry::<Key<'de>, Scalar<'de>>()? {

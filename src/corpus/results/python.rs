@@ -1,4 +1,4 @@
-//! JSON as Python writes it: `NaN`, `Infinity` and `-Infinity` where JSON has no word.
+//! Python's JSON, with `NaN`, `Infinity` and `-Infinity`, which JSON does not have.
 
 use std::borrow::Cow;
 

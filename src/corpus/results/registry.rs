@@ -17,13 +17,13 @@ use crate::readers::source::Frames;
 
 /// A format.
 pub(crate) struct Reader {
-    /// The format as users know it.
+    /// The format's common name.
     pub name: &'static str,
     pub recognise: fn(&Head<'_>) -> bool,
     pub read: Read,
 }
 
-/// How a format is read.
+/// How to read a format.
 #[derive(Clone, Copy)]
 pub(crate) enum Read {
     /// A file that is not text.
@@ -87,13 +87,13 @@ pub(crate) static READERS: [Reader; 13] = [
         },
         read: Read::Document(Layout::Map),
     },
-    // lm-evaluation-harness, lmms-eval, HELM, lighteval, BEAR and plain rows: each row says by its keys what it is.
+    // lm-evaluation-harness, lmms-eval, HELM, lighteval, BEAR and plain rows: the keys of each row identify it.
     Reader { name: "JSON lines", recognise: |head| head.begins(&[b"{"]), read: Read::Rows(rows) },
     Reader { name: "JSON array", recognise: |head| head.begins(&[b"["]), read: Read::Rows(rows) },
     Reader { name: "table", recognise: |_| true, read: Read::Rows(csv::rows) },
 ];
 
-/// The reader of a file that begins so.
+/// The reader of a file with this beginning.
 pub(crate) fn recognise(window: &[u8]) -> &'static Reader {
     let head = Head::of(window);
     let [.., table] = &READERS;
@@ -112,7 +112,7 @@ fn parquet(path: &Path, _: &mut Gather<'_>) -> Result<(), ReadError> {
 /// The beginning of a file.
 pub(crate) struct Head<'w> {
     bytes: &'w [u8],
-    /// The keys of the object that it begins with and their kinds; none for a row, which has an identifier.
+    /// The keys of the first object and their kinds; `None` for a row, which has an identifier.
     keys: Vec<(String, Sort)>,
     /// True if the last of them is cut off, so that its kind may be unknown.
     cut: bool,
@@ -124,7 +124,7 @@ impl<'w> Head<'w> {
         let mut keys: Vec<(String, Sort)> = Vec::new();
         let mut cut = false;
         if bytes.starts_with(b"{") {
-            // The window may end inside the object: what was seen before counts.
+            // The window may end inside the object; the keys before its end count.
             let text = plain(bytes);
             cut = Sorts(&mut keys).deserialize(&mut serde_json::Deserializer::from_slice(&text)).is_err();
         }
@@ -195,7 +195,7 @@ impl<'de> Visitor<'de> for Sorts<'_> {
     }
 }
 
-/// Notes the kind of a value as soon as it begins.
+/// Records the kind of a value as soon as it begins.
 struct SortOf<'k>(&'k mut Sort);
 
 impl<'de> DeserializeSeed<'de> for SortOf<'_> {

@@ -1,4 +1,4 @@
-//! Files of results that are read, and some that must be refused.
+//! Files of results that must be read, and some that must be refused.
 
 use super::*;
 
@@ -143,7 +143,7 @@ fn a_metric_that_comes_late_or_ends_early_is_left_out_too() {
     assert_eq!((names(&group.runs[0]), group.notes.len()), (vec!["acc"], 2), "{:?}", group.notes);
 }
 
-/// Files of lm-evaluation-harness from before `filter` and `metrics` needed `--metric` and matched no newer file.
+/// Files of lm-evaluation-harness older than `filter` and `metrics` needed `--metric` and did not match newer files.
 #[test]
 fn older_harness_files_are_read_and_have_the_filter_none() {
     let old = "[{\"doc_id\": 3, \"doc\": {\"q\": 1}, \"target\": \"a\", \"resps\": [[\"x\"]], \"filtered_resps\": [\"x\"], \"doc_hash\": \"ab\", \"acc\": 1.0, \"acc_norm\": 0.0}]";
@@ -163,7 +163,7 @@ fn filters_without_names_are_numbered() {
     assert!(error.contains("several filters: filter1, filter2") && error.contains("--filter"), "{error}");
     let first = of(&two, &Wanted { filter: Some("filter1".into()), ..Wanted::default() }).unwrap();
     assert_eq!(values(&first), [1.0, 0.0]);
-    // Another document under the same number, or one document too few, is not a filter.
+    // A different document under the same number, or a missing document, means that there is no filter.
     for wrong in [row(0, "a", 1) + &row(0, "c", 1), two.clone() + &row(1, "b", 1)] {
         let error = plain(&wrong).unwrap_err();
         assert!(error.contains("comes twice"), "{error}");
@@ -185,7 +185,7 @@ fn documents_that_differ_have_different_digests() {
         assert!(one(a).differs(&one(b)), "{a}");
         assert!(!one(a).differs(&one(a)) && !one(a).differs(&plain), "{a}");
     }
-    // Neither white space nor the order of keys makes another document, and a hash says all of it.
+    // White space and the order of keys do not change a document, and a hash identifies it.
     assert!(!one(r#", "doc": {"q": 1, "r": [1, 2]}"#).differs(&one(r#", "doc": { "r": [1,2], "q": 1 }"#)));
     let hashed = |doc: &str| one(&format!(r#", "doc_hash": "h", "doc": {doc}"#));
     assert!(!hashed("{\"q\": 1}").differs(&hashed("{\"q\": 1, \"new\": 2}")));
@@ -216,7 +216,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
     let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();
     assert_eq!(values(&lenient), [1.0, 1.0, 0.0]);
-    // A model whose answers end in a blank was level with any other at 0 %, without a word about it.
+    // A model whose answers end in a blank scored 0 % like any other, without a note.
     let notes = |wanted: Wanted| group(text.as_bytes(), &wanted).unwrap().notes.join("; ");
     assert!(notes(Wanted::default()).contains("2 of 3 predictions differ from the target only in case or blanks"));
     assert_eq!(notes(Wanted { lenient: true, ..Wanted::default() }), "");
@@ -234,7 +234,7 @@ fn epochs_and_seeds_are_runs_only_where_items_come_again() {
     let text = "id,seed,correct\n1,10,1\n2,10,0\n1,11,0\n2,11,0\n";
     let group = group(text.as_bytes(), &Wanted::default()).unwrap();
     assert_eq!(group.runs.iter().map(values).collect::<Vec<_>>(), [[1.0, 0.0], [0.0, 0.0]]);
-    // A seed of each item is not a run.
+    // A seed per item does not make runs.
     assert_eq!(values(&plain("id,seed,correct\n1,10,1\n2,11,0\n").unwrap()), [1.0, 0.0]);
     let error = plain("id,seed,correct\n1,10,1\n1,10,0\n2,11,1\n").unwrap_err();
     assert!(error.contains("comes twice"), "{error}");
@@ -252,7 +252,7 @@ fn passages_in_the_document_are_clusters() {
     assert_eq!(r.clusters.unwrap().iter().collect::<Vec<_>>(), ["p0", "p0", "p1", "p1"]);
 }
 
-/// `id` with a score alone was refused without `--metric`, and so was a table with several metrics.
+/// `id` with only a score was refused without `--metric`, and so was a table with several metrics.
 #[test]
 fn a_number_alone_and_numbers_with_names_of_metrics_are_metrics() {
     assert_eq!(names(&plain("id,points\n1,3.5\n2,4\n").unwrap()), ["points"]);
@@ -311,7 +311,7 @@ fn headers_are_read_in_any_case_and_spelling() {
     assert_eq!(values(&plain(&row.replace("IsCorrect", "CORRECT")).unwrap()), [1.0, 0.0]);
 }
 
-/// A mark for inches opened a quotation that swallowed the rest of the table.
+/// An inch mark opened a quotation that swallowed the rest of the table.
 #[test]
 fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
     let r = plain("id\tcorrect\tnote\n1\tyes\t5\" pipe\n2\tno\tsaid \"x\n").unwrap();
@@ -328,7 +328,7 @@ fn lenient_targets_are_the_same_document_in_any_case() {
     assert!(a[0].differs(&b[0]) && !a[1].differs(&b[1]));
 }
 
-/// lmms-eval logs the prompt as `input`, which differs from model to model; its hash says that the document is the same.
+/// lmms-eval logs the prompt as `input`, which differs from model to model; its hash shows that the document is the same.
 #[test]
 fn an_equal_hash_outweighs_another_prompt() {
     let one = |hash: &str, input: &str| {

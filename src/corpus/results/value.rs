@@ -7,10 +7,10 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use super::line::Key;
 
-/// Characters of a text that a list of flips shows.
+/// Maximum number of characters of a text in a list of flips.
 const EXCERPT: usize = 200;
 
-/// A text cut to what a list of flips shows.
+/// A text shortened for a list of flips.
 pub(crate) fn own(text: &str) -> String {
     base::text::shortened(text.trim(), EXCERPT)
 }
@@ -51,11 +51,11 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// A value of one piece.
+/// A scalar value.
 #[derive(Debug)]
 pub(crate) enum Scalar<'a> {
     Text(Cow<'a, str>),
-    /// A whole number, whose digits may be an identifier.
+    /// A whole number, which may be an identifier.
     Whole(i64),
     /// Any other number.
     Real(f64),
@@ -101,7 +101,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// A digest of the value as text, without blanks at its ends; with `lenient` without its case; 0 for none.
+    /// A digest of the value as text, without surrounding blanks; `lenient` ignores case; 0 for none.
     pub(crate) fn digest(&self, lenient: bool) -> u32 {
         match self {
             Scalar::Null => 0,
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         Ok(Scalar::Null)
     }
 
-    /// A list of one value is that value.
+    /// A list of one value counts as that value.
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar<'de>, A::Error> {
         let Some(first) = seq.next_element::<Scalar<'de>>()? else { return Ok(Scalar::Other(1)) };
         let mut sum = digest_of_text(&first.shown());
@@ -206,7 +206,7 @@ impl<'de> Deserialize<'de> for Scalar<'de> {
     }
 }
 
-/// A digest of any value, whatever its white space and the order of its keys.
+/// A digest of any value, ignoring white space and the order of keys.
 pub(crate) struct Digest(pub u32);
 
 /// Equal numbers have equal digests, whole or not.

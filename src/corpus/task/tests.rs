@@ -54,7 +54,7 @@ fn examples_are_stable() {
 const FIRST: &str = "The long shirt [MASK] from my rabbit.";
 const HASH: &str = "5304d249595fee12ab0cdfa861f79cf05fa8cd43871a9e4b16925bad3aeb8f29";
 
-/// The sentences of `agreement`, and the same hash for the same labels alone.
+/// The sentences of `agreement`, with an equal hash only for equal labels.
 #[test]
 fn animacy_has_three_values_on_every_sentence_of_agreement() {
     let task = Task::named("animacy").unwrap();

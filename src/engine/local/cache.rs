@@ -273,7 +273,7 @@ mod tests {
         }
         let longer = [&whole[..], b"x"].concat();
         std::fs::write(&path, longer).unwrap();
-        assert_eq!(cache.get("a"), None, "something stands behind it");
+        assert_eq!(cache.get("a"), None, "there are bytes after its end");
         std::fs::write(&path, &whole).unwrap();
         assert!(cache.get("a").is_some());
     }
@@ -356,7 +356,7 @@ mod tests {
         cache.keep_unfinished("a", b"first").unwrap();
         cache.keep_unfinished("a", b"second").unwrap();
         assert_eq!((cache.unfinished("a").as_deref(), cache.unfinished("b")), (Some(&b"second"[..]), None));
-        assert_eq!((cache.get("a"), cache.probes().0), (None, 0), "it is no probe");
+        assert_eq!((cache.get("a"), cache.probes().0), (None, 0), "it is not a probe");
         cache.finish("a");
         assert_eq!(cache.unfinished("a"), None);
         for k in 0..UNFINISHED + 3 {

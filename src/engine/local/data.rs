@@ -86,7 +86,7 @@ impl Pace {
     }
 }
 
-/// Reasons for which a question has no answer.
+/// Reasons why a question has no answer.
 enum Halt {
     Stopped,
     Failed(Problem),

@@ -8,7 +8,7 @@ use crate::message::Progress;
 const EVERY: f64 = 0.1;
 /// Seconds after which the pace of a run is known.
 const LONG: f64 = 10.0;
-/// Share from which on the bar slows down, so that a run that takes longer than planned does not seem to be at its end.
+/// Share from which the bar slows down, so that a run that takes longer than planned does not seem to be at its end.
 const SLOW: f64 = 0.9;
 /// Largest share shown before the end.
 const MOST: f64 = 0.995;

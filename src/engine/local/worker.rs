@@ -165,7 +165,7 @@ impl Worker {
                     family: arch.family,
                 }),
                 Err(e) => {
-                    // The list continues without it, and the user is told why.
+                    // The list continues without it, and a notice says why.
                     let hint = "correct the folder, or remove the model";
                     // A model that has not been fetched yet is not an error.
                     let level = match e {

@@ -84,8 +84,8 @@ fn zero_has_a_place_left_of_a_logarithmic_axis() {
     assert_eq!((without.place(0.0), without.gap(), without.place(-1.0)), (None, None, None));
 }
 
-/// The bug: a single value near the largest number, or the smallest of all, gave a logarithmic axis from 0 or to infinity, whose
-/// decades were counted for ever.
+/// The bug: a single value near the largest number, or the smallest of all, gave a logarithmic axis from 0 or to
+/// infinity, whose decades were counted forever.
 #[test]
 fn an_axis_around_a_single_value_ends_where_numbers_do() {
     for value in [f64::MAX, 1.1e308, f64::MIN_POSITIVE, 5e-324, -f64::MAX] {
@@ -152,6 +152,6 @@ fn settings_have_ticks_at_their_values_where_they_are_few() {
     assert_ne!(at(Axis::log("e"), &[0.05, 0.2, 0.8]), ["0.05", "0.2", "0.8"]);
     let many: Vec<f64> = (0..20).map(|k| 0.5 * f64::from(k)).collect();
     assert_eq!(at(Axis::linear("a").of_settings(), &many), at(Axis::linear("a"), &many));
-    // Labels that find no room make way for round values.
+    // Labels that do not fit give way to round values.
     assert_eq!(at(Axis::linear("a").of_settings(), &[0.0, 0.001, 1.0]), at(Axis::linear("a"), &[0.0, 0.001, 1.0]));
 }

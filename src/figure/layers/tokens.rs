@@ -20,8 +20,8 @@ pub struct Strip {
     /// Its name, before its first token.
     pub label: String,
     pub tokens: Vec<Token>,
-    /// Why its scores are in doubt, such as an integral that misses its tolerance: the strip is then hatched. None where
-    /// they are not.
+    /// Reason for doubting its scores, such as an integral that misses its tolerance: the strip is then hatched. `None`
+    /// without doubt.
     pub doubt: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Tokens {
         columns.into_iter().map(|c| (0..self.strips.len()).map(|k| place(k, c)).collect()).collect()
     }
 
-    /// Why scores are in doubt, each reason once, in the order of the strips.
+    /// Reasons for doubting scores, each once, in the order of the strips.
     pub fn doubts(&self) -> Vec<&str> {
         let mut out: Vec<&str> = Vec::new();
         for doubt in self.strips.iter().filter_map(|s| s.doubt.as_deref()) {
@@ -108,7 +108,7 @@ mod tests {
         );
         assert_eq!(tokens(&[2], &[]).columns(), [vec![Some(0)], vec![Some(1)]]);
         assert_eq!(tokens(&[1, 2], &[]).columns(), [vec![Some(0), Some(0)], vec![None, Some(1)]]);
-        // A crossing pair, a repeated one and one that is not there.
+        // A crossing pair, a repeated one and one that does not exist.
         let columns = tokens(&[3, 3], &[(0, 2), (1, 0), (1, 0), (9, 1), (2, 2)]).columns();
         for k in 0..2 {
             let seen: Vec<usize> = columns.iter().filter_map(|c| c[k]).collect();

@@ -76,7 +76,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
     Ok(())
 }
 
-/// A value of too few units for a bar, which would weigh as much as one of many: a mark with its number of examples.
+/// A mark with its number of examples, for a value of too few units, which a bar would overstate.
 fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
     const R: f64 = 3.6;
     canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;
@@ -137,7 +137,7 @@ pub(crate) fn ranges<'a>(
         if let Some((_, y)) = range.mean.and_then(|m| chart.at(x, m)) {
             canvas.line(&[(middle - half, y), (middle + half, y)], Pen::new(colour, 2.4))?;
         }
-        // Equal values lie side by side, so that their number is seen.
+        // Equal values are side by side, so that their number is visible.
         let mut dots: Vec<At> = range.dots.iter().filter_map(|dot| chart.at(x, *dot)).collect();
         dots.sort_by(|a, b| a.1.total_cmp(&b.1));
         for row in dots.chunk_by(|a, b| (a.1 - b.1).abs() < VALUE) {

@@ -26,7 +26,7 @@ const LONGEST: f64 = 150.0;
 const GAP: f64 = 8.0;
 /// Length of a tick; labels are as far again from the axis.
 const TICK: f64 = 4.5;
-/// Most lines of the label of a category, and of an axis.
+/// Maximum number of lines of a category label, and of an axis label.
 const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
 /// Height of a line of text, in em.
@@ -77,7 +77,7 @@ enum Labels {
     Straight,
     /// Every other one in a second line.
     Staggered,
-    /// In several lines, each no wider than this.
+    /// In several lines, at most this wide.
     Wrapped(f64),
     /// Rotated upwards; at most this number of lines.
     Upright(usize),
@@ -174,7 +174,7 @@ impl<'a> Chart<'a> {
         Ok(Self { context, left, right, top, bottom: floor, x, y, labels, inset: x_inset, names, labelled })
     }
 
-    /// The position of a pair of values; none if an axis cannot show it.
+    /// The position of a pair of values; `None` if an axis cannot show it.
     pub(crate) fn at(&self, x: f64, y: f64) -> Option<At> {
         self.x.place(x)?;
         self.y.place(y)?;

@@ -1,4 +1,4 @@
-//! Labels on the data: of points, of rules and of guides. Each takes the place where it hides least.
+//! Labels on the data: of points, of rules and of guides. Each gets the position where it hides least.
 
 use plotters::series::LineSeries;
 
@@ -13,7 +13,7 @@ use base::text::printable_label;
 /// Widest label on the data, and widths of lines that are tried for the label of a point.
 pub(crate) const LONGEST: f64 = 160.0;
 const WIDTHS: [f64; 2] = [90.0, 55.0];
-/// How much further from its object each next place of a label is.
+/// Step of the distance between a label and its object.
 const STEP: f64 = 14.0;
 /// Number of positions tried for the label of a point and of a rule, by growing distance.
 const STEPS: (usize, usize) = (10, 7);
@@ -25,7 +25,8 @@ const MOST_LABELLED: usize = 12;
 /// Between a label and the lines and marks of others.
 const AIR: f64 = 2.0;
 
-/// The place that hides least of the items after the first `from`, with what it hides, the earlier of equals; none if all lie on text.
+/// The place that hides least of the items after the first `from`, with what it hides, the first of equals; `None` if
+/// all overlap text.
 fn best(
     canvas: &Canvas<'_>,
     (from, away): (usize, usize),
@@ -55,8 +56,8 @@ fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
     canvas.text(text, at, kind)
 }
 
-/// A label in its place, with a line to its object if it is some steps away from it, which nobody takes for an interval. On data it has no
-/// ground, which would hide them.
+/// A label in its place, with a line to its object if it is some steps away, drawn unlike an interval. On data it has
+/// no background, which would hide them.
 fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), usize), object: At) -> Drawn {
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
@@ -67,7 +68,7 @@ fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), us
     if hides { canvas.text(text, r.0, kind) } else { on_data(canvas, text, r.0, kind) }
 }
 
-/// The labels of points, which keep clear of the rectangles taken by markers and labels, and of intervals (`bars`) where there is room.
+/// The labels of points, which avoid the rectangles of markers and labels, and intervals (`bars`) if possible.
 pub(crate) fn points(
     canvas: &Canvas<'_>,
     chart: &Chart<'_>,

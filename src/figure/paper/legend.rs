@@ -1,5 +1,5 @@
-//! Legends: inside the frame where they cover nothing, else in rows above it. plotters' own legend has one line an entry and
-//! always lies on the data.
+//! Legends: inside the frame where they cover nothing, else in rows above it. plotters' legend has one line per entry
+//! and always covers data.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ const BETWEEN: f64 = 18.0;
 const HIDDEN: f64 = 0.025;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
-/// Most lines of a label.
+/// Maximum number of lines of a label.
 const LINES: usize = 4;
 /// Largest legend inside a frame, as shares of its width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
@@ -58,7 +58,7 @@ enum Sample {
     Gold,
     Top,
     Lit,
-    /// The scale of signed scores, to this largest one.
+    /// The scale of signed scores, up to this value.
     Signs(f64),
     Negative,
 }

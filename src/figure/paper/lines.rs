@@ -46,7 +46,7 @@ fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
     out
 }
 
-/// A pen for plotters, at the weight of the page.
+/// A pen for plotters, with the line weight of the page.
 pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
@@ -235,8 +235,8 @@ pub(crate) fn line(
     let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
     if line.role.dash.is_some() {
         for run in runs(&chart.x, &points) {
-            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are. Points of too few
-            // units are not joined: a line would claim a course.
+            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
+            // Points of too few units are not joined: a line would suggest a trend.
             let kind = |pair: &[(f64, &Datum)]| {
                 let any = |is: &dyn Fn(&Datum) -> bool| pair.iter().any(|(_, p)| is(p));
                 (any(&|p| p.n.few().is_some()), any(&|p| p.emphasis == Emphasis::Faint))
@@ -278,8 +278,8 @@ pub(crate) fn line(
     Ok(())
 }
 
-/// The points of a line that get a marker. A marker that would run into the one before is left out. Of lines that take turns, each has the
-/// markers of its turn, and those of points that no line joins to others.
+/// The points of a line that get a marker. A marker that would overlap the previous one is left out. Lines whose
+/// markers alternate have the markers of their turn, and those of isolated points.
 fn marked<'l>(
     chart: &Chart<'_>,
     line: &'l Line,
@@ -303,7 +303,7 @@ fn marked<'l>(
     out
 }
 
-/// The numbers of units of points that are of too few for an interval, above the horizontal axis.
+/// The numbers of units of points with too few for an interval, above the horizontal axis.
 pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) -> Drawn {
     let mut found: Vec<(At, Vec<usize>)> = Vec::new();
     let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });

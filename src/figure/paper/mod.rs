@@ -30,10 +30,10 @@ const SMALL: f64 = 11.0;
 const FINE: f64 = 9.5;
 /// Height of a line of the footer.
 const FOOT: f64 = FINE + 4.0;
-/// Width of a page from which on a chart may be narrower for the sake of a legend beside it, and its share of the page then.
+/// Page width from which a chart may be narrowed for a legend beside it, and its share of the page then.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
-/// Most lines of a title.
+/// Maximum number of lines of a title.
 const TITLE_LINES: usize = 2;
 
 /// The drawing of a figure, with notes below its provenance. The same figure gives the same drawing with the same fonts.
@@ -140,7 +140,7 @@ fn attempt<'a>(
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
-/// Sentences on what a drawing moves or leaves out, and the CSV does not.
+/// Notes on points that a drawing moves or leaves out, unlike the CSV.
 pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let panels = Panels::new(figure);
     let parts = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
@@ -159,11 +159,8 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
             "Marks that would hide each other are drawn side by side, by half a mark at most; lines are in their true places",
         ),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
-        (
-            any(&|_, part| lines::has_thin_ranges(part)),
-            "Where a range is narrower than a line it is a row of short ticks",
-        ),
-        (any(&|s, _| s.by_turns), "Lines that meet have their marks by turns, not at every point"),
+        (any(&|_, part| lines::has_thin_ranges(part)), "A range narrower than a line is drawn as a row of short ticks"),
+        (any(&|s, _| s.by_turns), "Lines that meet are marked in turn, not at every point"),
         (
             any(&|s, part| s.is_plane && data(part, has_interval)),
             "Points on lines have no intervals here, as these would cover the plane; the CSV has them",
@@ -174,7 +171,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
         ),
         (
             any(&|s, part| !s.narrow && !s.is_plane && data(part, |p| p.narrow().is_some())),
-            "The inner intervals are in the CSV alone: here they would hide each other",
+            "The inner intervals are only in the CSV: here they would hide each other",
         ),
         (
             has_pairs && !parts.iter().any(|(spread, _)| spread.is_margin),
@@ -247,7 +244,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             labels::guide(canvas, &mut chart, guide)?;
         }
     }
-    // A label may lie on guides, which are no data; a legend would hide too much of them.
+    // A label may lie on guides, which are not data; a legend would hide too much of them.
     let below = if has_cells { below_cells } else { canvas.count() };
     let spread = Spread::new(figure);
     for (number, layer) in figure.layers.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Figures in several panels: one score each, with the methods told apart by colour, dash and marker. They lie beside each other on a wide
-//! page and above each other in a column.
+//! Figures in several panels: one score each, with the methods distinguished by colour, dash and marker. They lie
+//! beside each other on a wide page and above each other in a column.
 
 use super::super::canvas::{Canvas, Drawn, Side};
 use super::super::look::Look;

@@ -1,11 +1,11 @@
-//! How the lines of a figure show their intervals: as areas, or point by point, side by side where areas would hide each other.
+//! Display of the intervals of lines: as areas, or point by point, side by side if areas would hide each other.
 
 use super::super::axis::Fitted;
 use super::super::layers::{Datum, Line};
 use super::super::role::Role;
 use super::super::{Figure, Layer};
 
-/// Fewest points of a line whose interval is an area beside others, and beside none.
+/// Minimum number of points for drawing an interval as an area, with other lines and alone.
 const AREA: usize = 8;
 const AREA_ALONE: usize = 4;
 /// Distance between marks that are drawn side by side: half a mark.
@@ -14,7 +14,7 @@ const STEP: f64 = 3.6;
 const MARK: f64 = 0.018;
 /// Distance between the marks of points at zero that meet.
 const STEP_AT_ZERO: f64 = 9.0;
-/// Most lines whose intervals are drawn as areas.
+/// Maximum number of lines whose intervals are drawn as areas.
 const NARROW: usize = 4;
 
 /// True for a range without a line.
@@ -22,7 +22,7 @@ pub(crate) fn is_range(role: Role) -> bool {
     role.dash.is_none() && role.marker.is_none()
 }
 
-/// How one figure shows the intervals of its lines.
+/// Display of the intervals of one figure's lines.
 pub(crate) struct Spread {
     /// True if intervals are drawn point by point.
     pub by_point: bool,
@@ -32,15 +32,16 @@ pub(crate) struct Spread {
     pub narrow: bool,
     /// True if lines have no intervals: on a plane they would cover it.
     pub is_plane: bool,
-    /// True if so many lines have intervals that areas would cover each other.
+    /// True if the lines with intervals are too many for areas, which would cover each other.
     pub is_crowded: bool,
     /// True if areas of lines overlap: they have edges then.
     pub overlaps: bool,
-    /// True if lines have their marks by turns, so that none hides those of another.
+    /// True if the marks of lines alternate, so that none hides another.
     pub by_turns: bool,
     /// Points of each layer whose marks would hide each other: x, and the place beside the others, from their middle.
     places: Vec<Vec<(f64, f64)>>,
-    /// The same of the points at zero that stand apart from their lines, before the gap of a logarithmic axis, where marks take turns.
+    /// The same of the points at zero that are drawn apart from their lines, before the gap of a logarithmic axis,
+    /// where marks take turns.
     apart: Vec<f64>,
 }
 
@@ -135,7 +136,7 @@ impl Spread {
         let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
         let has_interval = |l: &Line| l.points.iter().any(|p| p.interval().or(p.pair).is_some());
         let banded: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l)).collect();
-        // Panels all show their intervals in one way.
+        // All panels show their intervals in the same way.
         let few = if figure.y.panels.is_empty() { AREA_ALONE } else { AREA };
         let by_point = !is_plane && !is_margin && !banded.is_empty() && (meeting || most < few);
         let is_crowded = banded.len() > NARROW;
@@ -146,7 +147,7 @@ impl Spread {
         Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, places, apart }
     }
 
-    /// The turn of the line of a layer among those that have their marks by turns, and their number.
+    /// The index of a layer's line among the lines whose marks alternate, and their number.
     pub(crate) fn turn(&self, figure: &Figure, layer: usize) -> (usize, usize) {
         let is_drawn = |l: &&Layer| line(l).is_some_and(|l| l.role.dash.is_some() && l.role.marker.is_some());
         let before = figure.layers[..layer].iter().filter(is_drawn).count();

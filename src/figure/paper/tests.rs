@@ -50,7 +50,7 @@ fn banded(label: &str, role: Role, y: f64) -> Layer {
     Layer::Line(Line { label: label.into(), role, points: (0..3).map(point).collect() })
 }
 
-/// Three bands lay on each other, and the legend named one of them.
+/// Three bands overlapped, and the legend named only one.
 #[test]
 fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
     let intervals = Intervals { wide: "wide".into(), narrow: "narrow".into(), ..Intervals::default() };
@@ -72,7 +72,7 @@ fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
     });
 }
 
-/// Three scores of two methods lay on each other in one frame; in grey nothing told the methods apart.
+/// Three scores of two methods lay on each other in one frame; in grey nothing distinguished the methods.
 #[test]
 fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_apart() {
     let scores = ["completeness C", "reliability R"];
@@ -219,7 +219,7 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
     }
 }
 
-/// The areas of many lines lay on each other.
+/// The areas of many lines overlapped.
 #[test]
 fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     let of = |k: usize| match flat("", 0.1 * (k + 2) as f64, 99, 20) {
@@ -395,7 +395,7 @@ fn two_trainings_are_two_dots_and_no_interval() {
     drawn(&arms(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 2)));
 }
 
-/// FGSM lay under PGD: every mark of one hid a mark of the other.
+/// Every mark of PGD hid one of FGSM.
 #[test]
 fn lines_that_meet_have_their_marks_by_turns() {
     let line = |k: usize| {
@@ -413,7 +413,7 @@ fn lines_that_meet_have_their_marks_by_turns() {
         at.sort_by(f64::total_cmp);
         assert!(at.len() == 12 && at.windows(2).all(|w| w[1] - w[0] > 5.0), "{at:?}");
     });
-    assert!(super::super::caption(&figure).contains("marks by turns"));
+    assert!(super::super::caption(&figure).contains("marked in turn"));
 }
 
 /// In grey a range over probe settings looked like an interval.
@@ -452,7 +452,7 @@ fn dominated_settings_of_a_plane_are_open() {
     });
 }
 
-/// At a step of zero, before the gap of the axis, lines that take turns with their marks had points without any.
+/// At a step of zero, before the gap of the axis, lines with alternating marks had points without any.
 #[test]
 fn points_that_no_line_joins_have_their_marks_side_by_side() {
     let line = |k: usize| {

@@ -8,7 +8,7 @@ use base::text::printable_label;
 
 /// Room for the mark of a line that goes on below.
 const ONWARD: f64 = 16.0;
-/// Most that a token is widened where all fit into one line.
+/// Maximum widening of a token if all tokens fit into one line.
 const WIDEN: f64 = 18.0;
 /// Size of tokens.
 const WORD: f64 = 13.0;
@@ -43,7 +43,7 @@ pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// Level strokes over a score below zero, whose colour cannot be told from one above in grey.
+/// Level strokes over a score below zero, whose colour looks like that of a positive one in grey.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
     const STEP: f64 = 4.0;
     let count = ((b.1 - a.1) / STEP) as usize;
@@ -98,7 +98,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
     Ok(y + lines - BETWEEN)
 }
 
-/// Marks that a sentence goes on in the next line, or comes from the one before, beside each of so many strips.
+/// Marks that a sentence goes on in the next line, or comes from the one before, beside each strip.
 fn onward(canvas: &Canvas<'_>, strips: usize, (x, y): At) -> Drawn {
     let kind = type_of(WORD, canvas.look.grey, Side::Start, Side::Middle);
     (0..strips).try_for_each(|k| canvas.text("…", (x, y + k as f64 * STRIP + BOX / 2.0), kind))

@@ -20,7 +20,7 @@ pub(super) struct Subset {
     pub descent: f64,
 }
 
-/// A font with these glyphs alone; none if its tables are not as they must be.
+/// A font with only these glyphs; `None` if its tables are invalid.
 pub(super) fn subset(bytes: &[u8], glyphs: &BTreeSet<u16>) -> Option<Subset> {
     let face = Face::parse(bytes, 0).ok()?;
     let raw = face.raw_face();

@@ -1,4 +1,4 @@
-//! Pictures: they decode, say where they come from, and show each layer where it must be.
+//! Pictures: they decode, state their provenance, and show each layer in its place.
 
 use super::*;
 use crate::font::Fonts;
@@ -14,7 +14,7 @@ struct Picture {
 
 fn decoded(figure: &Figure) -> Picture {
     let bytes = to_png(figure, &Options::default()).unwrap();
-    // For eyes: PROBITY_PICTURES names a folder that gets every picture.
+    // For visual checks: PROBITY_PICTURES names a folder for every picture.
     if let Some(folder) = std::env::var_os("PROBITY_PICTURES") {
         let _ = std::fs::write(std::path::Path::new(&folder).join(format!("{}.png", figure.name)), &bytes);
     }
@@ -61,7 +61,7 @@ impl Picture {
     }
 }
 
-/// For eyes: with PROBITY_PICTURES, every sample in every style.
+/// For visual checks: with PROBITY_PICTURES, every sample in every style.
 #[test]
 fn every_style_has_its_own_size_and_page() {
     for (style, width, across) in [
@@ -200,7 +200,7 @@ fn hostile_text_and_numbers_are_drawn_without_harm() {
     }
 }
 
-/// They were drawn as boxes wherever the program ran.
+/// They were drawn as boxes on every machine.
 #[test]
 fn chinese_is_drawn_with_a_font_of_the_system_and_the_file_says_with_which() {
     use crate::spare::tests::font;

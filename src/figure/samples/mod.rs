@@ -22,7 +22,7 @@ fn names(each: &[&str]) -> Vec<String> {
     each.iter().map(|n| (*n).to_owned()).collect()
 }
 
-/// Numbers that look irregular and are always the same, 0 to 1.
+/// Fixed numbers that look irregular, 0 to 1.
 fn noise(k: usize) -> f64 {
     ((k * 7919 + 104_729) % 1000) as f64 / 1000.0
 }
@@ -271,7 +271,7 @@ pub fn tokens() -> Figure {
     figure("saliency", "Saliency of the verb's number", axis(), axis(), vec![Layer::Tokens(tokens)])
 }
 
-/// The causal model of prompt bias with its backdoor path lit.
+/// The causal model of prompt bias with its backdoor path highlighted.
 pub fn graph() -> Figure {
     let node = |label: &str, x: f64, y: f64, lit| Node { label: label.into(), at: (x, y), lit };
     let edge = |from, to, label: &str, lit| Edge { from, to, label: label.into(), lit };

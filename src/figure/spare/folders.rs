@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Most font files that are looked into.
+/// Maximum number of font files examined.
 const MOST_FILES: usize = 4_000;
-/// Most entries of folders that are read.
+/// Maximum number of folder entries read.
 const MOST_ENTRIES: usize = 40_000;
 /// Depth of folders below a folder of fonts.
 const DEPTH: usize = 6;
@@ -57,7 +57,7 @@ impl Walk {
         self.entries += paths.len();
         paths.sort();
         for path in paths {
-            // Of what a link leads to: a pipe or a device is neither.
+            // The type of a link's target: a pipe or a device is neither.
             let Ok(kind) = std::fs::metadata(&path) else { continue };
             if kind.is_dir() && depth > 0 {
                 self.folder(&path, depth - 1);

@@ -1,8 +1,8 @@
-//! Spare fonts: where a PNG holds characters that the embedded font lacks, those of the system that have them.
+//! Spare fonts: fonts of the system for characters in a PNG that the embedded font lacks.
 //!
-//! The file that `PROBITY_FONT` names comes first. Then the usual folders are searched; of all faces that have some of the characters, the
-//! one with the most is taken, until none is left or nothing more is found. Names of files and places in a collection decide the rest, so
-//! that the same machine draws the same figure alike.
+//! The file that `PROBITY_FONT` names comes first. Then the usual folders are searched; of all faces that have some of
+//! the characters, the one with the most is taken, until none is left or nothing more is found. Ties are broken by file
+//! name and index in a collection, so that a machine always draws a figure in the same way.
 
 mod folders;
 mod tables;
@@ -21,10 +21,10 @@ use super::{Figure, paper};
 
 /// The environment variable that names a font file.
 pub(crate) const VARIABLE: &str = "PROBITY_FONT";
-/// Most faces that a figure is drawn with beside the embedded ones.
+/// Maximum number of faces in addition to the embedded ones.
 const MOST_FACES: usize = 4;
-/// Scripts that run from right to left, or whose letters change and join with their neighbours: Hebrew to Burmese, Khmer, what is
-/// written like them. Letters in a plain row would be read wrongly, so these stay boxes.
+/// Scripts that run from right to left, or whose letters change and join with their neighbours: Hebrew to Burmese,
+/// Khmer, what is written like them. Letters drawn one by one would be misread, so these stay boxes.
 const LAID_OUT: [(char, char); 8] = [
     ('\u{590}', '\u{109f}'),
     ('\u{1780}', '\u{18af}'),
@@ -87,7 +87,7 @@ impl Spare {
         spare
     }
 
-    /// Takes the best of the candidates until no character is left, or none that they have.
+    /// Takes the best candidates until every character is covered or no candidate helps.
     fn take(&mut self, mut candidates: Vec<Candidate>, left: &mut BTreeSet<char>) {
         while !left.is_empty() && self.faces.len() < MOST_FACES {
             // Of equals, `min_by_key` takes the first.
@@ -122,7 +122,7 @@ impl Spare {
         let mut notes = Vec::new();
         if boxed.iter().any(|c| !stands_alone(*c)) {
             notes.push(
-                "scripts that run from right to left or join their letters are boxes here, and text in the SVG"
+                "scripts that run from right to left or join their letters are drawn as boxes here, and as text in the SVG"
                     .to_owned(),
             );
         }
@@ -140,8 +140,8 @@ impl Spare {
 /// Writes a drawing, given the names of the fonts of the system that it uses.
 pub(crate) type Writer<'a> = &'a dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>;
 
-/// Lays a figure out and hands it on with the names of the fonts of the system that it uses; `find` has fonts for the characters that the
-/// embedded ones lack.
+/// Lays out a figure and passes it on with the names of the system fonts that it uses; `find` has fonts for the
+/// characters that the embedded ones lack.
 ///
 /// # Errors
 /// Errors of the layout and of `write`.
@@ -163,7 +163,7 @@ pub(crate) fn with_fonts(
             let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
             return write(&paper::lay_out(figure, &fonts, &spare.notes(&boxed), look)?, &spare.names());
         }
-        // Only the finished drawing knows which texts were cut away; with other letters, others are.
+        // Only the finished drawing shows which texts were cut, and that depends on the fonts.
         asked.extend(foreign);
         drop(scene);
         let found = find(&asked);
@@ -252,8 +252,8 @@ fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
 }
 
 impl Candidate {
-    /// The face with those of the characters that it has an outline of (others have pictures of one size, or nothing); none if there
-    /// are none, or if it is damaged.
+    /// The face with those of the characters that it has an outline of (others have pictures of one size, or nothing);
+    /// `None` if there are none, or if it is damaged.
     fn load(&self, wanted: &BTreeSet<char>) -> Option<Loaded> {
         let tables = Source::open(&self.path)?.outlines(&self.directory)?;
         let face = tables::face(&tables)?;

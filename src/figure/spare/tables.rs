@@ -6,11 +6,11 @@ use std::path::Path;
 
 use ttf_parser::{Face, RawFaceTables, Tag};
 
-/// Most faces of a collection.
+/// Maximum number of faces of a collection.
 const MOST_FACES: u32 = 64;
 /// Maximum number of tables accepted in a font; the format has about 60.
 const MOST_TABLES: u16 = 128;
-/// Most bytes of a table, and of all tables of a face.
+/// Maximum number of bytes of a table, and of all tables of a face.
 const MOST_BYTES: u64 = 64 << 20;
 /// Versions of a face: outlines of TrueType (two names) and of PostScript.
 const VERSIONS: [[u8; 4]; 3] = [[0, 1, 0, 0], *b"true", *b"OTTO"];
@@ -42,7 +42,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens a file; none if it is not one or cannot be read.
+    /// Opens a file; `None` if it is not one or cannot be read.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let file = base::read::open(path).ok()?;
         let length = file.metadata().ok()?.len();
@@ -112,7 +112,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// The face of the tables, at the weight of ordinary text where it can be chosen; none if they are damaged.
+/// The face of the tables, at the weight of ordinary text if it can be chosen; `None` if they are damaged.
 pub(crate) fn face(tables: &[Table]) -> Option<Face<'_>> {
     let of = |tag: &[u8; 4]| tables.iter().find(|(name, _)| name == tag).map(|(_, bytes)| bytes.as_slice());
     let raw = RawFaceTables {

@@ -82,7 +82,7 @@ fn draws(spare: &Spare, text: &str) -> bool {
     text.chars().all(|c| fonts.draws(c))
 }
 
-/// Takes down the corners of what is drawn.
+/// Records the corners of the drawing.
 #[derive(Default, PartialEq, Debug)]
 struct Corners {
     at: Vec<(f64, f64)>,
@@ -226,7 +226,7 @@ fn damaged_fonts_do_no_harm() {
             // Half of the damage falls on the directory, where it does the most.
             for k in 0..40 {
                 let at = random(if k % 2 == 0 { 400 } else { whole.len() }).min(bytes.len() - 1);
-                // Not on the file's first sign, without which nothing is read.
+                // Not on the file's signature, without which nothing is read.
                 bytes[at.max(4)] = random(256) as u8;
             }
         }

@@ -47,8 +47,8 @@ pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String
         let of = |n: &Number, models: &[String]| [&n.name, &n.group].map(|text| roles(text, models));
         let in_place = || b.iter().find(|b| swapped && of(b, of_b) == of(a, of_a));
         let b = same.or_else(in_place)?;
-        let told = |text: &str| if same.is_some() { text.to_owned() } else { with_both(text, of_a, of_b) };
-        let a = &Number { name: told(&a.name), group: told(&a.group), ..a.clone() };
+        let printed = |text: &str| if same.is_some() { text.to_owned() } else { with_both(text, of_a, of_b) };
+        let a = &Number { name: printed(&a.name), group: printed(&a.group), ..a.clone() };
         let z = |level: f64| normal_quantile(0.5 + 0.5 * level);
         let scale = z(a.level) / z(b.level);
         let arms = |x: &Number| (x.value.mean - x.value.lo, x.value.hi - x.value.mean);
@@ -107,9 +107,10 @@ fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The numbers as aligned lines under the places of the two runs, those that differ most surely first, and how the comparison was made.
-/// `shared` is true if both runs test the same examples. Where a line would be longer than `room` cells, the p-values before adjustment
-/// are left out, then names are broken, then the counts are left out, and at last the two values.
+/// The numbers as aligned lines under the positions of the two runs, the most certain differences first, and how the
+/// comparison was made. `shared` is true if both runs test the same examples. Where a line would be longer than `room`
+/// cells, the p-values before adjustment are left out, then names are broken, then the counts are left out, and at last
+/// the two values.
 pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usize) -> Vec<String> {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     let mut out = Vec::new();
@@ -183,7 +184,7 @@ fn names_of((a, b): (usize, usize)) -> (String, String) {
     if a == b { ("first".into(), "second".into()) } else { (format!("run {a}"), format!("run {b}")) }
 }
 
-/// Fewest cells of a name that is broken.
+/// Minimum number of cells of a name that is broken.
 const NAME: usize = 16;
 
 /// The aligned rows of a group, without the columns named; names are broken so that rows are at most `room` long, if that is given.
@@ -231,7 +232,7 @@ fn section_of(
     section(out, &format!("Numbers of both{of}"), &columns, rows);
 }
 
-/// A row whose name goes on in rows of its own where it is longer than `left`.
+/// A row whose name continues in further rows if it is longer than `left`.
 fn broken(row: Vec<String>, left: usize) -> Vec<Vec<String>> {
     let names = wrapped(&row[0], left.saturating_sub(2)).into_iter().enumerate();
     let rest = |i: usize, name: String| {
@@ -289,11 +290,11 @@ mod tests {
     fn rows_stand_under_their_model_and_oracle() {
         let of = |name: &str, group: &str| Number { group: group.into(), ..number(name, 0.5, 0.1) };
         let all = [of("R of a", "m, MLP oracle"), of("R of a", "m, linear oracle"), of("C of a", "m, MLP oracle")];
-        let told = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
-        let at = |start: &str| told.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
+        let printed = table((1, 2), &common((&all, &[]), (&all, &[])), false, 80);
+        let at = |start: &str| printed.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
         let order =
             ["Numbers of both: m, MLP oracle", "R of a  ", "C of a  ", "Numbers of both: m, linear oracle"].map(at);
-        assert!(order.is_sorted(), "{told:?}");
+        assert!(order.is_sorted(), "{printed:?}");
         // Models in the same position are also matched by their groups.
         let (m, n) = (vec!["m".to_owned()], vec!["n".to_owned()]);
         let other = [of("R of a", "n, MLP oracle")];
@@ -307,10 +308,10 @@ mod tests {
         let (a, b) =
             (["x", "y"].map(|name| number(name, 0.5, 0.03)), [number("x", 0.6, 0.04), number("y", 0.56, 0.04)]);
         let both = common((&a, &[]), (&b, &[]));
-        let told = table((1, 2), &both, false, usize::MAX);
+        let printed = table((1, 2), &both, false, usize::MAX);
         assert_eq!(verdict(&both, false), "2 of 2 numbers differ significantly after Holm's adjustment.");
         let end = |name: &str| {
-            let row = told.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
+            let row = printed.iter().find(|line| line.trim_start().starts_with(name)).unwrap();
             row.split("  ").filter(|cell| !cell.is_empty()).skip(5).map(str::trim).collect::<Vec<_>>().join(" ")
         };
         // Two-sided: the smaller p is doubled, the larger one stays.
@@ -322,11 +323,11 @@ mod tests {
         let a = [number("a number with a rather long name", 0.5, 0.03)];
         let both = common((&a, &[]), (&[number(&a[0].name, 0.6, 0.04)], &[]));
         let heads = [usize::MAX, 86, 74, 66, 40].map(|room| {
-            let told = table((1, 2), &both, false, room);
-            let at = told.iter().position(|line| line.contains("difference")).unwrap();
-            let rows: Vec<&String> = told[at..].iter().take_while(|line| !line.is_empty()).collect();
-            assert!(room == 40 || rows.iter().all(|line| width(line) <= room), "{told:?}");
-            (told[at].split_whitespace().collect::<Vec<_>>().join(" "), rows.len() - 1)
+            let printed = table((1, 2), &both, false, room);
+            let at = printed.iter().position(|line| line.contains("difference")).unwrap();
+            let rows: Vec<&String> = printed[at..].iter().take_while(|line| !line.is_empty()).collect();
+            assert!(room == 40 || rows.iter().all(|line| width(line) <= room), "{printed:?}");
+            (printed[at].split_whitespace().collect::<Vec<_>>().join(" "), rows.len() - 1)
         });
         let after = "run 1 run 2 difference p, Holm";
         let most = format!("number n {}", after.replace(" p,", " p p,"));
@@ -339,14 +340,14 @@ mod tests {
         );
     }
 
-    /// Rows stood in the order of the first run, so that what differs was anywhere among what does not.
+    /// Rows were in the order of the first run, so that differing rows were mixed with equal ones.
     #[test]
     fn what_differs_most_surely_comes_first() {
         let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
         let all = |of: [(&str, f64); 3]| of.map(|(name, mean)| number(name, mean, 0.03));
-        let told = table((1, 2), &common((&all(a), &[]), (&all(b), &[])), false, 80);
-        let at = |name: &str| told.iter().position(|line| line.trim_start().starts_with(name)).unwrap();
-        assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{told:?}");
+        let printed = table((1, 2), &common((&all(a), &[]), (&all(b), &[])), false, 80);
+        let at = |name: &str| printed.iter().position(|line| line.trim_start().starts_with(name)).unwrap();
+        assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{printed:?}");
     }
 
     /// A side that both runs measure with the same settings had an interval of two samples around 0.
@@ -360,10 +361,10 @@ mod tests {
             verdict(&both, true),
             "1 of 1 number differs significantly after Holm's adjustment; 1 more the same in both."
         );
-        let told = table((1, 2), &both, true, 80);
-        assert_eq!(told.iter().filter(|line| line.contains("accuracy of o")).count(), 1, "{told:?}");
-        assert!(told.contains(&"  accuracy of o: .600".to_owned()), "{told:?}");
-        assert!(told.iter().any(|line| line.starts_with("Both runs test the same examples")), "{told:?}");
+        let printed = table((1, 2), &both, true, 80);
+        assert_eq!(printed.iter().filter(|line| line.contains("accuracy of o")).count(), 1, "{printed:?}");
+        assert!(printed.contains(&"  accuracy of o: .600".to_owned()), "{printed:?}");
+        assert!(printed.iter().any(|line| line.starts_with("Both runs test the same examples")), "{printed:?}");
         // Runs on other examples have measured it twice.
         assert!(verdict(&both, false).starts_with("1 of 2 numbers differs"), "{}", verdict(&both, false));
     }
@@ -373,8 +374,8 @@ mod tests {
         let a = [number("x", 0.5, 0.03)];
         let both = common((&a, &[]), (&a, &[]));
         assert_eq!(verdict(&both, true), "Nothing differs: 1 number is the same in both runs.");
-        let told = table((1, 1), &both, false, usize::MAX);
-        assert!(told.iter().any(|line| line.contains("first  second")), "{told:?}");
+        let printed = table((1, 1), &both, false, usize::MAX);
+        assert!(printed.iter().any(|line| line.contains("first  second")), "{printed:?}");
         assert_eq!(verdict(&[], true), "The runs have no number in common.");
     }
 

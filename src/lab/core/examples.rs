@@ -1,4 +1,4 @@
-//! The examples of a run: generated, or read from the spec's file; and those that a model can be asked.
+//! The examples of a run, generated or read from the spec's file, and the subset that a model can be asked.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct TaskSpec {
     /// Folder of the spec's file; not part of the hash, so that a spec has one hash wherever it is stored.
     #[serde(skip)]
     pub base: PathBuf,
-    /// Number of examples before the 40/40/20 split; with `data`, the most that are taken.
+    /// Number of examples before the 40/40/20 split; with `data`, the maximum taken.
     pub examples: usize,
     /// Correlation (phi) of target and environment among examples that have both; none keeps the natural table.
     pub phi: Option<f64>,

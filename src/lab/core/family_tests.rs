@@ -33,7 +33,7 @@ fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
     }
     let all = family.corrected();
     let told: Vec<_> = all.rows.iter().map(|c| (c.comparison.n, c.comparison.planned, c.adjusted())).collect();
-    assert_eq!(told, [(200, true, Some(0.64)), (400, false, Some(0.04))], "a plan stands alone");
+    assert_eq!(told, [(200, true, Some(0.64)), (400, false, Some(0.04))], "a plan is a family by itself");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reasons for which a run ended early, and their messages to the user.
+//! Reasons why a run ended early, and their messages to the user.
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use probe::ProbeError;
 use probe::data::DataError;
 use probe::split::SplitError;
 
-/// Reasons for which a run ended early.
+/// Reasons why a run ended early.
 #[derive(Debug, Error)]
 pub enum Fault {
     /// The user stopped it, or started something else.

@@ -137,7 +137,7 @@ pub enum Kind {
     File(&'static str),
 }
 
-/// Reasons for which a value is refused.
+/// Reasons why a value is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingError {
     /// Outside the range.

@@ -15,7 +15,7 @@ use model::{Batch, Encoding, Long, Model, ModelError, Plan, Sites};
 
 use super::store::{Key, key};
 
-/// Reasons for which examples cannot be shown to a model.
+/// Reasons why examples cannot be shown to a model.
 #[derive(Debug, Error)]
 pub enum StimuliError {
     /// A masked model without a mask token.
@@ -210,7 +210,7 @@ impl Stimuli {
         Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, long, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
-    /// Keeps the first of all stimuli that the model cannot tell apart.
+    /// Keeps the first of all stimuli that look the same to the model.
     pub(crate) fn distinct(mut self) -> Self {
         let before = self.list.len();
         let mut seen = HashSet::with_capacity(before);

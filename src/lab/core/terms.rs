@@ -87,7 +87,7 @@ pub const TERMS: &[Term] = &[
         "not robust",
         "",
         &[Interventions],
-        "Said of an order of methods that equally good probe settings, or the other oracle, reverse.",
+        "An order of methods that equally good probe settings, or the other oracle, reverse.",
     ),
     term(
         "calibration error",

@@ -248,7 +248,7 @@ fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String>
     let few = counts.filter(|(with, _)| *with < FEW_TO_KEEP).map_or(String::new(), |(with, all)| {
         let kept = if spec.task.has_attractors() { "have an attractor" } else { "have the property to keep" };
         format!(
-            "only {} of {} test sentences {kept}, which may be too few to tell selectivity from chance: run more examples; ",
+            "only {} of {} test sentences {kept}, which may be too few to distinguish selectivity from chance: run more examples; ",
             grouped(with),
             grouped(all)
         )

@@ -29,7 +29,7 @@ pub struct Banded {
     /// Standard deviation of single replicates on these examples; none with one replicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Origin of the quantile of the wide band; none if there is no wide band.
+    /// Origin of the quantile of the wide band; absent if there is no wide band.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
 }

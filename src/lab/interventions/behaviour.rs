@@ -37,7 +37,7 @@ pub struct BehaviourFinding {
     /// Number of trainings behind it; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
-    /// Ranks and the paired test; none in older recordings.
+    /// Ranks and the paired test; absent in older recordings.
     #[serde(flatten)]
     pub told: Option<Told>,
 }
@@ -57,7 +57,7 @@ pub struct Told {
     pub won: u64,
     /// McNemar's exact p-value of `lost` and `won`.
     pub p: f64,
-    /// p-value of no change at any strength of the sweep: max-T over all of them. None before the sweep is complete,
+    /// p-value of no change at any strength of the sweep: max-T over all of them. Absent before the sweep is complete,
     /// and in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_p: Option<f64>,

@@ -17,7 +17,7 @@ use lab::stimuli::{Stimuli, StimuliError, Where};
 use model::Model;
 use thiserror::Error;
 
-/// Reasons for which an evaluation failed.
+/// Reasons why an evaluation failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
     /// In the model's pass.
@@ -219,7 +219,7 @@ impl Chunk {
         Ok(Applied { chunk: self, goal: method.goal(), shifts })
     }
 
-    /// Of all changed states, those that represent the texts (n x D).
+    /// The changed states that represent the texts (n x D).
     fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
         match &self.rest {
             Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),

@@ -9,7 +9,7 @@
 //! - the ratio of the norms after and before,
 //! - to the state of the example's true counterfactual, if it has one.
 //!
-//! The real states are those on which interventions are fitted, never those that are changed.
+//! The real states are the ones on which interventions are fitted, never the changed ones.
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};

@@ -76,7 +76,7 @@ pub struct DataFinding {
     pub task: String,
     /// Content hash of the examples (first twelve hexadecimal digits of SHA-256).
     pub data_hash: String,
-    /// Origin of the examples; none if they were generated.
+    /// Origin of the examples; absent if they were generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Provenance>,
     /// Content hash of the model: weights, configuration, tokenizer.
@@ -106,7 +106,7 @@ pub struct DataFinding {
     /// Further properties to keep; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherData>,
-    /// Distance behind C and S: `js` for Jensen-Shannon; none for total variation.
+    /// Distance behind C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
     /// Examples longer than the model reads: left out, cut or read in a window, as set in the spec.
@@ -211,7 +211,7 @@ pub struct ReliabilityFinding {
     pub reliability: Banded,
     /// Examples behind the completeness.
     pub n_c: usize,
-    /// Examples behind the selectivity: those that have a property to keep.
+    /// Examples behind the selectivity, which have a property to keep.
     pub n_s: usize,
     /// Mean over examples of the examples' harmonic means, for comparison.
     #[serde(deserialize_with = "number_or_null")]

@@ -70,7 +70,7 @@ pub struct Knee {
     pub ties: usize,
 }
 
-/// Reasons for which a front has no knee.
+/// Reasons why a front has no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
     /// Two ends with nothing between them.
@@ -332,7 +332,7 @@ mod tests {
     }
 
     /// Completeness saturates: of two settings near 1, the one that keeps far less is dominated even if its mean
-    /// completeness is higher by a thousandth; and a thousandth alone is no reason to prefer either.
+    /// completeness is higher by a thousandth; and a thousandth alone is not a reason to prefer either.
     #[test]
     fn a_thousandth_of_completeness_does_not_outweigh_selectivity() {
         let list = [setting(1.0, 0.998, 0.8, 0.001), setting(2.0, 0.999, 0.4, 0.001)];

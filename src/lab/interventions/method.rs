@@ -70,7 +70,7 @@ pub struct Known<'a> {
 /// Errors of interventions.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InterventionError {
-    /// The pulse stopped it.
+    /// Cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// No perceptron was given.
@@ -124,7 +124,7 @@ pub enum InterventionError {
     #[error("the true counterfactual of these examples is not known")]
     NoTwins,
     /// A user's file that does not fit.
-    #[error("the file of your own interventions cannot be used: {0}")]
+    #[error("your file of interventions cannot be used: {0}")]
     Given(String),
     /// Directions with NaN or infinity.
     #[error(transparent)]

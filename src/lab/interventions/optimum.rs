@@ -73,7 +73,7 @@ pub struct Paper {
     pub end: Option<End>,
 }
 
-/// Reasons for which a sweep has no optimum.
+/// Reasons why a sweep has no optimum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {
@@ -122,7 +122,9 @@ pub enum NoOptimum {
     #[error("at every strength the oracle reads at least one property to keep no better than chance")]
     NoneTogether,
     /// All examples are enough to show it, a half is not.
-    #[error("half of the test examples are too few to tell the other property from chance after the intervention")]
+    #[error(
+        "half of the test examples are too few to distinguish the other property from chance after the intervention"
+    )]
     FewExamples,
 }
 

@@ -142,10 +142,8 @@ pub(crate) const SWAPPED_RANK: Parameter = Parameter {
 };
 
 /// Number of own directions to remove, in file order.
-pub(crate) const OWN_RANK: Parameter = Parameter {
-    doc: "number of directions removed, in file order; more than the file has removes all of them",
-    ..RANK
-};
+pub(crate) const OWN_RANK: Parameter =
+    Parameter { doc: "number of directions removed, in file order; at most all of the file", ..RANK };
 
 /// How far the embedding moves, in units of the difference of means.
 pub const SHIFT: Parameter = Parameter {

@@ -73,7 +73,7 @@ pub struct RivalFinding {
     pub recipes: Vec<String>,
     /// Mean completeness over these examples.
     pub completeness: f64,
-    /// Mean selectivity over the examples that have the other property; none if there are none.
+    /// Mean selectivity over the examples that have the other property; null if there are none.
     pub selectivity: Option<f64>,
     /// Harmonic mean of the two means.
     pub reliability: Option<f64>,
@@ -94,7 +94,7 @@ pub struct VersusFinding {
     /// Share of resamples of examples and of replicates in which `a` is more reliable, with the strengths chosen again
     /// in each; ties count half. It is not the probability that `a` is more reliable.
     pub p_greater: f64,
-    /// Reliability of `a` minus that of `b`, with its interval over examples and trainings. None if one has no optimum,
+    /// Reliability of `a` minus that of `b`, with its interval over examples and trainings. Null if one has no optimum,
     /// with a single training, and in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,

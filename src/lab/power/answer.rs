@@ -65,7 +65,7 @@ fn low_bar(spec: &Spec) -> Option<String> {
         .then(|| "an untrained copy is a low bar: compare with another trained model too".to_owned())
 }
 
-/// Two models that are read at different layers, so that the layer may be what makes the difference.
+/// Two models read at different layers, so that the layer may explain the difference.
 fn layers_differ(spec: &Spec) -> Option<String> {
     let models = spec.encoder_name(true) != spec.encoder_name(false);
     (!spec.of_files() && models && spec.a.layer != spec.b.layer)
@@ -82,7 +82,7 @@ fn below_bound(results: &Results) -> Option<String> {
     ))
 }
 
-/// One training says nothing about how far another one would move the difference.
+/// A single training does not show how much training affects the difference.
 fn one_seed(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
     (c.seeds <= 1 && !spec.of_files())
         .then(|| "with one seed, the interval leaves out the randomness of training".to_owned())
@@ -148,7 +148,7 @@ pub(crate) fn over_tasks(results: &Results) -> Vec<String> {
         count(TaskVerdict::Equivalent),
         count(TaskVerdict::Undecided)
     );
-    // The mean over the items of these tasks takes the place of those that have no interval.
+    // The mean over the items of these tasks replaces means without an interval.
     let tested = results.pooled.iter().any(|t| t.value.p.is_some());
     let mut says: Vec<String> = results
         .pooled
@@ -293,7 +293,7 @@ mod tests {
     fn an_untrained_copy_is_doubted_as_a_rival_and_another_model_is_not() {
         let mut spec = Spec::shipped();
         assert!(low_bar(&spec).is_some_and(|doubt| doubt.contains("low bar")));
-        // It vanished where the sides also differ in layer.
+        // The doubt disappeared if the sides also differed in layer.
         spec.a.layer = lab::layer::LayerRef::At(1);
         assert!(low_bar(&spec).is_some());
         spec.models[1] = "roberta-mini".into();
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(layers_differ(&spec), None, "the layer is what is compared");
     }
 
-    /// Nothing was said of probes trained on 2,048 sentences beside a bound of 36,812.
+    /// The answer did not mention that probes were trained on 2,048 sentences although the bound asks for 36,812.
     #[test]
     fn probes_trained_on_fewer_sentences_than_the_bound_asks_for_are_doubted() {
         let open = crate::finding::Open { mean: Some(100.0), lo: None, hi: None };
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(trained(50_000), None);
     }
 
-    /// `untrained:bert-mini` is a name for a spec, not for a sentence.
+    /// `untrained:bert-mini` belongs in a spec, not in a sentence.
     #[test]
     fn an_untrained_side_is_called_a_copy() {
         assert_eq!(in_words("untrained:bert-mini, layer 2"), "untrained copy of bert-mini, layer 2");

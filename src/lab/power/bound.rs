@@ -1,9 +1,9 @@
 //! Recommended sizes of training sets from bounds on the excess risk of a finite class of classifiers.
 //!
-//! With |H| classifiers and probability 1 - δ the excess risk on n examples is at most `sqrt(2 ln(2|H|/δ) / n)` (Liang 2016,
-//! theorem 7). Zhu et al. ask for half the difference that is to be resolved: `ε = gap / 2`. What they print follows from
-//! `|H| = p 2³²` with p parameters of 32 bits; the class that their text describes, `|H| = 2^(32 p)`, is much larger and is the
-//! textbook bound here. The numbers are for **training** data.
+//! With |H| classifiers and probability 1 - δ the excess risk on n examples is at most `sqrt(2 ln(2|H|/δ) / n)` (Liang
+//! 2016, theorem 7). Zhu et al. ask for half the difference that is to be resolved: `ε = gap / 2`. Their tables follow
+//! from `|H| = p 2³²` with p parameters of 32 bits; the class that their text describes, `|H| = 2^(32 p)`, is much
+//! larger and is the textbook bound here. The numbers are for **training** data.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -42,11 +42,11 @@ impl Counted {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// `|H| = p 2³²`: what the published tables are made by.
+    /// `|H| = p 2³²`, as in the published tables.
     Published,
     /// `|H| = 2^(32 p)`: all classifiers with p weights of 32 bits.
     Textbook,
-    /// The user's: any bound of the form `n = c / ε²`, by its c. The classifier and δ are in it already.
+    /// The user's bound of the form `n = c / ε²`, given by c, which includes the classifier and δ.
     Own(f64),
 }
 
@@ -63,7 +63,7 @@ impl Bound {
         }
     }
 
-    /// In words, by the name that findings have.
+    /// In words, from its name in findings.
     pub(crate) fn in_words(name: &str) -> &str {
         match name {
             "published" => "bound of Zhu et al. 2022",
@@ -116,12 +116,13 @@ pub enum Score {
     /// Accuracy minus the accuracy on a control task (Theorem 1): two terms, each within its bound at δ/2, so that the difference is
     /// within twice the bound.
     Selectivity,
-    /// Prequential code length in bits an example (equation 3). A loss is the bits that one label takes, at most `clip`; the bound of
-    /// each of the ten trained blocks holds at δ/10, and the code length is within the sum of theirs, weighted by what they code.
+    /// Prequential code length in bits per example (equation 3). A loss is the code length of one label, at most
+    /// `clip`; each of the ten trained blocks has its bound at δ/10, and the code length is within their sum, weighted
+    /// by the number of examples that they code.
     Prequential { clip: f64 },
 }
 
-/// Bits at which losses are clipped if nothing else is said: probabilities below 1/1024 count as 1/1024.
+/// Default number of bits at which losses are clipped: probabilities below 1/1024 count as 1/1024.
 pub const CLIP: f64 = 10.0;
 
 impl Score {
@@ -151,13 +152,13 @@ impl Score {
 /// Reasons for the lack of a recommendation.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
-    /// Two classifiers that are as good as equal.
+    /// Two classifiers that are practically equal.
     #[error("the gap is {0}: below {LEAST_GAP:e} no number of examples is recommended")]
     Gap(f64),
-    /// A gap beyond what the scores can have.
+    /// A gap larger than the scores allow.
     #[error("the gap is {0}: a difference of these scores cannot exceed {1}")]
     Large(f64, f64),
-    /// A limit of the loss that is none.
+    /// An invalid limit of the loss.
     #[error("losses are clipped at {0} bits: the limit must be above 0 and at most 1000")]
     Clip(f64),
     /// A δ that is not a probability.
@@ -166,7 +167,7 @@ pub enum BoundError {
     /// No weights at all.
     #[error("the classifier has no parameters")]
     Parameters,
-    /// A number that makes no bound.
+    /// An invalid constant for a bound.
     #[error("the own bound has the constant {0}: it must be above 0 and at most {MOST_CONSTANT:e}")]
     Constant(f64),
 }
@@ -213,7 +214,7 @@ pub fn recommended_for(
     Ok(Recommended { n_train: (constant * width * width / (epsilon * epsilon)) as u64, epsilon })
 }
 
-/// The excess risk that n training examples leave: the other way round.
+/// The excess risk after n training examples: the inverse.
 pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, BoundError> {
     Ok((bound.constant(parameters, delta)? / n as f64).sqrt())
 }
@@ -233,14 +234,14 @@ impl Ratio {
         *self == Self::PAPER
     }
 
-    /// Examples of the parts for `n` that train: at least one each.
+    /// Sizes of the parts for `n` training examples, at least one each.
     pub fn parts(self, n: usize) -> [usize; 3] {
         let [train, rest @ ..] = self.0;
         let part = |k: u32| ((n as u128 * u128::from(k) / u128::from(train.max(1))) as usize).max(1);
         [n, part(rest[0]), part(rest[1])]
     }
 
-    /// Examples in all where `n_train` are for training, rounded up.
+    /// Total number of examples with `n_train` for training, rounded up.
     pub fn total(self, n_train: u64) -> u64 {
         let sum: u128 = self.0.iter().map(|p| u128::from(*p)).sum();
         let part = u128::from(self.0[0].max(1));
@@ -262,7 +263,7 @@ impl std::str::FromStr for Ratio {
         let parts = parts.and_then(|p| <[u32; 3]>::try_from(p).ok());
         let parts = parts.filter(|p| p.iter().all(|p| (1..=1_000_000).contains(p)));
         let shown = base::text::shortened(text, 40);
-        parts.map(Self).ok_or(format!("`{shown}` is no ratio; write train:validation:test, for example 4:1:1"))
+        parts.map(Self).ok_or(format!("`{shown}` is not a ratio; write train:validation:test, for example 4:1:1"))
     }
 }
 

@@ -11,7 +11,7 @@ use stats::estimate::Estimate;
 use stats::mcnemar::{self, Test};
 use stats::paired::{difference, equivalence};
 
-/// Units beyond which a metric is not resampled: Student's t says the same by then.
+/// Number of units above which a metric is not resampled, because Student's t gives the same.
 pub(crate) const MOST_RESAMPLED: usize = 20_000;
 /// Resamples of the bootstrap, unless the level needs more.
 const RESAMPLES: usize = 2_000;
@@ -24,7 +24,7 @@ pub struct Terms {
     pub level: f64,
     /// Margin of equivalence.
     pub margin: f64,
-    /// Level of the tests, by which an equivalence is claimed.
+    /// Level of the tests, also for claims of equivalence.
     pub alpha: f64,
     /// Seed of the bootstrap.
     pub seed: u64,
@@ -40,8 +40,8 @@ pub struct Names {
     pub metric: String,
 }
 
-/// p-values of one test for each seed, as one: twice their median, which holds whatever the seeds have to do with each other
-/// (Rüger 1978). A single seed's own.
+/// Combines the p-values of several seeds: twice their median, which is valid under any dependence (Rüger 1978). For a
+/// single seed, its p-value.
 fn together(mut p: Vec<f64>) -> f64 {
     p.sort_by(f64::total_cmp);
     match p.len() {
@@ -51,13 +51,13 @@ fn together(mut p: Vec<f64>) -> f64 {
     }
 }
 
-/// Compares. The p-value that decides is McNemar's (by the test that the terms name) for one run of each side on
+/// Compares two sides. The deciding p-value is McNemar's (by the test in the terms) for one run of each side on
 /// independent items, and Student's t on items or clusters otherwise; the latter are also resampled.
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
     compare_with(pairs, names, terms, true)
 }
 
-/// [`compare`], with resampling only where it is wanted.
+/// [`compare`], with optional resampling.
 pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample: bool) -> ComparisonFinding {
     if let Some((scaled, unit)) = pairs.scaled() {
         // Squares of values of any size stay finite.
@@ -77,8 +77,8 @@ pub(crate) fn compare_with(pairs: &Pairs, names: &Names, terms: Terms, resample:
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
 }
 
-/// The difference resampled, wherever it rests on Student's t: metrics of any value, several seeds, items that belong together. A single
-/// table of right and wrong has Tango's interval, which needs no resampling.
+/// The resampled difference, if it uses Student's t: metrics of any value, several seeds, items that belong together. A
+/// single table of right and wrong has Tango's interval, which needs no resampling.
 pub(crate) fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
     tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
@@ -89,7 +89,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     let total = tally.total();
     let each = |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
     let binary = !tables.is_empty();
-    // Accuracies of two sets of items are shares as well, only without a table.
+    // Accuracies of two sets of items are shares too, but have no table.
     let bounded = binary || tally.apart;
     let count = |c: u64| binary.then_some(c);
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
@@ -109,7 +109,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         (None, None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
     };
     let p_value = t_p.or(chosen).unwrap_or(f64::NAN);
-    // With a single unit there is no test; a p-value of 1 claims nothing.
+    // With a single unit there is no test, so the p-value is 1.
     let sound = |p: f64| if p.is_nan() { 1.0 } else { p };
     ComparisonFinding {
         a: names.a.clone(),
@@ -148,17 +148,17 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     }
 }
 
-/// Without an interval (one unit) it is the whole range of differences; accuracies do not exceed 1.
+/// Without an interval (one unit), the whole range of differences.
 fn whole(e: Estimate, binary: bool) -> Estimate {
     let most = if binary { 1.0 } else { f64::MAX };
-    // `max` and `min` take the other number where an end is none.
+    // `max` and `min` return the other number if an end is NaN.
     Estimate { mean: e.mean, lo: e.lo.max(-most), hi: e.hi.min(most) }
 }
 
 fn title(tally: &Tally, by: Test) -> String {
     match (tally.shift, tally.clustered) {
         (None, _) => format!("{}, Tango's interval", by.title()),
-        (Some(_), _) if tally.apart => "unpaired t (Welch), as the sides have items of their own".into(),
+        (Some(_), _) if tally.apart => "unpaired t (Welch), as the sides have different items".into(),
         (Some(_), clustered) => {
             let units = if clustered { "clusters" } else { "items" };
             let interval = if tally.joint().is_some() { ", score interval" } else { "" };
@@ -167,7 +167,7 @@ fn title(tally: &Tally, by: Test) -> String {
     }
 }
 
-/// Standard deviation over seeds; none with a single one.
+/// Standard deviation over seeds; `None` with a single one.
 pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     let n = values.len() as f64;
@@ -184,7 +184,7 @@ pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
         return None;
     }
     let mean = units.mean();
-    // Sums minus their share of the mean, so that single precision is that of the spread.
+    // Centred sums, so that single precision applies to the spread.
     let columns = Matrix::from_fn(n, 2, |i, j| {
         if j == 0 { (units.sums[i] - mean * units.sizes[i]) as f32 } else { units.sizes[i] as f32 }
     });
@@ -198,9 +198,9 @@ fn draws(level: f64) -> usize {
     RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
-/// Adjusts the p-values of the comparisons of a run for their number: those of the differences by Holm among themselves, whatever the
-/// margin. An equivalence that `alpha` would claim is one more hypothesis; of a comparison's two at most one is false, so that its step-down
-/// counts comparisons (Shaffer 1986).
+/// Adjusts the p-values of the comparisons of a run for their number: those of the differences by Holm among
+/// themselves, whatever the margin. An equivalence that `alpha` would claim is one more hypothesis; of a comparison's
+/// two hypotheses at most one is true, so that the step-down counts comparisons (Shaffer 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
     let p: Vec<f64> = all.iter().map(|c| c.p).collect();
@@ -220,7 +220,7 @@ pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
         if equivalence {
             all[i].equivalence_holm_p = Some(largest);
         } else {
-            // With its equivalence in play, one of the two may still be false.
+            // With the equivalence included, one of the two may still be false.
             open -= usize::from(all[i].equivalence_p > alpha);
         }
     }
@@ -256,7 +256,7 @@ mod tests {
         assert!(c.t_p.is_none() && c.bootstrap.is_none() && c.seed_sd.is_none());
     }
 
-    /// Another test was named beside the power, and the p-value that counted stayed exact McNemar's.
+    /// A different test was named for the power, while the deciding p-value stayed exact McNemar's.
     #[test]
     fn the_p_that_counts_is_of_the_test_that_was_asked_for() {
         let pairs = items([40, 10, 2, 8]);
@@ -267,13 +267,13 @@ mod tests {
             assert_eq!((c.holm_p, c.bh_q), (c.p, c.p));
             assert!(c.test.starts_with(by.title()) && c.test.ends_with("Tango's interval"), "{}", c.test);
         }
-        // Clusters take Student's t, whichever was asked for.
+        // Clusters use Student's t, whichever test was requested.
         let together = Pairs { clusters: Some((0..60).map(|i| i / 2).collect()), ..pairs };
         let c = compare(&together, &names(), Terms { by: Test::Chi2, ..terms() });
         assert!(c.test.contains("clusters") && Some(c.p) == c.t_p, "{}", c.test);
     }
 
-    /// Items right or wrong that belong together, or whose sides ran several times, had Student's t and nothing beside it.
+    /// Items right or wrong that belong together, or whose sides ran several times, had only Student's t.
     #[test]
     fn clusters_and_seeds_of_right_and_wrong_are_resampled_too() {
         let one = items([60, 20, 8, 12]);
@@ -314,7 +314,7 @@ mod tests {
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
     }
 
-    /// Two of a hundred items differ, each under one of three seeds: two items hardly show how alike seeds are.
+    /// Two of a hundred items differ, each under one of three seeds: two items hardly show how similar seeds are.
     #[test]
     fn few_items_that_differ_under_several_seeds_widen_the_interval() {
         let run = |differs: &[usize]| (0..100).map(|i| f64::from(u8::from(!differs.contains(&i)))).collect();
@@ -341,7 +341,7 @@ mod tests {
         assert!(together.votes().is_none() && alone.votes().is_some());
     }
 
-    /// Seeds that agree on every item do not prove that other items would be alike.
+    /// Agreement of seeds on every item does not prove agreement on other items.
     #[test]
     fn several_seeds_without_a_discordant_item_claim_no_certainty() {
         let one = items([20, 0, 0, 12]);
@@ -375,7 +375,7 @@ mod tests {
         assert!((most.half_width() / normal - 1.0).abs() < 0.08, "{most:?} for {normal}");
     }
 
-    /// Values near the ends of what a number holds gave NaN and infinite intervals.
+    /// Values near the largest representable number gave NaN and infinite intervals.
     #[test]
     fn values_of_any_size_have_finite_intervals() {
         for size in [1e300, f64::MAX, 1e-300] {
@@ -429,7 +429,7 @@ mod tests {
         assert!((wide[0].holm_p - 3.0 * wide[0].p).abs() < 1e-12);
     }
 
-    /// Two tasks ask about different sentences: what is right on one has nothing to do with the other.
+    /// Two tasks ask about different sentences: correctness on one is independent of the other.
     #[test]
     fn two_sets_of_items_are_not_paired() {
         let one = items([40, 10, 2, 8]);
@@ -439,7 +439,7 @@ mod tests {
         assert!((x.difference.mean - y.difference.mean).abs() < 1e-12);
         assert!(y.p > 2.0 * x.p && y.difference.half_width() > x.difference.half_width(), "{y:?}");
         assert_eq!((y.unit(), y.bootstrap), (" points", None));
-        // Another order of one side changes nothing.
+        // Reordering one side changes nothing.
         let mut turned = apart.clone();
         turned.b[0].reverse();
         assert!((compare(&turned, &names(), terms()).p - y.p).abs() < 1e-12);

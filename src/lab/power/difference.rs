@@ -1,21 +1,21 @@
-//! What follows from the numbers of a comparison: the p-value that decides, equivalence, and how its difference is printed.
+//! Conclusions from the numbers of a comparison: the deciding p-value, equivalence, and the printed difference.
 
 use super::finding::{ComparisonFinding, SequentialFinding};
 use stats::mcnemar::Test;
 
 impl ComparisonFinding {
-    /// The p-value that verbs follow: of the planned comparison its own, of the others that adjusted within the run.
+    /// The p-value behind verbs such as "beats": unadjusted for the planned comparison, adjusted within the run for others.
     pub fn deciding_p(&self) -> f64 {
         if self.planned { self.p } else { self.holm_p }
     }
 
-    /// True if the sides are as good as equal within the margin, by two one-sided tests at `alpha`: the interval at level 1 - 2 alpha lies
-    /// inside.
+    /// True if the sides are equivalent within the margin, by two one-sided tests at `alpha`: the interval at level 1 -
+    /// 2 alpha lies inside.
     pub fn is_equivalent(&self, alpha: f64) -> bool {
         self.equivalence_holm_p.unwrap_or(self.equivalence_p) <= alpha
     }
 
-    /// The smallest p-value that the items on which the sides differ could give; 0 where there is no such limit.
+    /// The smallest p-value possible with this number of differing items; 0 if there is no such limit.
     pub fn least_p(&self) -> f64 {
         match (self.mcnemar(), self.only_a.zip(self.only_b), self.differing) {
             (Some(test), Some((a, b)), _) => test.p(a + b, 0),
@@ -24,7 +24,7 @@ impl ComparisonFinding {
         }
     }
 
-    /// McNemar's test if the p-value that counts is one of his.
+    /// McNemar's test, if it gives the deciding p-value.
     pub fn mcnemar(&self) -> Option<Test> {
         Test::ALL.into_iter().find(|test| self.test.starts_with(test.title()))
     }

@@ -59,7 +59,7 @@ const ITEMS: &str = "test items";
 /// Source of the intervals' uncertainty.
 const PILOT: &str = "items of the pilot";
 /// Method of the intervals.
-const REGION: &str = "over items of the pilot: the least and the most that its confidence region allows, joint over both shares of \
+const REGION: &str = "over items of the pilot: minimum and maximum within its confidence region, joint over both shares of \
                       discordant items (McNemar's test) or of the mean difference (Student's t)";
 const STOPS: &str = "all stopping times";
 
@@ -164,8 +164,8 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// The part of the curve in which something happens: from where the band leaves 0 to where it reaches 1, with the n at hand
-/// and what is needed.
+/// The part of the curve where power changes: from where the band leaves 0 to where it reaches 1, with the current and
+/// the needed n.
 fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
     let curve = results.curve();
     let Some(n) = curve.first().map(|p| p.n as f64) else { return curve };
@@ -298,7 +298,7 @@ fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<Req
 /// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.noise.iter().max_by_key(|t| t.n)?;
-    // Under noise the sides are named by their noise, which is the label of the lines.
+    // Under noise the sides are named by their noise, which labels the lines.
     let (a, b) = results.comparison().map_or((&first.value.a, &first.value.b), |c| (&c.value.a, &c.value.b));
     let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
     sigmas.dedup();
@@ -367,7 +367,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let text = "n is the number of test items that accuracy is measured on after this number of training examples";
     provenance.entries.push(("ticks".into(), text.into()));
     if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
-        let text = "trained once, on the sentences of the probes; the bound is not one of it";
+        let text = "trained once, on the sentences of the probes; the bound does not apply to it";
         provenance.entries.push((BASE_LINE.into(), text.into()));
     }
     Some(finished(Figure {
@@ -380,10 +380,10 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     }))
 }
 
-/// The beginning of the names of base lines.
+/// Prefix of the names of baselines.
 const BASE_LINE: &str = "base line";
 
-/// The base line that is best at the largest size, at every size.
+/// The baseline that is best at the largest size, shown at every size.
 fn surface(results: &Results) -> Option<Layer> {
     let of = results.surface();
     let best = of.iter().max_by(|a, b| a.value.accuracy.mean.total_cmp(&b.value.accuracy.mean))?;
@@ -450,7 +450,7 @@ mod tests {
     use lab::finding::Label;
     use stats::sequential::Sequential;
 
-    /// The line was the middle of the interval, .49 where no item had favoured the first.
+    /// The line was the middle of the interval: .49 when no item favoured the first.
     #[test]
     fn the_line_of_the_sequential_chart_is_the_share_that_was_seen() {
         let label = Label::new(&Spec::shipped(), "m");

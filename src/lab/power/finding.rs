@@ -20,24 +20,24 @@ pub enum Kind {
     /// Both sides on the same items.
     #[interval]
     Comparison(ComparisonFinding),
-    /// Power at a number of items, as the pilot has it.
+    /// Power at a number of items, estimated from the pilot.
     #[interval]
     Power(PowerFinding),
     /// Number of items needed.
     #[interval]
     Required(RequiredFinding),
-    /// Reasons for which the comparison is too weak to recommend a number of items.
+    /// Reasons why the comparison is too weak to recommend a number of items.
     Collapse(CollapseFinding),
-    /// The test that may be looked at at any time.
+    /// The test that is valid at any time.
     #[interval]
     Sequential(SequentialFinding),
-    /// Accuracy against what the bound promises.
+    /// Accuracy compared with the bound.
     Margin(MarginFinding),
-    /// Counts of items, kept so that other terms need neither items nor a model.
+    /// Counts of items, kept so that other terms can be computed without items or a model.
     Tally(TallyFinding),
-    /// Bits that the labels take where the encoder's vectors are known.
+    /// Code length of the labels given the encoder's vectors.
     Mdl(MdlFinding),
-    /// The share of random labels that a probe learns by heart.
+    /// The share of random labels that a probe memorises.
     Control(ControlFinding),
     /// Accuracy that the probes lack by optimisation and by data.
     #[interval]
@@ -45,7 +45,7 @@ pub enum Kind {
     /// The comparison with more or less noise on the second side.
     #[interval]
     Noise(NoiseFinding),
-    /// Baselines from the surface of the sentences.
+    /// Baselines from surface features of the sentences.
     #[interval]
     Baseline(BaselineFinding),
     /// Both sides on one task of two folders of results.
@@ -70,18 +70,18 @@ pub struct ConfigurationFinding {
     pub task: String,
     /// The model, or the file of results.
     pub encoder: String,
-    /// Layer, 0 for the embeddings; none if the results are from a file.
+    /// Layer, 0 for the embeddings; null if the results are from a file.
     pub layer: Option<usize>,
-    /// Classifier of the vectors; of results from a file, the metric.
+    /// Classifier of the vectors; for results from a file, the metric.
     pub classifier: String,
     /// Training examples.
     #[id]
     pub n_train: usize,
     /// Mean over the seeds, with the interval over test items.
     pub accuracy: Estimate,
-    /// Standard deviation over the seeds; none with a single one.
+    /// Standard deviation over the seeds; null with a single one.
     pub sd: Option<f64>,
-    /// Share of the most frequent class among the test items; none if unknown.
+    /// Share of the most frequent class among the test items; null if unknown.
     pub majority: Option<f64>,
     /// Number of runs, each with a different seed.
     pub seeds: usize,
@@ -106,7 +106,7 @@ pub struct ComparisonFinding {
     /// Name of the metric.
     #[id]
     pub metric: String,
-    /// Items that both get right, summed over seeds; none for metrics that are not 0 or 1.
+    /// Items that both get right, summed over seeds; null for metrics that are not 0 or 1.
     pub both: Option<u64>,
     /// Items that only the first gets right.
     pub only_a: Option<u64>,
@@ -118,7 +118,7 @@ pub struct ComparisonFinding {
     pub difference: Estimate,
     /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
     pub exact_p: Option<f64>,
-    /// McNemar's mid-p-value; with several seeds twice the median of theirs. None in older recordings.
+    /// McNemar's mid-p-value; with several seeds twice the median of theirs. Absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mid_p: Option<f64>,
     /// McNemar's p-value by χ² without correction; with several seeds twice the median of theirs.
@@ -134,7 +134,7 @@ pub struct ComparisonFinding {
     pub holm_p: f64,
     /// The same by Benjamini and Hochberg.
     pub bh_q: f64,
-    /// Comparisons of the run that it was adjusted for.
+    /// Number of comparisons in the adjustment.
     pub family: usize,
     /// Items that become right from the first to the second.
     pub wrong_to_right: Option<u64>,
@@ -144,10 +144,11 @@ pub struct ComparisonFinding {
     pub margin: f64,
     /// p-value of equivalence within the margin.
     pub equivalence_p: f64,
-    /// That p-value adjusted with those of the differences, where it is small enough for a claim; none in findings of older programs.
+    /// That p-value adjusted with those of the differences, if it is small enough for a claim; absent in findings of
+    /// older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
-    /// While more items are to come: the p-value that holds whenever one looks, where an item is a step of the sequential test.
+    /// While more items are to come: the p-value that is valid at any time, if items are the steps of the sequential test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anytime_p: Option<f64>,
     /// The test that counts, and how the interval was made.
@@ -155,21 +156,21 @@ pub struct ComparisonFinding {
     /// True if a plan fixed it before any result was seen.
     #[serde(default)]
     pub planned: bool,
-    /// Hypothesis of the plan; none if it is not planned.
+    /// Hypothesis of the plan; absent if it is not planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<Hypothesis>,
     /// Number of runs of each side, each with a different seed.
     pub seeds: usize,
-    /// Standard deviation of the difference over the seeds; none with a single one.
+    /// Standard deviation of the difference over the seeds; absent with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_sd: Option<f64>,
-    /// Number of clusters that items belong to; none if items are independent.
+    /// Number of clusters that items belong to; absent if items are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
     /// True if the sides have different items, as two tasks have: the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Clusters, or items under several seeds, in which the sides differ; none if an item is right or wrong once, and
+    /// Clusters, or items under several seeds, in which the sides differ; absent if an item is right or wrong once, and
     /// for other metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
@@ -185,7 +186,7 @@ pub struct ComparisonFinding {
 /// A number with an interval that may have no end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Open {
-    /// The estimate; none if no number is enough.
+    /// The estimate; null if no number is enough.
     pub mean: Option<f64>,
     /// Lower end.
     pub lo: Option<f64>,
@@ -193,7 +194,7 @@ pub struct Open {
     pub hi: Option<f64>,
 }
 
-/// Power at a number of items, as the pilot has it.
+/// Power at a number of items, estimated from the pilot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct PowerFinding {
     /// Name of the first.
@@ -203,14 +204,14 @@ pub struct PowerFinding {
     /// Number of items.
     #[id]
     pub at_n: u64,
-    /// Power, with the interval that the pilot's own uncertainty leaves.
+    /// Power, with the interval from the pilot's uncertainty.
     pub power: Estimate,
-    /// Mean exaggeration of a significant difference, if the true one is at the near end of its interval. None if the
-    /// interval holds 0, and where one side won no item.
+    /// Mean exaggeration of a significant difference, if the true one is at the near end of its interval. Absent if the
+    /// interval contains 0, or one side won no item.
     pub type_m: Option<f64>,
     /// Share of significant differences with the wrong sign, likewise.
     pub type_s: Option<f64>,
-    /// McNemar's test whose power it is.
+    /// The McNemar test whose power this is.
     pub test: Test,
     /// True for the power of Student's paired t: over clusters, for metrics that are not 0 or 1, and for two sets of
     /// items.
@@ -231,33 +232,33 @@ pub struct RequiredFinding {
     pub alpha: f64,
     /// Test items for the wanted power.
     pub n_test: Open,
-    /// The smallest difference that these items would show with the wanted power; none if not even the largest.
+    /// The smallest difference that these items would show with the wanted power; null if even the largest would not.
     pub mde: Option<f64>,
-    /// Power with the items at hand.
+    /// Power with the current items.
     pub power: f64,
-    /// Power with the items at hand, with the interval that the pilot leaves.
+    /// Power with the current items, with the interval from the pilot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<Estimate>,
-    /// Design effect of clusters: variance of the difference relative to that of as many independent items. Power is
-    /// then that of Student's t over clusters.
+    /// Design effect of clusters: variance of the difference relative to that of the same number of independent items.
+    /// Power is then that of Student's t over clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<f64>,
-    /// Training examples of the probes; none if results are from files.
+    /// Training examples of the probes; absent if results are from files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub trained: Option<u64>,
-    /// Training examples by the bound; none if the difference is too small for one.
+    /// Training examples by the bound; null if the difference is too small for one.
     pub n_train: Option<u64>,
-    /// Examples in all, at the ratio of the split.
+    /// Total number of examples at the ratio of the split.
     pub n_total: Option<u64>,
-    /// The bound; none if the results are from files, whose classifiers are unknown.
+    /// The bound; null if the results are from files, whose classifiers are unknown.
     pub bound: Option<String>,
     /// Parameters as the bound counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
 }
 
-/// Reasons for which the comparison is too weak to recommend a number of items.
+/// Reasons why the comparison is too weak to recommend a number of items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CollapseFinding {
     /// Name of the first.
@@ -270,7 +271,7 @@ pub struct CollapseFinding {
     pub reasons: Vec<String>,
 }
 
-/// The test that may be looked at at any time, after `at_n` items in an order drawn by the seed.
+/// The sequential test, valid at any time, after `at_n` items in an order drawn by the seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct SequentialFinding {
     /// Name of the first.
@@ -280,7 +281,7 @@ pub struct SequentialFinding {
     /// Items seen.
     #[id]
     pub at_n: u64,
-    /// The e-value; none beyond what a number holds.
+    /// The e-value; null if it overflows.
     pub e_value: Option<f64>,
     /// Logarithm of the e-value.
     pub log_e: f64,
@@ -288,7 +289,7 @@ pub struct SequentialFinding {
     pub lo: f64,
     /// Upper end of the confidence sequence.
     pub hi: f64,
-    /// Observed share of discordant items that favour the first; none before there is one.
+    /// Observed share of discordant items that favour the first; absent before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// True if the largest e-value so far allows to stop.
@@ -316,8 +317,8 @@ pub struct TallyFinding {
     pub tally: Tally,
 }
 
-/// Bits that the labels take where the encoder's vectors are known (Voita and Titov 2020). `n` of the finding is the number
-/// of coded examples.
+/// Code length of the labels given the encoder's vectors (Voita and Titov 2020). `n` of the finding is the number of
+/// coded examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MdlFinding {
     /// Name of the side.
@@ -328,9 +329,9 @@ pub struct MdlFinding {
     /// The code: `prequential` or `variational`.
     #[id]
     pub method: String,
-    /// Bits in all: the mean over the seeds.
+    /// Total bits: the mean over the seeds.
     pub codelength: f64,
-    /// Standard deviation over the seeds (orders of the examples, or searches); none with a single one.
+    /// Standard deviation over the seeds (orders of the examples, or searches); absent with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of codes, each with a different seed.
@@ -339,8 +340,8 @@ pub struct MdlFinding {
     pub uniform: f64,
     /// Length of the uniform code divided by this one.
     pub compression: f64,
-    /// With the prequential code of `b`: training examples that the bound recommends for its difference from `a` (Zhu et al. 2022,
-    /// equation 3, in bits an example, losses clipped at 10 bits).
+    /// With the prequential code of `b`: training examples that the bound recommends for its difference from `a` (Zhu
+    /// et al. 2022, equation 3, in bits per example, losses clipped at 10 bits).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }
@@ -357,7 +358,7 @@ pub struct ControlFinding {
     pub side: String,
     /// Training examples.
     pub at_n: u64,
-    /// Share of the random labels of the training sentences that the probe has learned by heart.
+    /// Share of the random labels of the training sentences that the probe has memorised.
     pub memorised: f64,
 }
 
@@ -374,14 +375,14 @@ pub struct ShortfallFinding {
     /// Training examples.
     #[id]
     pub at_n: u64,
-    /// Where the best probe on the training examples is from: `solved`, or the `seed` with the lowest training loss.
+    /// Origin of the best probe on the training examples: `solved`, or the `seed` with the lowest training loss.
     pub optimum: String,
-    /// Its accuracy minus the mean accuracy of the trained probes. Negative where stopping early serves other examples better.
+    /// Its accuracy minus the mean accuracy of the trained probes. Negative if early stopping generalises better.
     pub optimisation: Estimate,
-    /// Accuracy of the best one at the largest size minus that of this size; none at the largest.
+    /// Accuracy of the best one at the largest size minus that of this size; absent at the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
-    /// Standard deviation of the part by optimisation over the seeds; none with a single one.
+    /// Standard deviation of the part by optimisation over the seeds; absent with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of trainings, each with a different seed.
@@ -398,7 +399,7 @@ pub struct NoiseFinding {
     /// Standard deviation of the noise.
     #[id]
     pub(crate) sigma: f64,
-    /// True for the comparison of the spec itself, repeated so that the curve has all of its points.
+    /// True for the comparison of the spec itself, repeated so that the curve is complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     /// Training examples.
@@ -412,19 +413,19 @@ pub struct NoiseFinding {
     pub p: f64,
     /// The test that decides.
     pub test: String,
-    /// Power at that number of items, with the interval that they leave.
+    /// Power at that number of items, with its interval.
     pub power: Estimate,
 }
 
-/// Baselines from the surface of the sentences: the majority class, the bag of words, the number of words or the first
-/// word, learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number of
-/// test sentences, the probes' own.
+/// Baselines from surface features of the sentences: the majority class, the bag of words, the number of words or the
+/// first word, learned from the same sentences as the probes ([`corpus::shortcuts`]). `n` of the finding is the number
+/// of test sentences, the probes' own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BaselineFinding {
     /// Name of the baseline.
     #[id]
     pub name: String,
-    /// The side whose task it answers, `a` or `b`; none if both have the same.
+    /// The side whose task it answers, `a` or `b`; absent if both have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub side: Option<String>,
@@ -435,7 +436,7 @@ pub struct BaselineFinding {
     pub accuracy: Estimate,
 }
 
-/// Accuracy against what the bound promises.
+/// Accuracy compared with the bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MarginFinding {
     /// Name of the side.
@@ -446,7 +447,7 @@ pub struct MarginFinding {
     pub at_n: u64,
     /// Mean accuracy over the seeds.
     pub accuracy: f64,
-    /// Its standard deviation over the seeds; none with a single one.
+    /// Its standard deviation over the seeds; null with a single one.
     pub sd: Option<f64>,
     /// Excess risk that the bound allows.
     pub epsilon: f64,

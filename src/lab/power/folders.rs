@@ -13,7 +13,7 @@ use corpus::results::{NO_FILTER, Results, Wanted, read_all};
 const DEEPEST: usize = 8;
 const MOST_FILES: usize = 20_000;
 
-/// A system with notes on what was left out, or read otherwise than one might expect.
+/// A system, with notes on omissions and on results that were read in an unexpected way.
 pub struct Read {
     pub system: System,
     pub notes: Vec<String>,
@@ -22,7 +22,7 @@ pub struct Read {
 /// Reads all results under a folder, or those of a single file.
 ///
 /// # Errors
-/// [`SystemsError::Folder`] for a folder without results, and for a file that can only be results and cannot be read.
+/// [`SystemsError::Folder`] for a folder without results, and for an unreadable file that can only be results.
 pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, SystemsError> {
     let fail = |e: ReadError| SystemsError::Folder(e.to_string());
     let mut notes = Vec::new();
@@ -34,13 +34,13 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     list(path, DEEPEST, &mut files)?;
     let mut by_task: BTreeMap<String, PathBuf> = BTreeMap::new();
     for file in files {
-        // Of several runs of a task in one folder the latest: file names carry the time.
+        // The latest of several runs of a task in one folder, by the time in the file name.
         let task = task_of(&file);
         let Some(older) = by_task.insert(task.clone(), file.clone()) else { continue };
         if older.parent() != file.parent() {
             let (one, other) = (older.display(), file.display());
             return Err(SystemsError::Folder(format!(
-                "{task} is there twice, as {one} and {other}: give a folder with one run of each task"
+                "{task} occurs twice, as {one} and {other}: give a folder with one run of each task"
             )));
         }
         notes.push(format!("{}: a later run of the same task is used", older.display()));
@@ -70,7 +70,7 @@ pub fn read_system(path: &Path, name: String, wanted: &Wanted) -> Result<Read, S
     Ok(Read { system, notes })
 }
 
-/// The runs of a file by task, with the filter in the name where it has several.
+/// The runs of a file by task, with the filter in the name if there are several.
 fn groups(
     file: &Path,
     task: &str,
@@ -94,7 +94,7 @@ fn is_certain(file: &Path) -> bool {
     name.starts_with("samples_") || name.starts_with("per_instance_stats") || name.ends_with(".eval")
 }
 
-/// Files of results in name order; hidden ones, links to folders and files of totals are passed over.
+/// Files of results in name order; hidden files, links to folders and files of totals are skipped.
 fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), SystemsError> {
     let fail = |e: std::io::Error| SystemsError::Folder(format!("{}: {e}", folder.display()));
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -103,7 +103,7 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Sys
         .collect::<Result<_, _>>()
         .map_err(fail)?;
     entries.sort();
-    // OpenCompass keeps predictions beside the results that were made of them.
+    // OpenCompass keeps predictions next to the results made from them.
     if entries.iter().any(|e| name_of(e) == "results") {
         entries.retain(|e| name_of(e) != "predictions");
     }

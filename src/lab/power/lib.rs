@@ -1,8 +1,9 @@
 //! The power lab: data needed by a comparison of two probes (Zhu et al. 2022, "On the data requirements of probing";
 //! Card et al. 2020, "With little power comes great responsibility").
 //!
-//! Two sides (encoders, layers, classifiers, noise; or files of results) are put on the same items ([`pairs`]) and compared
-//! ([`compare`]); what the pilot says of a comparison yet to be made is in [`pilot`], what bounds recommend in [`bound`].
+//! Two sides (encoders, layers, classifiers, noise; or files of results) are matched on the same items ([`pairs`]) and
+//! compared ([`compare`]); inference from a pilot about a future comparison is in [`pilot`], recommendations from
+//! bounds are in [`bound`].
 
 pub mod answer;
 pub mod bound;

@@ -1,4 +1,4 @@
-//! Two sides on the same items: values by seed and item, and what belongs together.
+//! Two sides on the same items: values by seed and item, and clusters of items.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use stats::paired::{Differences, Shift, Table};
 /// Values of both sides on the same items.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pairs {
-    /// Of the first: one list a seed, one value an item.
+    /// The first side: one list per seed, one value per item.
     pub a: Vec<Vec<f64>>,
-    /// Of the second, in the same order.
+    /// The second side, in the same order.
     pub b: Vec<Vec<f64>>,
     /// Number of the cluster of each item.
     pub clusters: Option<Vec<u32>>,
@@ -24,7 +24,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Items; where each side has its own, those of the side that has fewer.
+    /// Number of items; if the sides have different items, the smaller number.
     pub fn n(&self) -> usize {
         let of = |side: &[Vec<f64>]| side.first().map_or(0, Vec::len);
         of(&self.a).min(of(&self.b))
@@ -45,21 +45,20 @@ impl Pairs {
         self.a.iter().chain(&self.b).flatten().all(|v| (0.0..=1.0).contains(v))
     }
 
-    /// The items `which`, in that order.
+    /// Selects the items `which`, in that order.
     pub fn select(&self, which: &[usize]) -> Self {
         let of = |side: &[Vec<f64>]| side.iter().map(|v| which.iter().map(|i| v[*i]).collect()).collect();
         let clusters = self.clusters.as_ref().map(|c| which.iter().map(|i| c[*i]).collect());
         Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
-    /// The values in a unit in which the largest is about 1, and the unit, where they are so large or small that their squares
-    /// would not be numbers.
+    /// The values scaled so that the largest is about 1, and the scale, if their squares would overflow or underflow.
     pub fn scaled(&self) -> Option<(Self, f64)> {
         let most = self.a.iter().chain(&self.b).flatten().fold(0.0, |most: f64, v| most.max(v.abs()));
         if most == 0.0 || (1e-30..=1e30).contains(&most) {
             return None;
         }
-        // A power of two changes no digit.
+        // Scaling by a power of two is exact.
         let unit = most.log2().floor().clamp(-1022.0, 1023.0).exp2();
         let of = |side: &[Vec<f64>]| side.iter().map(|v| v.iter().map(|x| x / unit).collect()).collect();
         Some((Self { a: of(&self.a), b: of(&self.b), ..self.clone() }, unit))
@@ -93,7 +92,7 @@ impl Pairs {
         Self::units(self.clusters.as_deref(), (0..self.n()).map(gap))
     }
 
-    /// The mean difference over independent units, or of two sides with different items.
+    /// The mean difference over independent units, or between two sides with different items.
     pub fn shift(&self) -> Shift {
         if self.apart {
             Shift::apart(self.side(true).shift(), self.side(false).shift())
@@ -115,7 +114,7 @@ impl Pairs {
             units.sums[*cluster as usize] += value;
             units.sizes[*cluster as usize] += 1.0;
         }
-        // A selection of items may leave clusters without any.
+        // A selection of items may leave clusters empty.
         let kept: Vec<usize> = (0..count).filter(|c| units.sizes[*c] > 0.0).collect();
         let take = |list: &[f64]| kept.iter().map(|c| list[*c]).collect();
         Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
@@ -136,7 +135,7 @@ impl Pairs {
         let shift = self.side(first).shift();
         let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };
         let e = if self.is_binary() { shift.interval_within(level, (least, most)) } else { shift.interval(level) };
-        // `max` and `min` take the other number where an end is none.
+        // `max` and `min` return the other number if an end is NaN.
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }
 
@@ -174,22 +173,22 @@ impl Pairs {
     }
 }
 
-/// Items that both sides have, and how many only one has.
+/// Items that both sides have, and the number that only one has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
-    /// Items of both, in the order of the first file.
+    /// Common items, in the order of the first file.
     pub pairs: Pairs,
-    /// Items that some file of the first side has and that are left out.
+    /// Number of omitted items that occur in a file of the first side.
     pub unmatched_a: usize,
-    /// The same of the second side.
+    /// The same for the second side.
     pub unmatched_b: usize,
 }
 
-/// Reasons for which files cannot be compared.
+/// Reasons why files cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    /// Not as many runs on one side as on the other. Means over the runs of each side would need an interval of their own: Student's t
-    /// over such means covers 49 to 93 % where few of 20 to 500 items differ, all in one direction.
+    /// The sides have different numbers of runs. Means over the runs of each side would need a separate interval:
+    /// Student's t over such means covers 49 to 93 % where few of 20 to 500 items differ, all in one direction.
     #[error(
         "{a} run(s) on the first side and {b} on the second: give as many runs (files, epochs, seeds) of one as of the other"
     )]
@@ -204,15 +203,15 @@ pub enum MatchError {
     Metric {
         file: String,
         metric: String,
-        /// Those present.
+        /// The metrics present.
         known: String,
     },
     /// No item in common.
     #[error("no item is in both: the first side has for example `{a}`, the second `{b}`")]
     Disjoint {
-        /// An identifier of the first.
+        /// An identifier from the first side.
         a: String,
-        /// One of the second.
+        /// An identifier from the second side.
         b: String,
     },
     /// Different items under the same identifiers.
@@ -235,12 +234,12 @@ pub enum MatchError {
         item: String,
         /// Its cluster in one file.
         a: String,
-        /// And in another.
+        /// Its cluster in another file.
         b: String,
     },
 }
 
-/// Advice for targets that differ only in form.
+/// Advice for targets that differ only in spelling.
 fn hint(key: &str) -> &'static str {
     if key == "target" { " (or leave out the targets, if they differ only in form)" } else { "" }
 }
@@ -254,7 +253,7 @@ fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchErro
     })
 }
 
-/// Puts the items of all files side by side.
+/// Aligns the items of all files.
 pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, MatchError> {
     if a.len() != b.len() || a.is_empty() {
         return Err(MatchError::Runs { a: a.len(), b: b.len() });
@@ -269,7 +268,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     for (i, id) in a[0].ids.iter().enumerate() {
         places[0] = i as u32;
         let mut others = places.iter_mut().zip(&files).skip(1);
-        // Behind the item before it, as in most files.
+        // After the previous item, as in most files.
         let there = others.all(|(place, file)| {
             let found = file.place(id, *place + u32::from(i > 0));
             *place = found.unwrap_or(*place);
@@ -340,7 +339,7 @@ impl<'r> Different<'r> {
     }
 }
 
-/// The cluster of an item, which all files that name one must agree on.
+/// The cluster of an item, on which all files that name one must agree.
 fn cluster<'r>(files: &[&'r Results], places: &[u32], id: &'r str) -> Result<&'r str, MatchError> {
     let named = files.iter().zip(places).filter_map(|(f, p)| f.clusters.as_ref()?.get(*p as usize));
     let mut all = named;

@@ -15,11 +15,11 @@ use stats::power::{Discord, MOST, Power, PowerError, power, share};
 use stats::required::{Aim, approximate, detectable, required};
 use stats::student;
 
-/// A difference of accuracies below which nothing is recommended.
+/// Difference of accuracies below which nothing is recommended.
 pub const TINY: f64 = 0.01;
 /// Numbers of items above this count as unbounded.
 pub(crate) const MOST_NEEDED: f64 = 1e8;
-/// Least and most n of a curve, as powers of the square root of two.
+/// Smallest and largest n of a curve, as powers of the square root of two.
 const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 
 /// The pilot's estimate of the difference, and the test that the future comparison will use.
@@ -27,23 +27,23 @@ const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 pub struct Pilot {
     /// Items.
     pub n: usize,
-    /// The difference as observed, means over seeds.
+    /// The observed difference, means over seeds.
     pub gap: f64,
-    /// The test, with the difference as observed.
+    /// The test, with the observed difference.
     by: By,
     /// The same with the smallest difference that the pilot is compatible with.
     least: By,
     /// The same with the largest.
     most: By,
-    /// The same at the end of the interval of the difference that is nearer to 0; none if the interval holds 0, and if
-    /// one side won no item, whose rate is then estimated as 0.
+    /// The same at the end of the interval of the difference that is nearer to 0; `None` if the interval contains 0, or
+    /// if one side won no item, whose rate is then estimated as 0.
     near: Option<By>,
 }
 
-/// The test whose power a pilot is asked for.
+/// The test whose power is computed from a pilot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
-    /// McNemar's of one run of each side on independent items: how the sides differ on an item.
+    /// McNemar's test of one run of each side on independent items, with the probabilities of discordant items.
     McNemar(Discord),
     /// Student's t over independent units: clusters of items, items with values that are not 0 or 1, or two sets of items. More items are
     /// more units of the same kind.
@@ -54,13 +54,13 @@ enum By {
         error: f64,
         /// Independent units among them.
         units: usize,
-        /// Design effect relative to McNemar's independent items; none if there are no items.
+        /// Design effect relative to McNemar's independent items; `None` if there are no items.
         design: Option<f64>,
     },
 }
 
-/// The joint region of the share of discordant items and, given it, of the share of those that one side wins: Clopper and Pearson's
-/// intervals at the root of the level each, so that both hold at least as often as the level says.
+/// The joint region of the share of discordant items and, given it, of the share of them that one side wins: Clopper
+/// and Pearson's intervals at the root of the level each, so that both hold at least as often as the level says.
 struct Region {
     /// Share of discordant items.
     rate: (f64, f64),
@@ -69,7 +69,7 @@ struct Region {
 }
 
 impl Region {
-    /// Of counts that are divided by a design effect; everything there can be where that effect is not known.
+    /// From counts divided by a design effect; the whole range if the effect is unknown.
     fn new(table: &Table, design: f64, level: f64) -> Self {
         if !design.is_finite() {
             return Self { rate: (0.0, 1.0), lean: (0.0, 1.0) };
@@ -115,7 +115,7 @@ impl Pilot {
         }
     }
 
-    /// `table` holds all seeds, whose items count for `design` times fewer.
+    /// `table` covers all seeds, with the effective number of items divided by `design`.
     fn by_mcnemar(n: usize, table: &Table, (design, interval): (f64, Estimate), level: f64) -> Option<Self> {
         let share = |count: u64| count as f64 / table.n() as f64;
         let seen = Discord::new(share(table.only_b), share(table.only_a)).ok()?;
@@ -182,7 +182,7 @@ impl Pilot {
         let more = n as f64 / self.n as f64;
         let units = more * units as f64;
         if error == 0.0 && gap != 0.0 {
-            // Units that are all alike count as coins that fell on one side.
+            // Units that are all alike are treated as coins that all fell on one side.
             let shown = 2f64.powf(1.0 - units) <= aim.level;
             return Ok(student::power(if shown { f64::INFINITY } else { f64::NAN }, units - 1.0, aim.level));
         }
@@ -190,9 +190,9 @@ impl Pilot {
         Ok(student::power(theta, units - 1.0, aim.level))
     }
 
-    /// Power at n, with the interval over everything that the pilot is compatible with; and the errors of type M and type S where the
-    /// difference is that at the near end of its interval. What was observed is an overestimate where it is significant, and would show
-    /// them too small.
+    /// Power at n, with the interval over all parameters compatible with the pilot; and the errors of type M and type S
+    /// for the difference at the near end of its interval. A significant observed difference is an overestimate and
+    /// would make these errors look too small.
     ///
     /// # Errors
     /// [`PowerError`] for an invalid n or level.
@@ -204,7 +204,7 @@ impl Pilot {
         Ok((estimate, near.and_then(|p| p.type_m), near.and_then(|p| p.type_s)))
     }
 
-    /// The curve of power against n: doubling at every other place, the n at hand, and the n that is needed where it is not beyond them.
+    /// The curve of power against n: doubling at every other place, the current n, and the needed n if it is in range.
     pub fn curve(&self, names: (&str, &str), aim: Aim, needed: Option<f64>) -> Vec<PowerFinding> {
         let mut sizes: Vec<u64> = CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).collect();
         let most = sizes.iter().max().map_or(0.0, |n| *n as f64);
@@ -228,7 +228,7 @@ impl Pilot {
             By::Student { gap, error, units, .. } => {
                 let each = self.n as f64 / units as f64;
                 if error == 0.0 {
-                    // The number of coins that fall on one side by chance with probability at most the level.
+                    // The number of coins that all fall on one side with probability at most the level.
                     return (gap != 0.0).then(|| ((1.0 - aim.level.log2()).ceil() * each).ceil());
                 }
                 let theta = gap / error / (units as f64).sqrt();
@@ -238,13 +238,13 @@ impl Pilot {
         }
     }
 
-    /// Items that are needed for the wanted power, with the interval that the pilot leaves. Without an upper end they cannot be bounded.
+    /// Number of items needed for the wanted power, with the interval from the pilot. Without an upper end it is unbounded.
     pub fn required(&self, aim: Aim) -> Open {
         let [mean, lo, hi] = [self.by, self.most, self.least].map(|by| self.enough(by, aim));
         Open { mean, lo, hi }
     }
 
-    /// The smallest difference that the pilot's own n would show with the wanted power.
+    /// The smallest difference that the pilot's n would show with the wanted power.
     pub fn detectable(&self, aim: Aim) -> Option<f64> {
         match self.by {
             By::McNemar(d) => detectable(d.rate(), self.n as u64, aim).ok().flatten(),
@@ -264,7 +264,7 @@ impl Pilot {
     }
 }
 
-/// The end of an interval that is nearer to 0; `None` if it holds 0.
+/// The end of an interval that is nearer to 0; `None` if it contains 0.
 fn near(interval: Estimate) -> Option<f64> {
     let Estimate { lo, hi, .. } = interval;
     if lo > 0.0 { Some(lo) } else { (hi < 0.0).then_some(hi) }
@@ -275,7 +275,7 @@ fn unseen(n: usize) -> (f64, f64) {
     (0.0, (3.0 / n as f64).min(1.0))
 }
 
-/// Differences that are compatible with units that are all alike: what one more may be like is what they leave open.
+/// Differences compatible with units that are all alike: the next unit may differ.
 fn alike(gap: f64, units: usize, level: f64) -> (f64, f64) {
     let open = Shift { mean: gap.abs(), error: 0.0, units }.interval_within(level, (-1.0, 1.0));
     (open.lo.max(0.0), open.hi)
@@ -305,7 +305,7 @@ pub fn collapse(
             reasons.push(format!("its sign changes over the {what} ({up} for the first, {down} for the second)"));
         }
     }
-    // Small samples may have little power and still show a difference that the largest one makes out.
+    // Small samples may have little power and still show a difference that the largest sample confirms.
     let collapsed = reasons.len() >= 2;
     (collapsed, reasons)
 }
@@ -347,17 +347,18 @@ mod tests {
         assert_eq!(none.power(1_000, AIM).unwrap().0.mean, 0.0);
         assert!(none.required(AIM).mean.is_none() && none.detectable(AIM).is_none());
         assert!(Pilot::of_table(&Table::default(), 0.95).is_none());
-        // One item, or a few that all say the same, leave nearly everything open.
+        // One item, or a few identical ones, exclude almost nothing.
         let one = Pilot::of_table(&table(0, 1, 0, 0), 0.95).unwrap();
         assert!(one.required(AIM).hi.is_none(), "{one:?}");
     }
 
-    /// Intervals of required n and of power from pilots hold those of the truth. With three discordant items of a hundred expected they did
-    /// so in .617 and .547 of pilots, as the share of discordant items was taken for known. Reduced; the bench runs more.
+    /// Intervals of required n and of power from pilots cover the truth. With three discordant items of a hundred
+    /// expected they covered it in .617 and .547 of pilots, because the share of discordant items was treated as known.
+    /// Reduced; the bench runs more.
     #[test]
     fn required_n_and_power_are_covered() {
         let mut rng = stream(9, "pilots");
-        // Fewer where every n asked for is far above ten thousand.
+        // Fewer if every requested n is far above ten thousand.
         for (p01, p10, n, runs) in
             [(0.05, 0.10, 200, 600), (0.0, 0.03, 100, 600), (0.02, 0.06, 100, 600), (0.28, 0.30, 640, 150)]
         {
@@ -376,7 +377,7 @@ mod tests {
                 seen += usize::from(e.lo <= power && power <= e.hi);
                 n.lo.is_none_or(|lo| lo <= want) && n.hi.is_none_or(|hi| want <= hi)
             });
-            // Four standard errors of a share below what is asked for.
+            // Four standard errors below the nominal share.
             let least = 0.95 - 4.0 * (0.05 * 0.95 / f64::from(runs)).sqrt();
             let shares = [held.count(), seen].map(|count| count as f64 / f64::from(runs));
             assert!(shares.iter().all(|share| *share >= least), "{p01} {p10} {n}: {shares:?}");
@@ -393,7 +394,8 @@ mod tests {
         assert!(e.lo == 0.0 && e.lo <= e.mean && e.mean < e.hi, "{e:?}");
     }
 
-    /// Power computed at a difference that is significant by luck said that such results are 1.2 times too large, where they are twice.
+    /// Power computed at a difference that is significant by luck reported that such results are 1.2 times too large,
+    /// when the true factor is 2.
     #[test]
     fn errors_of_size_are_those_of_the_near_end() {
         let t = table(60, 14, 4, 22);
@@ -403,7 +405,7 @@ mod tests {
         let want = power(Discord { p01, p10: p01 + near }, 100, 0.05, AIM.test).unwrap();
         let (_, m, s) = p.power(100, AIM).unwrap();
         assert!(near > 0.0 && (m, s) == (want.type_m, want.type_s) && m.unwrap() > 3.0, "{near} {m:?}");
-        // Nothing where the interval holds 0, and where one side won no item.
+        // Absent if the interval contains 0, or one side won no item.
         for t in [table(60, 8, 6, 26), table(60, 14, 0, 26)] {
             assert_eq!(Pilot::of_table(&t, 0.95).unwrap().power(100, AIM).unwrap().1, None);
         }
@@ -426,7 +428,7 @@ mod tests {
         assert!(collapsed && reasons.iter().any(|r| r.contains("folds (4 for the first, 1")), "{reasons:?}");
     }
 
-    /// Power, required n and what can be seen took every item for itself, although their clusters were asked for.
+    /// Power, required n and the detectable difference treated items as independent although clusters were given.
     #[test]
     fn items_that_belong_together_need_more_of_them() {
         let value = |c: usize| [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)][c % 5];
@@ -443,7 +445,7 @@ mod tests {
         let ratio = y.detectable(AIM).unwrap() / x.detectable(AIM).unwrap();
         assert!((2.8..3.8).contains(&ratio), "{ratio}");
         assert!(y.curve(("a", "b"), AIM, None).iter().all(|p| p.student));
-        // The required number of clusters shows it as often as wanted; fewer than two show nothing.
+        // The required number of clusters has the wanted power; fewer than two have none.
         let n = y.required(AIM).mean.unwrap() as u64;
         assert!((y.power(n, AIM).unwrap().0.mean - 0.8).abs() < 0.01);
         assert_eq!(y.power(15, AIM).unwrap().0.mean, 0.0);

@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use figure::layers::grouped;
 use lab::spec::{Refuse, SpecError};
 
-/// Measurements besides the comparison: at its largest size, except for noise and the shortfall.
+/// Further measurements: at the largest size, except for noise and the shortfall.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlsoSpec {
-    /// The bits that labels take given vectors, by every code there is.
+    /// Code length of the labels given vectors, by every code.
     pub mdl: bool,
     /// Accuracy on random labels.
     pub control: bool,
     /// Six folds of all examples, each tested once.
     pub folds: bool,
-    /// How much of what the probes lack is optimisation, and how much is data.
+    /// The parts of the probes' shortfall due to optimisation and to data.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shortfall: bool,
-    /// Standard deviations of noise on the second side with which the comparison is made again.
+    /// Standard deviations of noise on the second side for repeated comparisons.
     pub noise: Vec<f64>,
 }
 
@@ -35,7 +35,7 @@ impl AlsoSpec {
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     pub hypothesis: Hypothesis,
-    /// Test items after which the comparison counts; none for all that the run has.
+    /// Number of test items for the planned comparison; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
     #[serde(default)]
@@ -47,7 +47,7 @@ pub struct Plan {
 pub enum Hypothesis {
     /// The two sides differ.
     Differ,
-    /// They are as good as equal within the margin.
+    /// They are equivalent within the margin.
     Equal,
 }
 
@@ -63,7 +63,7 @@ pub enum Stop {
 }
 
 impl Plan {
-    /// Refuses what cannot be kept.
+    /// Refuses plans that cannot be carried out.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         if let Some(n) = self.n {
             refuse.outside("plan.n", n, 1..=1_000_000_000)?;

@@ -11,7 +11,7 @@ pub enum Question {
     Adjust(Adjust),
 }
 
-/// Other terms for a comparison that has been made.
+/// Other terms for a finished comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Adjust {
     /// Level of the test.
@@ -20,13 +20,14 @@ pub struct Adjust {
     pub target: f64,
     /// Margin of equivalence.
     pub margin: f64,
-    /// Items of the pilot, the first ones in the order drawn by the seed; none takes all.
+    /// Items of the pilot, the first ones in the order drawn by the seed; `None` means all.
     #[serde(default)]
     pub pilot: Option<usize>,
 }
 
 impl Adjust {
-    /// The spec that asks this of the comparison of another spec. A plan holds for the level and the margin that it was made with.
+    /// The spec that asks this about the comparison of another spec. A plan is only valid for the level and the margin
+    /// with which it was made.
     pub fn of(&self, spec: &Spec) -> Spec {
         let mut spec = spec.clone();
         let test = &mut spec.test;

@@ -17,9 +17,9 @@ use stats::Estimate;
 pub struct Results {
     /// Both sides, by size of the training data.
     pub configurations: Vec<Tagged<ConfigurationFinding>>,
-    /// Comparisons by rising number of items.
+    /// Comparisons by increasing number of items.
     pub comparisons: Vec<Tagged<ComparisonFinding>>,
-    /// The curve of power against n, as the latest pilot has it.
+    /// The curve of power against n, from the latest pilot.
     pub power: Vec<Tagged<PowerFinding>>,
     /// Requirements by the latest pilot.
     pub required: Option<Tagged<RequiredFinding>>,
@@ -29,13 +29,13 @@ pub struct Results {
     /// Counts of all items of each comparison with a different size.
     #[serde(default)]
     pub wholes: Vec<Tagged<TallyFinding>>,
-    /// The test that may be looked at, by rising number of items.
+    /// The sequential test, by increasing number of items.
     pub sequential: Vec<Tagged<SequentialFinding>>,
     /// Accuracies against the bound.
     pub margins: Vec<Tagged<MarginFinding>>,
     /// True if the comparison carries information.
     pub collapse: Option<Tagged<CollapseFinding>>,
-    /// Counts of the items, by rising number of them, by the latest pilot.
+    /// Counts of the items, by increasing number, from the latest pilot.
     #[serde(default)]
     pub tallies: Vec<Tagged<TallyFinding>>,
     /// Code lengths of both sides.
@@ -47,10 +47,10 @@ pub struct Results {
     /// The accuracy that the probes of both sides lack by optimisation and by data.
     #[serde(default)]
     pub shortfalls: Vec<Tagged<ShortfallFinding>>,
-    /// Comparisons under noise, by rising noise and number of items.
+    /// Comparisons under noise, by increasing noise and number of items.
     #[serde(default)]
     pub noise: Vec<Tagged<NoiseFinding>>,
-    /// Baselines from the surface of the sentences, by size of the training data.
+    /// Baselines from surface features of the sentences, by size of the training data.
     #[serde(default)]
     pub baselines: Vec<Tagged<BaselineFinding>>,
     /// Tasks of two folders.
@@ -68,10 +68,10 @@ pub struct Results {
 
 /// Two systems with their tasks.
 pub struct Pair<'r> {
-    /// The finding's name of both: `A,B`.
+    /// The name of both in findings: `A,B`.
     pub of: &'r str,
     pub tasks: Vec<&'r Tagged<TaskFinding>>,
-    /// The mean that decides between them: over tasks, or over items where there are too few tasks.
+    /// The deciding mean: over tasks, or over items if there are too few tasks.
     pub decides: Option<&'r Tagged<PooledFinding>>,
 }
 
@@ -87,7 +87,7 @@ pub struct Answer {
     /// The same by training examples of the probes.
     #[serde(default)]
     pub sizes: Vec<Tagged<RequiredFinding>>,
-    /// The test that may be looked at, as far as the items go.
+    /// The sequential test over the items so far.
     #[serde(default)]
     pub sequential: Vec<Tagged<SequentialFinding>>,
 }
@@ -109,12 +109,12 @@ impl Results {
         pairs
     }
 
-    /// Takes in a finding of the run.
+    /// Adds a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Configuration(x) => put(&mut self.configurations, finding, x),
             Kind::Comparison(x) => {
-                // More items are another comparison than the one that was asked about.
+                // More items make a different comparison from the one that was asked about.
                 if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
                     self.answer = None;
                 }
@@ -124,7 +124,7 @@ impl Results {
                 self.comparisons.sort_by_key(|c| c.n);
             }
             Kind::Power(x) => {
-                // A curve belongs to one pilot: that of more items takes the place of the whole.
+                // A curve belongs to one pilot: the curve of more items replaces it.
                 if self.power.first().is_some_and(|p| p.n != finding.n) {
                     self.power.clear();
                 }
@@ -180,7 +180,7 @@ impl Results {
         self.tallies.sort_by_key(|t| t.value.tally.items);
     }
 
-    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    /// Records the answer to the question with this number. False if a later answer is already there.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.answer.as_ref().is_some_and(|a| ticket < a.ticket) {
             return false;
@@ -199,7 +199,7 @@ impl Results {
         true
     }
 
-    /// The comparison on most items: under other terms where they were asked for.
+    /// The comparison on the most items, under other terms if requested.
     pub fn comparison(&self) -> Option<&Tagged<ComparisonFinding>> {
         self.answer.as_ref().and_then(|a| a.comparison.as_ref()).or(self.comparisons.last())
     }
@@ -248,7 +248,7 @@ impl Results {
         self.at_hand().map(|p| p.value.power)
     }
 
-    /// The difference that speaks for all tasks: macro where it has an interval, otherwise that of these tasks taken as fixed.
+    /// The difference over all tasks: macro if it has an interval, otherwise with these tasks as fixed.
     pub fn overall(&self) -> Option<&Tagged<PooledFinding>> {
         let over = |name: &str| self.pooled.iter().find(|p| p.value.over == name);
         over("macro").filter(|p| p.value.p.is_some()).or(over("fixed")).or(over("micro"))
@@ -259,12 +259,12 @@ impl Results {
         self.needed().map_or(0.05, |r| r.value.alpha)
     }
 
-    /// Reasons for which no number of items or examples is recommended, if there is none.
+    /// Reasons why no number of items or examples is recommended, if there is none.
     pub fn collapsed(&self) -> Option<&[String]> {
         self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
     }
 
-    /// Training examples that the bound recommends, with the bound in words; `None` for a collapsed problem.
+    /// Training examples that the bound recommends, with the bound in words; `None` for a collapsed comparison.
     pub fn recommended(&self) -> Option<(u64, &str)> {
         let required = &self.needed().filter(|_| self.collapsed().is_none())?.value;
         Some((required.n_train?, Bound::in_words(required.bound.as_deref()?)))

@@ -47,7 +47,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
 /// The word for the value of the paper.
 const USUAL: &str = "usual";
 
-/// The terms of the corruption. Without steps they would do nothing: those of the paper.
+/// The terms of the corruption. Without steps they have no effect and are the paper's.
 fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
     if spec.a.corrupted + spec.b.corrupted == 0 {
         spec.b.corrupted = 200;
@@ -56,7 +56,7 @@ fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
 }
 
 fn corruption_batch() -> Setting<Spec> {
-    row("corruption.batch", "Corruption batch", "Sentences of a step of corruption; usually 16.").count_or(
+    row("corruption.batch", "Corruption batch", "Sentences per step of corruption; usually 16.").count_or(
         USUAL,
         &[8, 16, 32, 64, 128],
         1..=4_096,
@@ -88,7 +88,7 @@ fn corruption_masking() -> Setting<Spec> {
 }
 
 fn task() -> Setting<Spec> {
-    row("task.name", "Task", "The property of sentences that probes are asked for.").one_of(
+    row("task.name", "Task", "The property of sentences that the probes predict.").one_of(
         PROBING,
         |task| task.id.replace('_', " "),
         |s: &Spec, task| s.task.name == task.id,
@@ -121,7 +121,7 @@ fn sizes() -> Setting<Spec> {
     )
 }
 
-/// A list as a text, and back: what is typed is `take`n number by number.
+/// A list as text and back: each typed number is passed to `take`.
 fn list<T: 'static>(
     (key, label, help): (&str, &str, &'static str),
     unset: &'static str,
@@ -147,9 +147,9 @@ fn list<T: 'static>(
     )
 }
 
-/// All sizes, where quarters of the largest are not what is wanted.
+/// All sizes, if they are not quarters of the largest.
 fn steps() -> Setting<Spec> {
-    let help = "Training sentences of each class, step by step, with commas between; rising.";
+    let help = "Training sentences of each class at each step, in ascending order, separated by commas.";
     list(
         ("task.steps", "Size steps", help),
         "none",
@@ -194,7 +194,7 @@ fn also() -> Setting<Spec> {
     Setting::new(
         "also",
         "Extra checks",
-        "What is measured beside the comparison: code lengths are prequential and variational, the shortfall is what probes lack by \
+        "What else is measured: code lengths are prequential and variational, the shortfall is what probes lack by \
          optimisation and by data.",
         move |_, _| Kind::Marks(names()),
         |s: &Spec, _| {
@@ -216,7 +216,7 @@ fn also() -> Setting<Spec> {
 }
 
 fn sigmas() -> Setting<Spec> {
-    let help = "Standard deviations of the noise on B with which the comparison is made again, with commas between.";
+    let help = "Standard deviations of the noise on B for repeated comparisons, separated by commas.";
     list(
         ("also.noise", "Noise levels", help),
         "none",
@@ -235,12 +235,12 @@ fn sigmas() -> Setting<Spec> {
 }
 
 fn filter() -> Setting<Spec> {
-    let help = "Of results from files: the filter of lm-evaluation-harness, where a file has several.";
+    let help = "For results from files: the filter of lm-evaluation-harness, if a file has several.";
     row("test.filter", "Filter", help).text("any", |s: &Spec| s.test.filter.clone(), |s, filter| s.test.filter = filter)
 }
 
 fn metric() -> Setting<Spec> {
-    let help = "Of results from files: the metric; the first one unless it is named.";
+    let help = "For results from files: the metric; by default the first one.";
     row("test.metric", "Metric", help).text(
         "first",
         |s: &Spec| s.test.metric.clone(),
@@ -259,7 +259,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn seeds() -> Setting<Spec> {
-    let help = "Trainings of each side with seeds of their own; the paper has five.";
+    let help = "Trainings of each side, each with its own seed; the paper has five.";
     row("training.seeds", "Seeds", help).count(
         &[1, 3, 5, 7, 9],
         1..=50,
@@ -278,7 +278,7 @@ fn alpha() -> Setting<Spec> {
 }
 
 fn by() -> Setting<Spec> {
-    let help = "McNemar's test that counts for one run of each side, and whose power is computed; seeds and clusters take the paired t.";
+    let help = "The form of McNemar's test for single runs, for which power is computed; with several seeds or clusters the paired t decides.";
     row("test.by", "Test", help).one_of(
         &Test::ALL,
         |t| t.key().to_owned(),
@@ -288,8 +288,7 @@ fn by() -> Setting<Spec> {
 }
 
 fn planned_items() -> Setting<Spec> {
-    let help =
-        "Of a plan: test items after which it counts or, where it may stop early, beyond which it does not look.";
+    let help = "For a plan: the number of test items at which the result counts; with early stopping, the maximum.";
     row("plan.n", "Planned items", help).count_or(
         "all items",
         &[32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],
@@ -314,7 +313,7 @@ fn target() -> Setting<Spec> {
 }
 
 fn margin() -> Setting<Spec> {
-    row("test.margin", "Equal within", "Differences within this are as good as none (equivalence).").number(
+    row("test.margin", "Equal within", "Differences within this margin count as no difference (equivalence).").number(
         &[0.005, 0.01, 0.02, 0.03, 0.05, 0.1],
         Range::real(1e-6, 1.0),
         |s: &Spec| s.test.margin,
@@ -323,7 +322,7 @@ fn margin() -> Setting<Spec> {
 }
 
 fn bound() -> Setting<Spec> {
-    let help = "The bound that recommends training examples: as the paper's tables are made, as textbooks have it, or your own.";
+    let help = "The bound that recommends training examples: as in the paper's tables, as in textbooks, or your own.";
     row("test.bound", "Bound", help)
         .one_of(
             &[Bound::Published, Bound::Textbook, Bound::Own(OWN)],
@@ -337,7 +336,7 @@ fn bound() -> Setting<Spec> {
         })
 }
 
-/// The constant of an own bound before another is typed; that of the published one is 95.9 for 768 dimensions.
+/// Initial constant of a user's bound; that of the published one is 95.9 for 768 dimensions.
 const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {

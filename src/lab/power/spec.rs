@@ -60,10 +60,10 @@ pub struct TaskSpec {
     /// A file of labelled sentences in place of generated ones; a relative path is relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// The label of the file that is probed, by name, where its rows have several.
+    /// The probed label of the file, by name, if its rows have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Training examples of each class, rising. Those that validate and test follow by the ratio: a quarter as many each.
+    /// Training examples of each class, ascending. Validation and test examples follow by the ratio: a quarter as many each.
     pub sizes: Vec<usize>,
     /// Parts of training, validation and test.
     #[serde(skip_serializing_if = "Ratio::is_usual")]
@@ -93,29 +93,28 @@ impl Default for TaskSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SideSpec {
-    /// A task of this side's own; none takes that of both.
+    /// A separate task for this side; by default the common one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// A file of labelled sentences of this side's own, in place of generated ones.
+    /// A separate file of labelled sentences for this side, instead of generated ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Layer whose vectors are read; 0 for the embeddings. Word vectors have no other.
+    /// Layer whose vectors are read; 0 for the embeddings. Word vectors have no other layer.
     pub layer: LayerRef,
-    /// Pooling of token vectors; the model's own if none.
+    /// Pooling of token vectors; by default the model's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<PoolOver>,
     /// Standard deviation of Gaussian noise that is added to every vector.
     pub noise: f64,
-    /// Steps for which the encoder is trained on sentences with their words in random order before it is read; 0 leaves it as
-    /// it is.
+    /// Steps for which the encoder is trained on sentences with their words in random order before it is read; 0 for none.
     #[serde(skip_serializing_if = "is_none")]
     pub corrupted: usize,
-    /// A file of text, a sentence a line, whose words are shuffled for that in place of those of the built-in facts.
+    /// A text file, one sentence per line, for that training, instead of the built-in facts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrupted_text: Option<String>,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
-    /// Files of results in place of a probe, one a seed; or folders of them, each a system.
+    /// Files of results instead of a probe, one per seed; or folders of them, each a system.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<String>,
 }
@@ -174,7 +173,7 @@ pub struct TestSpec {
     pub alpha: f64,
     /// Wanted power.
     pub target: f64,
-    /// Differences within this are as good as none.
+    /// Differences within this count as none.
     pub margin: f64,
     /// The test that decides for one run of each side on independent items, and whose power is computed.
     pub by: Test,
@@ -182,10 +181,10 @@ pub struct TestSpec {
     pub bound: Bound,
     /// Probability that the bound fails.
     pub delta: f64,
-    /// Of results from files: the filter, where a file has several.
+    /// For results from files: the filter, if a file has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Of results from files: the metric; none takes the first.
+    /// For results from files: the metric; by default the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
 }
@@ -206,28 +205,28 @@ impl Default for TestSpec {
 }
 
 impl TestSpec {
-    /// Excess risk that the bound leaves after `n` training examples.
+    /// Excess risk that the bound allows after `n` training examples.
     pub(crate) fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
         bound::margin(self.bound, n, parameters, self.delta).ok()
     }
 }
 
-/// Before the name of an encoder with fresh parameters.
+/// Prefix of the name of an encoder with fresh parameters.
 pub(crate) const UNTRAINED: &str = "untrained:";
 /// The name of a side as a title has it: an untrained encoder is the untrained copy of a model.
 pub fn in_words(side: &str) -> String {
     side.strip_prefix(UNTRAINED).map_or(side.to_owned(), |name| format!("untrained copy of {name}"))
 }
 
-/// Most standard deviations of a study of noise.
+/// Maximum number of standard deviations in a study of noise.
 pub(crate) const MOST_NOISES: usize = 12;
-/// Most sizes of training data.
+/// Maximum number of sizes of training data.
 pub(crate) const MOST_SIZES: usize = 12;
-/// Most steps of corruption.
+/// Maximum number of steps of corruption.
 const MOST_STEPS: usize = 20_000;
 /// Grids that classifiers can be chosen from.
 pub const GRIDS: [&str; 2] = ["paper", "small"];
-/// Least and most training examples of a class.
+/// Minimum and maximum number of training examples of a class.
 pub const SIZES: (usize, usize) = (8, 200_000);
 
 impl Spec {
@@ -260,8 +259,8 @@ impl Spec {
         }
     }
 
-    /// True if the sides are probed for different properties. Their sentences differ, so that nothing pairs them, and
-    /// the comparison is one of two sets of items.
+    /// True if the sides are probed for different properties. Their sentences differ and are not paired, so two sets of
+    /// items are compared.
     pub(crate) fn is_apart(&self) -> bool {
         let of = |first: bool| match self.task_of(first) {
             (_, Some(data)) => (true, data),
@@ -277,7 +276,7 @@ impl Spec {
         (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
     }
 
-    /// The encoder's name without its folders, which stay where the sides would have the same name otherwise.
+    /// The encoder's name without its folders, unless the sides would then have the same name.
     pub(crate) fn encoder_name(&self, first: bool) -> String {
         let short = |encoder: &str| match encoder.strip_prefix(UNTRAINED) {
             Some(of) => format!("{UNTRAINED}{}", last_part(of)),
@@ -339,7 +338,7 @@ impl Spec {
         Terms { level: self.interval.level, margin, alpha, seed: self.seed, by: self.test.by }
     }
 
-    /// A path of the spec, from where its file lies.
+    /// A path in the spec, resolved from the folder of its file.
     pub fn path(&self, named: &str) -> PathBuf {
         self.task.base.join(named)
     }
@@ -360,22 +359,22 @@ impl Spec {
                 return refuse.because(&format!("{name}.corrupted_text"), problem);
             }
             if side.results.iter().any(|r| r.trim().is_empty()) {
-                return refuse.because(&format!("{name}.results"), "names no file: leave the empty name out".into());
+                return refuse.because(&format!("{name}.results"), "names no file: remove the empty name".into());
             }
             refuse.twice(&format!("{name}.results"), &side.results)?;
             if self.of_files() && (side.task.is_some() || side.data.is_some()) {
-                let problem = "is of trained probes, which results from files are not: leave it out".into();
+                let problem = "is for trained probes, not for results from files: remove it".into();
                 return refuse.because(&format!("{name}.task"), problem);
             }
         }
         if self.of_files() && !self.also.is_off() {
-            let problem = "asks for trained probes, which results from files are not: leave it out".into();
+            let problem = "needs trained probes, not results from files: remove it".into();
             return refuse.because("also", problem);
         }
-        // Whether several are folders, each a system, or files, as many for each side, the run sees.
+        // The run checks whether several paths are folders, each a system, or files, equally many for each side.
         for (name, mine, other) in [("a", &self.a, "b"), ("b", &self.b, "a")] {
             if mine.results.is_empty() && self.of_files() {
-                let problem = format!("names nothing, and `{other}.results` does: name results for both sides");
+                let problem = format!("is empty, but `{other}.results` is not: name results for both sides");
                 return refuse.because(&format!("{name}.results"), problem);
             }
         }
@@ -403,10 +402,11 @@ impl Spec {
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
-            return refuse.because("task.sizes", format!("holds {bad}: allowed are {least} to {most} of each class"));
+            return refuse
+                .because("task.sizes", format!("contains {bad}: allowed are {least} to {most} of each class"));
         }
         if !sizes.windows(2).all(|w| w[0] < w[1]) {
-            return refuse.because("task.sizes", "must rise: each size larger than the one before".into());
+            return refuse.because("task.sizes", "must be in ascending order".into());
         }
         Ok(())
     }

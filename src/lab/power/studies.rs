@@ -1,4 +1,4 @@
-//! The studies of Zhu et al. (2022) as specs that can be picked by name, with the built-in models in the place of the paper's.
+//! The studies of Zhu et al. (2022) as specs that can be picked by name, with the built-in models instead of the paper's.
 
 use lab::Preset;
 

@@ -53,22 +53,22 @@ pub fn span(n: &Open) -> String {
     format!("{} [{}, {most}]", items(n.mean), items(n.lo))
 }
 
-/// Discordant items below which a missing upper end is explained.
+/// Number of discordant items below which a missing upper end is explained.
 const FEW: u64 = 15;
 
-/// The limits that so few discordant items cannot give.
+/// Explains which limits are missing with few discordant items.
 pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     let discordant = c.differing.map_or_else(|| c.only_a.zip(c.only_b).map(|(a, b)| a + b), |d| Some(d as u64))?;
     let open = n.mean.is_some() && n.hi.is_none() && discordant < FEW;
     let what = match (c.clusters.is_some(), discordant) {
-        (true, 1) => "1 cluster tells",
-        (true, _) => "clusters tell",
-        (false, 1) => "1 item tells",
-        (false, _) => "items tell",
+        (true, 1) => "1 cluster separates",
+        (true, _) => "clusters separate",
+        (false, 1) => "1 item separates",
+        (false, _) => "items separate",
     };
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
-        format!("only {count}{what} the sides apart: the items needed have no upper limit, and power has no lower one")
+        format!("only {count}{what} the sides: the items needed have no upper limit, and power has no lower one")
     })
 }
 
@@ -84,7 +84,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let text = if d.mean == 0.0 {
         format!("{first} and {second} are level: {} [{}, {}]{how}", by(0.0), by(turned.lo), by(turned.hi))
     } else {
-        // Before all items are there, only a p-value that holds at any time decides.
+        // Before all items are known, only a p-value that is valid at any time decides.
         let deciding = if c.is_final { v.deciding_p() } else { v.anytime_p.unwrap_or(1.0) };
         let (verb, whose) = match deciding <= alpha {
             true => ("beats", ""),
@@ -96,7 +96,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     printable_label(&text)
 }
 
-/// The p-value with its test, what it was adjusted for, and why the interval seems to contradict it where it does.
+/// The p-value with its test and adjustment, and the reason if the interval seems to contradict it.
 pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     if !c.is_final {
@@ -115,7 +115,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     text
 }
 
-/// Items from which the mean of a skewed metric holds its level.
+/// Number of items from which the interval of a skewed metric keeps its level.
 const ENOUGH: usize = 50;
 
 /// The doubt about the interval of a metric of any value over `n` units with this name.
@@ -136,20 +136,20 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
             grouped(all)
         ));
     }
-    // One run of each side on independent items: the interval holds, and the test cannot reject.
+    // One run of each side on independent items: the interval is valid, and the test cannot reject.
     let differing = v.only_a? + v.only_b?;
     let test = v.mcnemar()?;
     let mute = differing > 0 && test.p(differing, 0) > 1.0 - level;
-    let (items, tell) = if differing == 1 { ("item", "tells") } else { ("items", "tell") };
+    let (items, separate) = if differing == 1 { ("item", "separates") } else { ("items", "separate") };
     mute.then(|| {
         format!(
-            "only {differing} {items} {tell} the sides apart: too few for the {} test, even if all were on one side",
+            "only {differing} {items} {separate} the sides: too few for the {} test, even if all were on one side",
             test.key().replace('_', "-")
         )
     })
 }
 
-/// A share of the time, as people say it: no decimals, unless they would turn nearly always into always.
+/// A share of the time in words: no decimals, unless rounding would turn "nearly always" into "always".
 pub(crate) fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
     match share {
@@ -182,7 +182,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     if let Some(reasons) = results.collapsed() {
         out.push(format!("no n is recommended: {}", reasons.join("; ")));
     }
-    // An item is one step; where both sides ran several times, their majority says whether it was right.
+    // An item is one step; with several runs the majority decides whether it was right.
     let by = if v.seeds > 1 { format!(" by the majority of {} seeds", v.seeds) } else { String::new() };
     match (results.stop(), results.steps().last()) {
         (Some(stop), _) => out.push(format!(
@@ -190,7 +190,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
             grouped(stop.value.at_n as usize)
         )),
         (None, Some(last)) => out.push(format!(
-            "looked at item by item{by}, {} items do not allow to stop (e {:.2} of {:.0})",
+            "looked at item by item{by}, {} items do not allow stopping (e {:.2} of {:.0})",
             grouped(last.value.at_n as usize),
             last.value.log_e.exp(),
             1.0 / alpha
@@ -201,7 +201,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     out
 }
 
-/// The claim of equivalence, by the interval that its two one-sided tests at `alpha` are read from.
+/// The claim of equivalence, by the interval that corresponds to two one-sided tests at `alpha`.
 pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     let (level, margin) = (percent(1.0 - 2.0 * alpha), c.amount(c.margin));
     let margin = margin.trim_start_matches('+');
@@ -210,8 +210,9 @@ pub fn equivalent(c: &ComparisonFinding, alpha: f64) -> String {
     format!("equivalent: the {level} interval lies within ±{margin}{} (p {p}{of})", c.unit())
 }
 
-/// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran
-/// several times on independent items it is that of McNemar's test of one run of each (a mean over seeds shows more).
+/// How often a comparison would show the difference, and by which test. Power is that of the deciding test; only where
+/// the sides ran several times on independent items it is that of McNemar's test of one run of each (a mean over seeds
+/// shows more).
 pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str, by: Test, design: Option<f64>) -> String {
     let items = if n == 1 { items.trim_end_matches('s') } else { items };
     let count = format!("{} {items}", grouped(n));
@@ -228,7 +229,7 @@ pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str, by: T
     format!("if the true difference were as observed, {what} would show it {share} of the time{by}")
 }
 
-/// Reason for which no number of items is recommended.
+/// Reason why no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
         "there is no difference to see, and no number of items would be enough"
@@ -249,12 +250,12 @@ pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     })
 }
 
-/// Power at hand, items for the wanted power, and the smallest difference that would show: a sentence each.
+/// Current power, items for the wanted power, and the smallest detectable difference: a sentence each.
 fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> Vec<String> {
     let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
     let items = if r.bound.is_some() { "test sentences" } else { "items" };
-    // Limits that both round to 100 say no more than the share itself.
+    // Limits that both round to 100 add nothing to the share itself.
     let known = results.power_at_hand().filter(|p| p.lo < 0.995);
     let known = known.map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
     let by = results.at_hand().map_or(Test::default(), |p| p.value.test);
@@ -281,7 +282,7 @@ pub fn recommended(results: &Results) -> Option<String> {
 
 /// Outcome of a plan.
 pub fn planned(plan: &Plan, results: &Results) -> String {
-    // Of a part of the items, another order would have counted others.
+    // A part of the items depends on the drawn order.
     let at = |c: &Tagged<ComparisonFinding>| {
         let of_all = results.comparisons.last().filter(|all| all.value.metric == c.value.metric && all.n > c.n);
         match of_all {
@@ -297,7 +298,7 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
             format!("made at {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
         (Stop::AtN, Some(c)) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None) => "not made: every other number of items is exploration".into(),
+        (Stop::AtN, None) => "not made: comparisons on other numbers of items are exploratory".into(),
         (Stop::Early, ..) => early(results),
     };
     format!("planned beforehand ({}): {outcome}", plan.words())
@@ -322,10 +323,10 @@ fn early(results: &Results) -> String {
     }
 }
 
-/// Reason for which an item is not a step of the sequential test, if it is not.
+/// Reason why an item is not a step of the sequential test, if it is not.
 pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
-        c if c.unpaired => Some("each side has items of its own"),
+        c if c.unpaired => Some("the sides have different items"),
         c if c.both.is_none() => Some("the metric is not right or wrong"),
         c if c.clusters.is_some() => Some("items belong together"),
         c if c.seeds.is_multiple_of(2) => Some("an even number of runs has no majority"),
@@ -333,7 +334,7 @@ pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     }
 }
 
-/// Measurements besides the comparison, a sentence each.
+/// Further measurements, a sentence each.
 pub fn beside(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for m in &results.mdl {
@@ -354,12 +355,12 @@ pub fn beside(results: &Results) -> Vec<String> {
     let bound = results.needed().and_then(|r| r.value.bound.as_deref()).map(Bound::in_words);
     out.extend(needed.zip(bound).map(|(n, bound)| {
         let n = grouped(n as usize);
-        format!("for the difference of the prequential codes the {bound} recommends {n} training examples (equation 3 of Zhu et al., in bits an example, losses clipped at {CLIP} bits)")
+        format!("for the difference of the prequential codes the {bound} recommends {n} training examples (equation 3 of Zhu et al., in bits per example, losses clipped at {CLIP} bits)")
     }));
     for c in &results.controls {
         let v = &c.value;
         out.push(format!(
-            "{}: given random labels, the probe learns {} of its {} training sentences by heart (sentences share no word types, so control-task selectivity is not defined)",
+            "{}: given random labels, the probe memorises {} of its {} training sentences (sentences share no word types, so control-task selectivity is not defined)",
             v.name,
             percent(v.memorised),
             grouped(v.at_n as usize)
@@ -393,8 +394,8 @@ pub fn surface(results: &Results) -> Option<String> {
     Some(printable_message(&text))
 }
 
-/// Power and what is needed after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A problem that has
-/// collapsed has no number recommended.
+/// Power and requirements after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A
+/// problem that has collapsed has no number recommended.
 pub fn by_size(results: &Results) -> Vec<Vec<String>> {
     let gone = results.collapsed().is_some();
     let count = |n: Option<u64>| n.filter(|_| !gone).map_or("–".into(), |n| grouped(n as usize));

@@ -1,7 +1,7 @@
 //! Sizes of well-known data sets (Zhu et al. 2022, Tables 8 and 9), and whether each is large enough for the comparison at hand.
 //!
-//! Sizes are as printed there, most of them rounded to thousands. A set answers for the question only as far as its items behave
-//! like those of the pilot: what is asked here is how many items there are.
+//! Sizes are as printed there, most of them rounded to thousands. Only the number of items is compared; whether they
+//! behave like those of the pilot is not known.
 
 use super::results::Results;
 use super::tables::{DATASETS, Dataset};
@@ -12,14 +12,14 @@ use figure::layers::grouped;
 pub struct Known {
     /// Its suite and its name.
     pub name: String,
-    /// Items to train on; none if it has no such part.
+    /// Items to train on; `None` if it has no such part.
     pub train: Option<u64>,
     /// Items to test on: all of them if there is no part to train on.
     pub test: u64,
 }
 
 impl Known {
-    /// A set as it is printed: of SentEval all 120,000 items, which its files split 10 : 1 : 1; of Universal Dependencies words.
+    /// A set as printed: for SentEval all 120,000 items, which its files split 10 : 1 : 1; for Universal Dependencies words.
     pub(crate) fn new((suite, task, _, counts): &Dataset) -> Self {
         let name = if suite.starts_with("UD ") { format!("UD {task}, words") } else { format!("{suite} {task}") };
         let (train, test) = match counts {
@@ -34,9 +34,9 @@ impl Known {
 /// Size of a set's test part compared with the required one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// More than the pilot's uncertainty asks for.
+    /// More than the upper end of the required number.
     Enough,
-    /// More than the estimate, less than the upper end of its interval.
+    /// More than the estimate, but less than the upper end of its interval.
     Likely,
     /// Less than the estimate, more than the lower end.
     Unlikely,
@@ -58,17 +58,17 @@ impl Size {
     }
 }
 
-/// A set under the question at hand.
+/// A set, compared with the run's requirements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub set: Known,
     /// Its test part.
     pub size: Size,
-    /// True if its training part is as large as the bound recommends; none without a bound or a training part.
+    /// True if its training part is as large as the bound recommends; `None` without a bound or a training part.
     pub trains: Option<bool>,
 }
 
-/// The verdict on each set; none before there is a comparison.
+/// The verdict on each set; `None` before there is a comparison.
 pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
     let required = &results.needed()?.value;
     let collapsed = results.collapsed().is_some();
@@ -122,7 +122,7 @@ pub(crate) mod tests {
         Tagged { spec, model, seed: 0, n: 640, is_final: true, t: 0.0, level: None, value }
     }
 
-    /// Results that ask for so many test items, and for 50,000 training examples by the bound.
+    /// Results that need this many test items, and 50,000 training examples by the bound.
     pub(crate) fn asking(n_test: Open) -> Results {
         let (a, b) = ("a".to_owned(), "b".to_owned());
         let required = RequiredFinding {

@@ -14,7 +14,7 @@ use stats::corrections::holm;
 use stats::paired::{Differences, Table};
 use stats::strata::{Strata, Stratum};
 
-/// Tasks from which on a mean over tasks has an interval.
+/// Number of tasks from which a mean over tasks has an interval.
 pub const FEWEST_TASKS: usize = 10;
 
 /// Runs of one system by task.
@@ -46,9 +46,9 @@ pub struct Pooled {
     pub tasks: usize,
     /// Items in all.
     pub n: usize,
-    /// With too few tasks for an interval the ends are those of any difference of shares, -1 and 1.
+    /// With too few tasks for an interval, the ends are -1 and 1.
     pub difference: Estimate,
-    /// None without an interval.
+    /// `None` without an interval.
     pub p: Option<f64>,
 }
 
@@ -64,19 +64,19 @@ impl TaskComparison {
     }
 }
 
-/// The mean that speaks for the whole.
+/// The overall mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mean {
-    /// That of the only task.
+    /// The difference of the only task.
     Task,
-    /// Over tasks, which stand for others like them.
+    /// Over tasks, as a sample of similar ones.
     Tasks,
     /// Over the items of these tasks.
     Fixed,
 }
 
 impl Mean {
-    /// The name under which it is written to files.
+    /// Its name in files.
     pub fn key(self) -> &'static str {
         match self {
             Mean::Task => "task",
@@ -103,9 +103,9 @@ pub struct Versus {
     pub tasks: Vec<TaskComparison>,
     /// Mean of the tasks' differences, Student's t over tasks; only tasks whose values are shares.
     pub macro_mean: Option<Pooled>,
-    /// Mean over all items, tasks as clusters; likewise.
+    /// Mean over all items, with tasks as clusters; only tasks whose values are shares.
     pub micro: Option<Pooled>,
-    /// The same mean with these tasks taken as fixed, where they are several and too few for an interval over tasks.
+    /// The same mean with these tasks as fixed, if there are several but too few for an interval over tasks.
     pub fixed: Option<Pooled>,
     /// Tasks that are not pooled, because their metric is not a share.
     pub apart: usize,
@@ -121,8 +121,8 @@ impl Versus {
         self.tasks.iter().filter(|t| t.verdict(alpha) == verdict).count()
     }
 
-    /// The difference that speaks for the whole: over tasks where there are enough, over the items of these tasks otherwise, or that of
-    /// the only task.
+    /// The overall difference: over tasks if there are enough, otherwise over the items of these tasks, or that of the
+    /// only task.
     pub fn overall(&self) -> Option<(Mean, Pooled)> {
         if let [only] = self.tasks.as_slice() {
             let finding = &only.finding;
@@ -133,13 +133,13 @@ impl Versus {
         over_tasks.map(|pooled| (Mean::Tasks, pooled)).or(self.fixed.map(|pooled| (Mean::Fixed, pooled)))
     }
 
-    /// True if the difference that speaks for the whole is one of shares.
+    /// True if the overall difference is one of shares.
     pub fn is_share(&self) -> bool {
         self.apart < self.tasks.len()
     }
 }
 
-/// Reasons for which two systems cannot be compared.
+/// Reasons why two systems cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemsError {
     /// A folder that cannot be read.
@@ -200,7 +200,7 @@ pub fn versus(a: &System, b: &System, metric: Option<&str>, terms: Terms) -> Res
         a: a.name.clone(),
         b: b.name.clone(),
         macro_mean: pooled(Differences::of_items(means), FEWEST_TASKS),
-        // Two tasks that agree would have an interval without width.
+        // Two equal tasks would have an interval of width 0.
         micro: pooled(units, FEWEST_TASKS),
         fixed,
         apart,

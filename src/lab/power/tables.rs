@@ -18,7 +18,7 @@ const WHOLE: &[&str] = &["train on", "classes", "samples", "train", "validation"
 /// A published comparison.
 struct Published {
     table: u8,
-    /// The task, and what is compared on it.
+    /// The task, and the compared encoders.
     what: &'static str,
     /// Test examples of the pilot, mean difference of the accuracies, recommended training examples.
     rows: &'static [(usize, f64, u64)],
@@ -134,7 +134,7 @@ pub(crate) const DATASETS: [Dataset; 45] = [
     ("CAT", "ability / arct_2", 0, &[888]),
 ];
 
-/// The tables of a run that trained probes: `recommended`, `datasets` and, where an encoder was corrupted, `corrupted`.
+/// The tables of a run that trained probes: `recommended`, `datasets` and, if an encoder was corrupted, `corrupted`.
 pub fn all(results: &Results) -> Vec<Table> {
     let tasks = [true, false].into_iter().filter_map(|share| tasks(results, share));
     tasks.chain([recommended(results), datasets(results), corrupted(results)].into_iter().flatten()).collect()
@@ -161,7 +161,8 @@ fn count(n: u64) -> Option<Estimate> {
     Some(Estimate::exact(n as f64))
 }
 
-/// Tables 2 to 7: mean difference of a pilot, and the training examples that the bound recommends; none for a collapsed problem.
+/// Tables 2 to 7: mean difference of a pilot, and the training examples that the bound recommends; `None` for a
+/// collapsed comparison.
 fn recommended(results: &Results) -> Option<Table> {
     let rows = |what: &str, source: &str, items: usize, difference, train_on| {
         let row = [what, source, &grouped(items)];
@@ -341,7 +342,7 @@ mod tests {
     }
     use crate::bound::{Bound, Counted, DELTA, recommended as by_bound};
 
-    /// What is printed of a recommendation lies between those of the ends of its rounded difference.
+    /// A printed recommendation is between those for the ends of its rounded difference.
     #[test]
     fn every_published_recommendation_follows_from_its_difference() {
         for p in &RECOMMENDED {

@@ -1,5 +1,5 @@
-//! Counts of compared items: enough to answer for another level, power, margin or size of the pilot, with neither the
-//! items nor a model at hand.
+//! Counts of compared items: enough to compute results for another level, power, margin or pilot size without the items
+//! or a model.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,14 +22,14 @@ pub struct Tally {
     pub tables: Vec<Table>,
     /// Mean of the first minus that of the second, for each seed.
     pub gaps: Vec<f64>,
-    /// The mean difference over independent units; none for one run on independent items, whose table is enough.
+    /// The mean difference over independent units; `None` for one run on independent items, whose table is enough.
     pub shift: Option<Shift>,
     /// True if those units are clusters of items.
     pub clustered: bool,
     /// True if the sides have different items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// Counts of those units if every value is right or wrong; none for other values.
+    /// Counts of those units if every value is right or wrong; otherwise `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<Units>,
 }
@@ -57,7 +57,7 @@ pub fn places(n: usize) -> Vec<usize> {
     doubling.take_while(|at| *at < n).chain((n > 0).then_some(n)).collect()
 }
 
-/// Comparison, curve and requirements, as a spec asks for them.
+/// Comparison, curve and requirements for a spec.
 pub fn told(
     tally: &Tally,
     names: &Names,
@@ -92,7 +92,7 @@ pub fn told(
     (comparison, curve, Some(required))
 }
 
-/// Results of a run under other terms, from its findings alone. `None` if they hold no tally.
+/// Results of a run under other terms, from its findings alone. `None` if they contain no tally.
 pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
     let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);
@@ -105,7 +105,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let (mut comparison, curve, required) = told(&v.tally, &names, &spec, parameters);
     let trained = ran.and_then(|r| r.trained);
     let required = required.map(|r| RequiredFinding { trained, ..r });
-    // Resampling needs the items; it does not depend on what can be asked, unless they are fewer.
+    // Resampling needs the items; it does not depend on the terms, unless there are fewer items.
     let whole = results.comparisons.last().filter(|c| c.n == v.tally.items);
     comparison.bootstrap = whole.and_then(|c| c.value.bootstrap);
     if let Some(whole) = whole {
@@ -131,7 +131,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     })
 }
 
-/// A value under the name of the tally that it was made from.
+/// A value with the provenance of the tally that it was computed from.
 fn carried<T>(from: &Tagged<TallyFinding>, spec: &str, value: T) -> Tagged<T> {
     Tagged {
         spec: spec.to_owned(),

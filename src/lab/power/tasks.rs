@@ -16,13 +16,13 @@ pub enum TaskVerdict {
     BBetter,
     #[serde(rename = "equivalent")]
     Equivalent,
-    // Earlier sessions say `open`.
+    // Earlier sessions have `open`.
     #[serde(rename = "undecided", alias = "open")]
     Undecided,
 }
 
 impl TaskVerdict {
-    /// As it is shown and written.
+    /// Its text on screen and in files.
     pub fn name(self) -> &'static str {
         match self {
             TaskVerdict::ABetter => "A better",
@@ -40,7 +40,7 @@ pub struct TaskFinding {
     pub a: String,
     /// Name of the second.
     pub b: String,
-    /// Name of the task, with its filter where it has several.
+    /// Name of the task, with its filter if it has several.
     #[id]
     pub task: String,
     /// Name of the metric.
@@ -55,7 +55,7 @@ pub struct TaskFinding {
     pub p: f64,
     /// That p-value adjusted by Holm over the tasks.
     pub holm_p: f64,
-    /// TaskVerdict after this adjustment.
+    /// Verdict after this adjustment.
     pub verdict: TaskVerdict,
     /// The test, and how the interval was made.
     pub test: String,
@@ -77,22 +77,23 @@ pub struct PooledFinding {
     pub a: String,
     /// Name of the second.
     pub b: String,
-    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over the items
-    /// of these tasks, which speaks for no others; under ten tasks).
+    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed`
+    /// (mean over the items of these tasks, which does not generalise to others; under ten tasks).
     #[id]
     pub over: String,
     /// Number of tasks.
     pub tasks: usize,
     /// Mean of the first minus mean of the second; under ten tasks without an interval, whose ends are then -1 and 1.
     pub difference: Estimate,
-    /// The p-value; `None` without an interval.
+    /// The p-value; null without an interval.
     pub p: Option<f64>,
-    /// That p-value adjusted by Holm over all pairs of systems. Absent for two systems, and for the mean that does not decide.
+    /// That p-value adjusted by Holm over all pairs of systems. Absent for two systems, and for the mean that is not
+    /// the deciding one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
 }
 
-/// Tasks from which the mean over items, with tasks as clusters, holds its level where their sizes differ much.
+/// Number of tasks from which the mean over items, with tasks as clusters, keeps its level even if their sizes differ much.
 const ENOUGH_TASKS: usize = 60;
 
 /// The doubt about the interval of a mean over items with this number of tasks as clusters.

@@ -10,16 +10,16 @@ use stats::rng::{sample_indices, stream};
 /// Largest weight as a whole number; sums over prompts, mentions and instances then fit into 64 bits.
 const LARGEST: f64 = (1u64 << 30) as f64;
 
-/// Reasons for which weights cannot be used.
+/// Reasons why weights cannot be used.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WeightError {
     /// A weight below 0, or not finite.
     #[error("weight {0} is not a number from 0 on")]
     Value(f64),
-    /// Nothing has any weight.
+    /// All weights are 0.
     #[error("the weights add up to 0")]
     Nothing,
-    /// Weights of another number of prompts.
+    /// The number of weights differs from the number of prompts.
     #[error("{found} weights for {wanted} prompts")]
     Prompts { found: usize, wanted: usize },
     /// The mentions that an instance has all have weight 0.
@@ -78,7 +78,7 @@ impl Weights {
         if row.len() == 1 { row[0] } else { row.get(mention).copied().unwrap_or(0) }
     }
 
-    /// Share of each prompt, summing to 1; under weights by mention that of its mean weight.
+    /// Share of each prompt, summing to 1; with weights by mention, from its mean weight.
     pub fn shares(&self) -> Vec<f64> {
         let mean = |row: &Vec<u64>| row.iter().sum::<u64>() as f64 / row.len().max(1) as f64;
         let each: Vec<f64> = self.table.iter().map(mean).collect();
@@ -116,7 +116,7 @@ impl Weights {
     }
 }
 
-/// The adjusted score of a model on a relation, 0 to 1. None without prompts or instances.
+/// The adjusted score of a model on a relation, 0 to 1. `None` without prompts or instances.
 ///
 /// # Panics
 /// If the weights do not [fit](Weights::fit).
@@ -125,7 +125,7 @@ pub fn adjusted(answers: &Answers, weights: &Weights) -> Option<Exact> {
     if shape.instances() == 0 || shape.prompts() == 0 {
         return None;
     }
-    // Instances with one number of mentions share a denominator.
+    // Instances with the same number of mentions share a denominator.
     let mut counts = vec![0u64; shape.most_mentions() + 1];
     for i in 0..shape.instances() {
         for p in 0..shape.prompts() {
@@ -244,7 +244,7 @@ mod tests {
             prop_assert!((each.iter().sum::<f64>() / each.len() as f64 - mean).abs() < 1e-12);
             let by: Exact = by_prompt(&all).into_iter().sum();
             prop_assert_eq!(by.over(prompts as u64).compare(uniform), std::cmp::Ordering::Equal);
-            // One weight for everything is uniform, whatever it is.
+            // A single weight is uniform, whatever its value.
             let same = Weights::of_prompts(&vec![0.3; prompts]).unwrap();
             prop_assert_eq!(adjusted(&all, &same).unwrap().compare(uniform), std::cmp::Ordering::Equal);
         }

@@ -12,9 +12,9 @@ use stats::Estimate;
 
 /// Models that are named in a sentence.
 const NAMED: usize = 4;
-/// Share of facts left out from which that is a doubt.
+/// Share of omitted facts from which the answer mentions it as a doubt.
 const LEFT_OUT: f64 = 0.1;
-/// Relations from which a mean over them holds its level.
+/// Number of relations from which the interval of a mean keeps its level.
 const ENOUGH: usize = 10;
 
 /// The question of a run.
@@ -104,7 +104,7 @@ fn decides(results: &Results) -> Option<String> {
     ))
 }
 
-/// Prompts found by search count like written ones, and favour the model that they were found for.
+/// Prompts found by search count like written ones, and favour the model for which they were found.
 fn found(results: &Results) -> Option<String> {
     let v = &results.tuned.first()?.value;
     let model = last_part(&v.found_for);
@@ -185,7 +185,7 @@ mod tests {
         assert!(question(&spec).contains("what a seems to know"));
     }
 
-    /// One model has no order among models; found prompts entered the scores without a word in the answer.
+    /// One model has no order among models; the answer did not mention that found prompts were in the scores.
     #[test]
     fn one_model_has_no_order_and_found_prompts_are_a_doubt() {
         let mut results = crate::testing::results();

@@ -63,7 +63,7 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
     pub shape: Arc<Shape>,
-    /// Answers, as numbers that are equal where the words are.
+    /// Answers as numbers: equal words have equal numbers.
     pub said: Vec<u32>,
     /// True where the answer was the object.
     pub right: Vec<bool>,
@@ -73,7 +73,7 @@ impl Answers {
     /// Answers in the order of [`Shape::at`].
     ///
     /// # Panics
-    /// If a list is of another length than the shape has queries.
+    /// If the length of a list differs from the number of queries.
     pub fn new(shape: Arc<Shape>, said: Vec<u32>, right: Vec<bool>) -> Self {
         assert_eq!((said.len(), right.len()), (shape.queries(), shape.queries()), "answers of another shape");
         Self { shape, said, right }
@@ -89,12 +89,12 @@ impl Answers {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, 0)).count()
     }
 
-    /// Correct answers to a prompt under mentions of choice.
+    /// Correct answers to a prompt under chosen mentions.
     pub(crate) fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
         (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, mention(*i))).count()
     }
 
-    /// P@1 of each prompt under the original mentions, 0 to 1; not a number without instances.
+    /// P@1 of each prompt under the original mentions, 0 to 1; NaN without instances.
     pub fn p_at_1(&self) -> Vec<f64> {
         let n = self.shape.instances() as f64;
         (0..self.shape.prompts()).map(|p| self.correct(p) as f64 / n).collect()
@@ -105,7 +105,7 @@ impl Answers {
         (0..self.shape.mentions(instance)).filter(|x| self.is_right(prompt, instance, *x)).count()
     }
 
-    /// The same answers with these prompts and, for each instance, these mentions alone.
+    /// The same answers restricted to these prompts and, for each instance, these mentions.
     ///
     /// # Panics
     /// If an instance keeps no mention.
@@ -129,7 +129,7 @@ impl Answers {
 pub(super) mod testing {
     use super::*;
 
-    /// Answers that are right where `right(prompt, instance, mention)` says so; what is said is the object or a wrong word.
+    /// Answers that are right where `right(prompt, instance, mention)` is true: the object there, a wrong word elsewhere.
     pub(crate) fn answers(prompts: usize, mentions: &[usize], right: impl Fn(usize, usize, usize) -> bool) -> Answers {
         let shape = Shape::new(prompts, mentions);
         let mut list = Vec::new();

@@ -35,7 +35,7 @@ impl Candidates {
     /// All rules, in the order of choice.
     pub const ALL: [Self; 4] = [Self::Vocabulary, Self::Intersection, Self::Relation, Self::RelationPll];
 
-    /// What it takes for the answer, in words.
+    /// Description of the words that it accepts as answers.
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Vocabulary => "the best token that is not a function word, among the ten best of the vocabulary",
@@ -56,22 +56,22 @@ impl Candidates {
     }
 }
 
-/// The strings of a model's tokens, and what they are to the rules.
+/// The strings of a model's tokens, and how the rules treat them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strings {
     /// By id: the token as text, trimmed.
     texts: Vec<String>,
-    /// By id: whether it is passed over.
+    /// By id: true if it is skipped.
     passed: Vec<bool>,
-    /// Special tokens, which are no candidates at all.
+    /// Special tokens, which are never candidates.
     special: Vec<bool>,
-    /// Ids by the string they read as, in rising order.
+    /// Ids by the string they read as, in ascending order.
     ids: HashMap<String, Vec<u32>>,
     ignore_case: bool,
 }
 
 impl Strings {
-    /// Of all tokens by id.
+    /// For all tokens, by id.
     pub fn new(texts: Vec<String>, function_words: &FunctionWords, ignore_case: bool) -> Self {
         let passed = texts.iter().map(|t| function_words.contains(t)).collect();
         let mut ids: HashMap<String, Vec<u32>> = HashMap::new();
@@ -81,7 +81,7 @@ impl Strings {
         Self { special: vec![false; texts.len()], texts, passed, ids, ignore_case }
     }
 
-    /// The same where these tokens are never an answer: special ones.
+    /// The same, if these (special) tokens are never an answer.
     #[must_use]
     pub fn without(mut self, special: &[u32]) -> Self {
         for id in special.iter().map(|id| *id as usize).filter(|id| *id < self.texts.len()) {
@@ -101,7 +101,7 @@ impl Strings {
         self.texts.get(id as usize).map_or("", String::as_str)
     }
 
-    /// True if two words are the same to the rules.
+    /// True if the rules treat two words as the same.
     pub fn same(&self, a: &str, b: &str) -> bool {
         folded(a, self.ignore_case) == folded(b, self.ignore_case)
     }
@@ -112,7 +112,7 @@ impl Strings {
     }
 }
 
-/// A word as it is compared.
+/// The form of a word used in comparisons.
 pub fn folded(word: &str, ignore_case: bool) -> String {
     if ignore_case { word.to_lowercase() } else { word.to_owned() }
 }
@@ -122,11 +122,11 @@ pub fn folded(word: &str, ignore_case: bool) -> String {
 pub struct Reply {
     /// The token of the prediction.
     pub id: u32,
-    /// Place of the object among the candidates, 1 the best; none if it is not a candidate.
+    /// Place of the object among the candidates, 1 the best; `None` if it is not a candidate.
     pub rank: Option<u32>,
 }
 
-/// Ids by falling logit; of equal logits the lower id first.
+/// Ids by descending logit; for equal logits the lower id first.
 fn by_logit(logits: &[f32], ids: impl Iterator<Item = u32>, most: usize) -> Vec<u32> {
     let mut best: Vec<u32> = Vec::with_capacity(most + 1);
     let before = |a: u32, b: u32| {
@@ -171,7 +171,7 @@ pub fn from_vocabulary(strings: &Strings, logits: &[f32], object: &str) -> Reply
     Reply { id, rank }
 }
 
-/// The reply where the candidates are these tokens; `logits` has theirs, in their order. None without candidates.
+/// The reply if the candidates are these tokens; `logits` has their logits, in the same order. `None` without candidates.
 pub fn from_list(strings: &Strings, ids: &[u32], logits: &[f32], object: &str) -> Option<Reply> {
     let before = |a: usize, b: usize| logits[b].total_cmp(&logits[a]).then(ids[a].cmp(&ids[b])).is_lt();
     let first = (0..ids.len()).reduce(|best, k| if before(k, best) { k } else { best })?;

@@ -12,7 +12,7 @@ use figure::layers::{Edge, Graph, Node};
 pub enum Bias {
     /// A model's training text and the wording of prompts come from one language.
     Prompt,
-    /// The same of the names in which facts are stated.
+    /// The same for the names in which facts are stated.
     Verbalization,
     /// A model's training text and the questions come from one distribution of facts.
     Sample,
@@ -92,7 +92,7 @@ impl Bias {
         }
     }
 
-    /// The variable of its path from which arrows lead to both ends.
+    /// The common cause on its path: arrows lead from it to both ends.
     pub fn common_cause(self) -> &'static str {
         match self {
             Self::Prompt | Self::Verbalization => "L",
@@ -109,18 +109,18 @@ impl Bias {
         }
     }
 
-    /// The block of the path, and how far a setting goes.
+    /// How the path is blocked, and how far a setting does so.
     pub fn blocked(self, spec: &Spec) -> String {
         let Spec { adjust, data, disparity, .. } = spec;
         let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
-            Some(1) => "one prompt a relation: nothing is averaged".to_owned(),
-            Some(n) => format!("up to {n} prompts a relation"),
+            Some(1) => "one prompt per relation: nothing is averaged".to_owned(),
+            Some(n) => format!("up to {n} prompts per relation"),
             None => "all prompts of a relation".to_owned(),
         };
         let most = adjust.mentions.map_or(data.mentions, |n| n.min(data.mentions));
         let names = match most {
-            1 => "one name a subject: nothing is averaged".to_owned(),
-            n => format!("up to {n} names a subject"),
+            1 => "one name per subject: nothing is averaged".to_owned(),
+            n => format!("up to {n} names per subject"),
         };
         match self {
             Self::Prompt => {
@@ -133,9 +133,9 @@ impl Bias {
             Self::Sample => {
                 let facts = match (&data.files[..], data.instances) {
                     ([], None) => "the built-in facts".to_owned(),
-                    ([], Some(n)) => format!("up to {n} built-in facts a relation"),
+                    ([], Some(n)) => format!("up to {n} built-in facts per relation"),
                     (_, None) => "the facts of the files".to_owned(),
-                    (_, Some(n)) => format!("up to {n} facts a relation of the files"),
+                    (_, Some(n)) => format!("up to {n} facts per relation of the files"),
                 };
                 let mixtures = match disparity.gammas.len() {
                     0 => "further pretraining on mixtures would measure it, and is off".to_owned(),
@@ -149,7 +149,7 @@ impl Bias {
     }
 }
 
-/// The graph, with the path of a bias lit.
+/// The graph, with the path of a bias highlighted.
 pub fn graph(bias: Option<Bias>) -> Graph {
     let path = bias.map_or(&[][..], Bias::path);
     let on = |k: usize| path.iter().any(|(a, b)| *a == k || *b == k);
@@ -172,7 +172,7 @@ mod tests {
             assert!(path.iter().all(|e| EDGES.contains(e)), "{bias:?}");
             assert_eq!(path[0], (C, M), "a backdoor has an arrow into the model");
             assert_eq!(path.last().unwrap().1, E);
-            // Each arrow shares a variable with the next, and none comes out of the model.
+            // Each arrow shares a variable with the next, and no arrow leaves the model.
             assert!(path.windows(2).all(|w| [w[0].0, w[0].1].iter().any(|k| *k == w[1].0 || *k == w[1].1)));
             assert!(path.iter().all(|e| e.0 != M));
             let lit = graph(Some(bias));
@@ -186,15 +186,15 @@ mod tests {
     fn what_blocks_a_path_says_how_far_the_setting_goes() {
         let mut spec = Spec::shipped();
         assert!(Bias::Prompt.blocked(&spec).contains("all prompts"));
-        let told = Bias::Sample.blocked(&spec);
-        assert!(told.contains("the built-in facts") && told.contains("is off"), "{told}");
+        let printed = Bias::Sample.blocked(&spec);
+        assert!(printed.contains("the built-in facts") && printed.contains("is off"), "{printed}");
         (spec.adjust.prompts, spec.data.mentions) = (Some(3), 1);
         assert!(Bias::Prompt.blocked(&spec).contains("up to 3 prompts"));
         assert!(Bias::Verbalization.blocked(&spec).contains("nothing is averaged"));
         (spec.adjust.prompts, spec.data.instances) = (Some(1), Some(20));
         (spec.data.files, spec.disparity.gammas) = (vec!["lama".into()], vec![0.0, 1.0]);
         assert!(Bias::Prompt.blocked(&spec).contains("nothing is averaged"));
-        let told = Bias::Sample.blocked(&spec);
-        assert!(told.contains("20 facts a relation of the files") && told.contains("2 mixtures"), "{told}");
+        let printed = Bias::Sample.blocked(&spec);
+        assert!(printed.contains("20 facts per relation of the files") && printed.contains("2 mixtures"), "{printed}");
     }
 }

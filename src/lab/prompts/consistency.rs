@@ -1,10 +1,11 @@
-//! Rank consistency (Cao et al. 2022, Table 4): how often models come out in the same places when relations, prompts and
+//! Rank consistency (Cao et al. 2022, Table 4): how often models keep the same places when relations, prompts and
 //! mentions are drawn anew.
 //!
-//! A draw is a set of relations, the same for every model and regime. Original: first prompt, first mention. Random: one
-//! prompt a relation and one mention an instance, drawn for each model by itself (as the published code does) or once for
-//! all. Adjusted: the average over prompts and mentions. A model's score is its mean over the drawn relations; its
-//! consistency the share of its most frequent place. That of the whole order is the share of the most frequent order.
+//! A draw is a set of relations, the same for every model and regime. Original: first prompt, first mention. Random:
+//! one prompt per relation and one mention per instance, drawn for each model by itself (as the published code does) or
+//! once for all. Adjusted: the average over prompts and mentions. A model's score is its mean over the drawn relations;
+//! its consistency the share of its most frequent place. That of the whole order is the share of the most frequent
+//! order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -69,7 +70,7 @@ impl Scoring {
     }
 }
 
-/// A score on one relation: exactly, and in per cent as the published code rounds it.
+/// A score on one relation: exact, and in per cent as rounded by the published code.
 #[derive(Debug, Clone, Copy, Default)]
 struct Score {
     exact: Exact,
@@ -94,7 +95,7 @@ struct Entry {
     adjusted: Vec<Score>,
     /// By model, then by prompt: averaged over mentions.
     by_prompt: Vec<Vec<Exact>>,
-    /// So many correct answers as a share of the instances.
+    /// The number of correct answers as a share of the instances.
     shares: Vec<Score>,
     /// By model, then by prompt.
     varied: Vec<Vec<Varied>>,
@@ -105,7 +106,8 @@ struct Entry {
 struct Varied {
     /// Instances that are right under every mention.
     sure: usize,
-    /// Of the others: under how many mentions each is right, of how many; those that never are have no entry.
+    /// For the other instances: the number of mentions under which each is right, and of how many. An instance that is
+    /// never right has no entry.
     mixed: Chances,
 }
 
@@ -128,7 +130,7 @@ impl Varied {
     }
 }
 
-/// Models with their answers to relations: what draws are made from.
+/// Models with their answers to relations, from which draws are made.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
     models: usize,
@@ -157,10 +159,10 @@ impl Panel {
         Self { models, entries: Vec::new() }
     }
 
-    /// Adds a relation: one entry a model. One without prompts or instances says nothing and is left out.
+    /// Adds a relation, one entry per model. A relation without prompts or instances is left out.
     ///
     /// # Panics
-    /// If there are answers of another number of models, or weights that do not fit.
+    /// If the number of models differs, or weights do not fit.
     pub fn push(&mut self, answers: Vec<Answers>, weights: &Weights) {
         let exact: Option<Vec<Exact>> = answers.iter().map(|a| adjusted(a, weights)).collect();
         let of_prompts = weights.shares();
@@ -178,7 +180,7 @@ impl Panel {
     /// The same with adjusted scores that are averages over a part of the prompts and mentions.
     ///
     /// # Panics
-    /// If there are answers or scores of another number of models.
+    /// If the number of models differs.
     pub(crate) fn push_adjusted(&mut self, answers: Vec<Answers>, scores: &[Exact]) {
         self.insert(answers, scores.iter().map(|s| Score::of(*s)).collect());
     }
@@ -211,8 +213,8 @@ impl Panel {
         self.models
     }
 
-    /// The scores of the models on a draw of relations; `correct(model, relation)` counts the correct answers of a model
-    /// in the random regime and is asked in that one alone.
+    /// The scores of the models on a draw of relations; `correct(model, relation)` counts the correct answers of a
+    /// model and is called only in the random regime.
     pub fn scores(
         &self,
         regime: Regime,
@@ -236,7 +238,7 @@ impl Panel {
         (0..self.models).map(&mut of).collect()
     }
 
-    /// Correct answers of a model to a relation under a prompt and mentions of choice.
+    /// Correct answers of a model to a relation under a chosen prompt and mentions.
     ///
     /// # Panics
     /// If the model, relation, prompt or mention does not exist.
@@ -253,7 +255,7 @@ impl Panel {
         let mut rng = stream(draws.seed, "rank draws");
         rng.set_stream(draw as u64);
         let subset = sample_indices(&mut rng, self.relations(), draws.subset);
-        // Random choices have a separate stream, so that other relations' choices do not move with them.
+        // Random choices have a separate stream, so that they do not affect the choice of relations.
         let mut random = stream(draws.seed, "rank prompts and mentions");
         random.set_stream(draw as u64);
         let mut mentions: Vec<Vec<usize>> = vec![Vec::new(); self.relations()];
@@ -278,8 +280,8 @@ impl Panel {
         })
     }
 
-    /// Places under the average over K prompts a relation, drawn anew for each draw and shared by the models: the regime
-    /// between one prompt and all. Relations with fewer prompts give all of theirs.
+    /// Places under the average over K prompts per relation, drawn anew for each draw and shared by the models: the
+    /// regime between one prompt and all. Relations with fewer prompts use all of theirs.
     pub(crate) fn draw_prompts(&self, draws: &Draws, prompts: usize) -> Tally {
         let mut tally = Tally::new(self.models);
         let one = |d: usize| {
@@ -307,9 +309,9 @@ impl Panel {
         self.entries.iter().map(|e| e.answers[0].shape.prompts()).max().unwrap_or(0)
     }
 
-    /// Every draw in place of some: all subsets of relations, and in the random regime every choice of prompts. None where
-    /// there are more than `most` of them, or where they are not equally likely: with several mentions, with relations of
-    /// different numbers of prompts, or with draws for each model by itself.
+    /// All draws instead of a sample: all subsets of relations, and in the random regime every choice of prompts.
+    /// `None` if there are more than `most` of them, or where they are not equally likely: with several mentions, with
+    /// relations of different numbers of prompts, or with draws for each model by itself.
     pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {
         let (relations, size) = (self.relations(), draws.subset.min(self.relations()));
         let prompts = match regime {
@@ -389,7 +391,7 @@ impl Tally {
         Self { draws: 0, histograms: vec![BTreeMap::new(); models], orders: HashMap::new() }
     }
 
-    /// Takes in the places of a draw (see [`places`]: twice the place).
+    /// Counts the places of a draw (see [`places`]: twice the place).
     pub fn add(&mut self, places: &[u32]) {
         self.draws += 1;
         for (histogram, place) in self.histograms.iter_mut().zip(places) {
@@ -413,7 +415,7 @@ impl Tally {
         }
     }
 
-    /// Draws in which a model came out at its most frequent place.
+    /// Draws in which a model has its most frequent place.
     pub fn most(&self, model: usize) -> u64 {
         self.histograms[model].values().copied().max().unwrap_or(0)
     }

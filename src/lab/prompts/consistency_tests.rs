@@ -1,4 +1,4 @@
-//! Invariants of rank consistency (the memo's 1.6).
+//! Invariants of rank consistency.
 
 use proptest::prelude::*;
 

@@ -1,8 +1,9 @@
 //! Scores as exact numbers, so that a tie is a tie.
 //!
-//! A model's score over a draw of relations is a sum of fractions whose denominators differ, and sums of floats break ties
-//! that are there and make others. A score is kept twice: as a fixed-point number with 80 binary places, which says which of
-//! two is larger, and as a residue modulo a prime of 61 bits, in which equal fractions are equal however they were summed.
+//! A model's score over a draw of relations is a sum of fractions whose denominators differ, and sums of floats break
+//! true ties and create false ones. A score is kept twice: as a fixed-point number with 80 binary places, which says
+//! which of two is larger, and as a residue modulo a prime of 61 bits, in which equal fractions are equal however they
+//! were summed.
 
 use std::cmp::Ordering;
 
@@ -10,7 +11,7 @@ use std::cmp::Ordering;
 const PRIME: u64 = (1 << 61) - 1;
 /// Binary places.
 const PLACES: u32 = 80;
-/// Sums of many truncated fractions that are equal differ by less than this.
+/// Equal sums of many truncated fractions differ by less than this.
 const SLACK: i128 = 1 << 24;
 
 /// A sum of fractions, exactly.
@@ -21,14 +22,14 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The fraction `n / d`, of at most 2^46.
+    /// The fraction `n / d`, at most 2^46.
     ///
     /// # Panics
     /// If the denominator is 0.
     pub fn ratio(n: u64, d: u64) -> Self {
         assert!(d > 0, "a fraction of nothing");
         let (n_wide, d_wide) = (u128::from(n), u128::from(d));
-        // The whole part and the places are divided apart: shifted together they would not fit.
+        // The whole part and the fraction are divided separately: shifted together they would not fit.
         let (whole, mut rest) = (n_wide / d_wide, n_wide % d_wide);
         let mut fixed = whole << PLACES;
         for place in (0..PLACES).rev() {
@@ -65,8 +66,7 @@ impl Exact {
         if (self.fixed - other.fixed).abs() < SLACK && self.residue == other.residue {
             return Ordering::Equal;
         }
-        // Different numbers closer than the places resolve would need denominators beyond anything that is counted
-        // here.
+        // Different numbers closer than the resolution would need larger denominators than occur here.
         self.fixed.cmp(&other.fixed)
     }
 }

@@ -22,8 +22,8 @@ use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use model::source::in_print;
 use stats::estimate::Estimate;
 
-/// The figures that have names, those of the paper first. With `-published` behind some of the names, the numbers of Cao et al. (2022) stand
-/// beside the run's.
+/// The figures that have names, those of the paper first. With `-published` behind some of the names, the numbers of
+/// Cao et al. (2022) are beside the run's.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "preference",
@@ -64,7 +64,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
-/// The causal model with no path lit; with one, the name of its bias follows.
+/// The causal model without a highlighted path; for a highlighted one, the name of its bias is appended.
 const CAUSAL: &str = "causal";
 
 fn causal_name(bias: Bias) -> String {
@@ -84,14 +84,14 @@ const LEDGER: [Word; 6] = [
     ("models", "the difference that remains when prompts and names are averaged, without its sign"),
 ];
 
-/// Adjusted scores in legends: they may lie outside the range of the prompts, which holds the usual names alone.
+/// Adjusted scores in legends: they may lie outside the range of the prompts, which covers only the usual names.
 const ADJUSTED: &str = "adjusted, all names";
 
 /// A word of a figure that the glossary does not have, and its meaning.
 type Word = (&'static str, &'static str);
 
-/// A figure with its provenance, where there is something to draw. Its n counts `units`; its caption explains `words`, and how its intervals
-/// are made (empty where none are drawn).
+/// A figure with its provenance, if there is anything to draw. Its n counts `units`; its caption explains `words`, and
+/// how its intervals are made (empty where none are drawn).
 fn figure<T>(
     (results, engine): (&Results, Option<&EngineInfo>),
     (name, title): (String, String),
@@ -154,8 +154,8 @@ fn models(results: &Results) -> Vec<String> {
     results.models().into_iter().map(|m| in_print(m).to_owned()).collect()
 }
 
-/// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted score. Prompts of
-/// the user's stand apart.
+/// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted
+/// score. The user's prompts are apart.
 pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
     let (mut ranges, mut own, mut adjusted, mut behind) = (Vec::new(), Vec::new(), Vec::new(), None);
     let asked = results.relations.iter().find(|r| r.value.relation == relation).map(|r| &r.value.prompts);
@@ -361,7 +361,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
     )
 }
 
-/// The causal model, with the path of a bias lit.
+/// The causal model, with the path of a bias highlighted.
 pub fn causal(bias: Option<Bias>) -> Figure {
     let graph: Graph = graph(bias);
     let title = bias.map_or("The causal model of a prompt probe".to_owned(), |b| {
@@ -382,7 +382,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
     Figure { name, title, layers: vec![Layer::Graph(graph)], provenance: origin.computed_by(None), ..Figure::default() }
 }
 
-/// Every figure that there is something to draw of.
+/// Every figure for which there is data.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let ids = || results.relations.iter().map(|r| r.value.relation.as_str());
     let mut out: Vec<Figure> = ids().filter_map(|id| prompts(results, engine, id)).collect();
@@ -452,7 +452,7 @@ pub fn pick(
     };
     let with = match detail("with") {
         Some(m) if !names.contains(&m) => return Err(format!("model {}", is_unknown(m, &names))),
-        Some(m) if m == model => return Err(format!("`{m}` cannot stand beside itself: name another model")),
+        Some(m) if m == model => return Err(format!("`{m}` cannot be compared with itself: name another model")),
         other => other,
     };
     let other = with.or(names.iter().copied().find(|m| *m != model)).unwrap_or_default();
@@ -472,7 +472,7 @@ pub fn pick(
     found.ok_or_else(|| format!("the session has nothing to draw as `{name}`"))
 }
 
-/// The look of a model by its place in the run.
+/// The look of a model by its index in the run.
 pub fn look(k: usize) -> Role {
     if k == BLACK { Role::nth(k) } else { Role::points(k, MARKERS[k % MARKERS.len()]) }
 }

@@ -86,7 +86,7 @@ fn names_are_picked_or_refused_with_what_there_is() {
     let told = pick("nothing", vec![]).unwrap_err();
     assert!(told.contains("causal-verbalization") && told.contains("disparity-published"), "{told}");
     assert!(pick("ledger", vec![("with", "d")]).unwrap_err().contains("model is `d`"));
-    assert!(pick("ledger", vec![("with", "a")]).unwrap_err().contains("beside itself"));
+    assert!(pick("ledger", vec![("with", "a")]).unwrap_err().contains("with itself"));
     assert!(pick("prompts", vec![("oracle", "mlp")]).unwrap_err().contains("relation, with"));
     assert!(pick("promts", vec![]).unwrap_err().contains("did you mean `prompts`"));
     assert!(pick("ranks", vec![("relation", "capitol")]).unwrap_err().contains("capital"));

@@ -1,4 +1,4 @@
-//! Findings of the lab: one struct a kind. Shares and scores are 0 to 1; a finding about all models has `all` as its
+//! Findings of the lab: one struct per kind. Shares and scores are 0 to 1; a finding about all models has `all` as its
 //! model.
 
 use lab::{Columns, Kinds};
@@ -71,7 +71,7 @@ pub struct DataFinding {
     pub data_hash: String,
     /// Relations that are asked.
     pub relations: Vec<String>,
-    /// Relations that are not, with the reason.
+    /// Relations that are not asked, with the reason.
     pub left_out: Vec<(String, String)>,
     /// The models in the order of the run.
     pub models: Vec<ModelNote>,
@@ -79,7 +79,7 @@ pub struct DataFinding {
     pub candidates: Candidates,
     /// Words that are one token in every model, function words left out.
     pub common_words: usize,
-    /// Function words that are passed over.
+    /// Function words that are skipped.
     pub function_words: usize,
 }
 
@@ -91,7 +91,7 @@ pub struct ModelNote {
     pub hash: String,
     /// Form of the question: `masked`, `causal` or `denoising`.
     pub asked: String,
-    /// Number of words that it alone lacks: without it the models would share these too.
+    /// Number of words that only this model lacks: without it the models would share these too.
     #[serde(default)]
     pub words_taken: usize,
     /// The first of them in alphabetical order, at most 200.
@@ -116,7 +116,7 @@ pub struct RelationFinding {
     pub relation: String,
     /// The relation, in words.
     pub label: String,
-    /// 1-1, N-1 or N-M; empty where it is not known.
+    /// 1-1, N-1 or N-M; empty if unknown.
     pub relation_kind: String,
     /// The prompts that are asked, the original one first.
     pub prompts: Vec<String>,
@@ -132,7 +132,7 @@ pub struct RelationFinding {
     pub mentions: usize,
     /// Share of each prompt in the average; empty until it is known.
     pub weights: Vec<f64>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -146,7 +146,7 @@ pub struct PromptScoreFinding {
     /// Text of the prompt.
     #[id]
     pub prompt: String,
-    /// Its place among the relation's prompts, from 0; none for one that was typed.
+    /// Its place among the relation's prompts, from 0; null for one that was typed.
     #[id]
     pub prompt_index: Option<usize>,
     /// Rule of answers.
@@ -175,21 +175,21 @@ pub struct PromptPreferenceFinding {
     pub best: Estimate,
     /// Highest minus lowest P@1.
     pub gap: Estimate,
-    /// Population standard deviation over prompts; it has no interval (null), but in what older programs recorded.
+    /// Population standard deviation over prompts; it has no interval (null), except in recordings of older programs.
     pub std: Estimate,
     /// Mean over prompts.
     pub mean: Estimate,
-    /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
+    /// The gap with best and worst chosen on other instances; null for one prompt or one instance.
     pub gap_held_out: Option<f64>,
-    /// Its interval by Student's t over the instances of one half; none in what was recorded before.
+    /// Its interval by Student's t over the instances of one half; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap that equally good prompts would show.
     pub gap_by_chance: Option<f64>,
-    /// The range of gaps of equally good prompts, at the level of the intervals; none in older recordings.
+    /// The range of gaps of equally good prompts, at the level of the intervals; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_by_chance_interval: Option<[f64; 2]>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -203,7 +203,7 @@ pub struct PreferenceSummaryFinding {
     pub over_10: Estimate,
     /// Number of relations with a gap above 10 points.
     pub relations_over_10: usize,
-    /// Mean over relations of the lowest P@1; none for all models together, like the following.
+    /// Mean over relations of the lowest P@1; null for all models together, like the following.
     pub mean_worst: Option<Estimate>,
     /// Mean over relations of the highest P@1.
     pub mean_best: Option<Estimate>,
@@ -213,21 +213,21 @@ pub struct PreferenceSummaryFinding {
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
-    /// Mean of the gap with best and worst chosen on other instances, over the relations that have one; none in older
+    /// Mean of the gap with best and worst chosen on other instances, over the relations that have one; absent in older
     /// recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_held_out: Option<Estimate>,
-    /// Mean of the gap that equally good prompts would show; none in older recordings.
+    /// Mean of the gap that equally good prompts would show; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_gap_by_chance: Option<Estimate>,
-    /// Mean of the verbalisation stability, over the relations that have one; none in older recordings.
+    /// Mean of the verbalisation stability, over the relations that have one; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_stability: Option<Estimate>,
     /// For all models together: share of relations on which the order of the models changes with the prompt.
     pub unstable: Option<Estimate>,
     /// Number of relations on which the order of the models changes with the prompt.
     pub unstable_relations: Option<usize>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -238,13 +238,13 @@ pub struct VerbalizationFinding {
     /// Identifier of the relation.
     #[id]
     pub relation: String,
-    /// Share of the kept instances with one answer under all mentions; none if none is kept.
+    /// Share of the kept instances with one answer under all mentions; null if none is kept.
     pub stability: Option<Estimate>,
     /// Instances with two or more mentions.
     pub kept: usize,
     /// Mentions at most.
     pub mentions: usize,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -263,7 +263,7 @@ pub struct AdjustedFinding {
     pub mentions: usize,
     /// Kind of the weights: `uniform`, `user` or `perplexity`.
     pub weights: Weighting,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -274,8 +274,8 @@ pub struct RankConsistencyFinding {
     /// `original`, `random` or `adjusted`.
     #[id]
     pub regime: Regime,
-    /// Share of the most frequent place (of the most frequent order). Interval of the largest of several shares, over the draws:
-    /// it says how exactly the draws give it, not how it would be with other relations. Exact where every draw was counted.
+    /// Share of the most frequent place (of the most frequent order). Interval of the largest of several shares, over
+    /// the draws: it covers the sampling of draws, not the choice of relations. Exact where every draw was counted.
     pub consistency: Estimate,
     /// Number of draws.
     pub draws: u64,
@@ -285,7 +285,7 @@ pub struct RankConsistencyFinding {
     pub relations: usize,
     /// Draws by place, 0 the worst; for `all` by whole order, the most frequent first, at most twenty.
     pub histogram: Vec<u64>,
-    /// From one place of the histogram to the next: 1, or 1/2 where ties share places.
+    /// Width of a bin of the histogram: 1, or 1/2 if ties share places.
     pub step: f64,
     /// Places of equal scores.
     pub ties: Ties,
@@ -297,7 +297,7 @@ pub struct RankConsistencyFinding {
     /// For `all`: number of different orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<usize>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -312,13 +312,13 @@ pub struct RankCurveFinding {
     pub consistency: Estimate,
     /// Mean over models of the share of the most frequent place.
     pub mean_place: f64,
-    /// By model, in the order of the run: draws by place, 0 the worst, or by half places where ties share them; none in what was
-    /// recorded before.
+    /// By model, in the order of the run: draws by place, 0 the worst, or by half places where ties share them; absent
+    /// in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histograms: Vec<Vec<u64>>,
     /// Number of draws.
     pub draws: u64,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -336,7 +336,7 @@ pub struct LedgerFinding {
     pub draws: Sharing,
     /// Number of relations.
     pub relations: usize,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
     #[serde(flatten)]
@@ -346,14 +346,14 @@ pub struct LedgerFinding {
 /// The score after further pretraining.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DisparityFinding {
-    /// Share of sentences that state facts; `None` for the original model.
+    /// Share of sentences that state facts; null for the original model.
     #[id]
     pub gamma: Option<f64>,
     /// P@1 over all facts: first prompt, usual name, the token with the largest logit.
     pub p_at_1: Estimate,
     /// Steps of training.
     pub steps: usize,
-    /// Rule of answers: `top_token`, whatever the rule of the run; none in older recordings.
+    /// Rule of answers: `top_token`, whatever the rule of the run; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
 }
@@ -387,11 +387,11 @@ pub struct TunedFinding {
     pub stability: Option<Estimate>,
     /// Verbalisation stability under the first prompt.
     pub first_stability: Option<Estimate>,
-    /// Subjects of the facts that it was found on; none of them is asked.
+    /// Subjects of the facts used in the search; none of them is asked.
     pub subjects: Vec<String>,
-    /// Share of the asked facts whose object is the object of one of those.
+    /// Share of the asked facts whose object is also the object of a fact used in the search.
     pub objects_seen: f64,
-    /// Mean of -log P(object) on those facts, at the start and after each word that was replaced.
+    /// Mean of -log P(object) on those facts, at the start and after each replaced word.
     pub losses: Vec<f64>,
     /// Rounds of the search.
     pub rounds: usize,
@@ -414,7 +414,7 @@ pub struct InstancesFinding {
     pub rows: Vec<InstanceRow>,
     /// The others, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -427,8 +427,8 @@ pub struct InstanceRow {
     pub object: String,
     /// By model: what was said, and whether it is the object.
     pub said: Vec<(String, bool)>,
-    /// By model: whether it says the same under every name; empty where there is one name, under a prompt that was typed, and in
-    /// what was recorded before.
+    /// By model: whether it says the same under every name; empty where there is one name, under a prompt that was
+    /// typed, and in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stable: Vec<bool>,
 }
@@ -458,7 +458,7 @@ pub struct InstanceFinding {
     pub right: bool,
     /// Place of the object among the candidates, from 1.
     pub rank: Option<u32>,
-    /// Rule of answers; none in older recordings.
+    /// Rule of answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }

@@ -1,5 +1,5 @@
-//! Function words of English: what a language model says where it says nothing. Under the paper's rule they are passed over
-//! when the best token is looked for (Cao et al. 2022 use the list of a toolkit; this one is our own).
+//! Function words of English: frequent predictions without content. Under the paper's rule they are skipped when the
+//! best token is chosen (Cao et al. 2022 use the list of a toolkit; this one is different).
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -29,11 +29,11 @@ isn aren wasn weren hasn haven hadn don doesn didn won wouldn shan shouldn could
 /// Largest file of words that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Words that are passed over.
+/// Words that are skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FunctionWords {
     words: HashSet<String>,
-    /// True if tokens without a letter or digit are passed over too: a full stop is no answer.
+    /// True if tokens without a letter or digit are skipped too: a full stop is not an answer.
     symbols: bool,
 }
 
@@ -73,12 +73,12 @@ impl FunctionWords {
         self.words.contains(word) || self.symbols && !word.chars().any(char::is_alphanumeric)
     }
 
-    /// True if tokens without a letter or digit are passed over.
+    /// True if tokens without a letter or digit are skipped.
     pub(crate) fn pass_symbols(&self) -> bool {
         self.symbols
     }
 
-    /// All words in order: what names the list.
+    /// All words in order, which identify the list.
     pub fn sorted(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.words.iter().map(String::as_str).collect();
         all.sort_unstable();
@@ -108,8 +108,8 @@ mod tests {
     fn another_list_is_read_from_a_file_or_refused_with_its_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("words.txt");
-        let told = FunctionWords::read(&path).unwrap_err();
-        assert!(told.r#where.ends_with("words.txt") && told.what.contains("cannot read"), "{told}");
+        let printed = FunctionWords::read(&path).unwrap_err();
+        assert!(printed.r#where.ends_with("words.txt") && printed.what.contains("cannot read"), "{printed}");
         std::fs::write(&path, "der\ndie das\n").unwrap();
         assert_eq!(FunctionWords::read(&path).unwrap().sorted(), ["das", "der", "die"]);
         std::fs::write(&path, " \n").unwrap();

@@ -28,7 +28,7 @@ pub struct Parts {
     pub sample: f64,
     /// Interaction of prompt and instance.
     pub residual: f64,
-    /// The variance by prompt less what `n` instances put into it by chance; below 0 where chance put in less.
+    /// The variance by prompt minus the part that `n` instances add by chance; below 0 if chance added less.
     pub prompt_unbiased: f64,
 }
 
@@ -68,7 +68,8 @@ struct Moments {
     spread: Vec<f64>,
 }
 
-/// With weights by mention as well, a mention is drawn by those of the drawn prompt; where an instance's all are 0, by equal ones.
+/// With weights by mention as well, a mention is drawn by those of the drawn prompt; if all of an instance's are 0, by
+/// equal ones.
 fn moments(a: &Answers, b: Option<&Answers>, weights: &Weights) -> Moments {
     let shape = &a.shape;
     let of = |p: usize, i: usize, x: usize| {
@@ -110,7 +111,7 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     let by_instance = |i: usize| weights.iter().zip(&moments.mean).map(|(w, row)| w * row[i]).sum::<f64>();
     let sample = variance((0..n).map(by_instance)) / size;
     let rows: Vec<f64> = moments.mean.iter().map(|row| variance(row.iter().copied())).collect();
-    // Not below 0 by convexity; rounding must not say otherwise.
+    // Not below 0 by convexity; rounding could make it negative.
     let residual = (weighted(&rows) / size - sample).max(0.0);
     let prompt = weighted(&squares);
     let chance = if n > 1 { residual * size / (size - 1.0) } else { 0.0 };
@@ -119,7 +120,7 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
 }
 
 /// The parts of the gap of two models on one relation; prompts are drawn by the shares of their weights. With `shared` draws both
-/// models get the same prompt and mentions, else each its own. None without prompts or instances.
+/// models get the same prompt and mentions, else each its own. `None` without prompts or instances.
 ///
 /// # Panics
 /// If the two have answers of different shapes.
@@ -162,14 +163,14 @@ pub struct Ledger {
     pub residual: Estimate,
     /// `prompt` corrected for chance.
     pub prompt_unbiased: Estimate,
-    /// `prompt / total`; none if the total is 0.
+    /// `prompt / total`; null if the total is 0.
     pub prompt_share: Option<Estimate>,
-    /// `prompt_unbiased / total`, not below 0; none if the total is 0.
+    /// `prompt_unbiased / total`, not below 0; null if the total is 0.
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
-/// Parts over relations with their intervals by Student's t over relations; those of shares are linearised. A single relation leaves
-/// the intervals all that there may be. None without relations.
+/// Parts over relations with their intervals by Student's t over relations; those of shares are linearised. With a
+/// single relation the intervals are the whole range. `None` without relations.
 pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     if relations.is_empty() {
         return None;
@@ -184,7 +185,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     let within = |limits: (f64, f64), pick: &dyn Fn(&Parts) -> f64| {
         over(pick(&whole), limits, relations.iter().map(|p| pick(p) / r).collect(), vec![1.0; relations.len()])
     };
-    // The variance of what lies between -1 and 1 is at most 1.
+    // The variance of values between -1 and 1 is at most 1.
     let of = |pick: &dyn Fn(&Parts) -> f64| within(SHARE, pick);
     let share = |pick: &dyn Fn(&Parts) -> f64| {
         let [sums, totals] = [pick, &Parts::total].map(|pick| relations.iter().map(pick).collect());
@@ -209,7 +210,7 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
     })
 }
 
-/// What to doubt of the intervals of the parts and shares, which depend on a few relations where prompts matter much.
+/// Caveat about the intervals of the parts and shares, which depend on the few relations where prompts matter much.
 pub const DOUBT: &str = "where prompts matter much more on some relations than on others, 95 % intervals of the parts cover the truth \
 less often than they say (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
 

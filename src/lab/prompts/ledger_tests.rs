@@ -99,7 +99,7 @@ fn a_planted_prompt_effect_is_found_and_none_is_not() {
     assert!(planted.prompt_unbiased_share.unwrap().mean > 0.75, "{planted:?}");
     let none = over(|_, _, _| 0.5);
     assert!(none.prompt_unbiased_share.unwrap().mean < 0.12, "{none:?}");
-    // The plain split has what chance puts into it; the unbiased one does not.
+    // The plain split includes the contribution of chance; the unbiased one does not.
     assert!(none.prompt.mean > 0.0 && none.prompt_unbiased.lo < 0.1 * none.total.mean, "{none:?}");
     assert!((none.model_itself.mean - 0.2).abs() < 0.05 && none.model_itself.lo > 0.0);
 }
@@ -114,7 +114,7 @@ fn planted_mention_and_instance_effects_are_found() {
     near(over(|_, _, x| if x == 0 { 0.95 } else { 0.05 }).mention.mean, (2.0 * within + 0.81) / 4.0);
     // The variance over instances of the mean over five prompts and two names.
     near(over(|_, i, _| if i % 2 == 0 { 0.95 } else { 0.05 }).sample.mean, 0.2025 + within / 10.0 * 39.0 / 40.0);
-    // An interaction: a prompt that suits every other instance. Of five prompts three suit the one half, two the other.
+    // An interaction: a prompt that suits every other instance. Three of five prompts suit one half, two the other.
     let both = over(|p, i, _| if (p + i) % 2 == 0 { 0.95 } else { 0.05 });
     let rows = 0.2025 + within / 2.0 * 39.0 / 40.0;
     near(both.residual.mean, rows - (0.0081 + within / 10.0 * 39.0 / 40.0));

@@ -1,9 +1,10 @@
 //! The prompts lab: how much of a prompt probe's result is the model, and how much the prompt (Cao et al. 2022, *Can
 //! Prompt Probe Pretrained Language Models? Understanding the Invisible Risks from a Causal View*).
 //!
-//! P@1 of a model on a relation depends on the prompt ([`preference`]), on the name of the subject, and on which facts were
-//! asked. [`adjust`] averages over prompts and names, [`consistency`] says how often models keep their places under one prompt
-//! and under all, and [`ledger`] splits the gap of two models into what is the models and what is the drawing.
+//! P@1 of a model on a relation depends on the prompt ([`preference`]), on the name of the subject, and on which facts
+//! were asked. [`adjust`] averages over prompts and names, [`consistency`] measures how often models keep their places
+//! under one prompt and under all, and [`ledger`] splits the gap of two models into the models' part and the part of
+//! the random draw.
 
 pub mod adjust;
 pub mod answer;

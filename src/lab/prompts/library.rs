@@ -1,4 +1,4 @@
-//! Relations with their prompts and facts: those that ship, or those of files that the user names (LAMA, ParaRel, LPAQA, BEAR,
+//! Relations with their prompts and facts: built in, or from files that the user names (LAMA, ParaRel, LPAQA, BEAR,
 //! causalEval, plain rows), gathered from whatever rows a file or folder has.
 
 use std::collections::{HashMap, HashSet};
@@ -15,11 +15,11 @@ use base::{Problem, Pulse};
 use corpus::facts::{self, Kind};
 use corpus::readers::{RelationKind, Row, Set, Watch};
 
-/// Facts and prompts that are read of files at most, so that memory stays bounded.
+/// Maximum number of facts and prompts read from files, so that memory stays bounded.
 const MOST_ROWS: usize = 2_000_000;
 /// Type of a relation whose subjects have several objects.
 const MANY_TO_MANY: &str = "N-M";
-/// Characters that are shown of what is wrong with a row.
+/// Maximum number of characters shown of an error in a row.
 const SHOWN: usize = 200;
 
 /// A fact of a relation.
@@ -36,16 +36,16 @@ pub struct Relation {
     pub id: String,
     /// The relation, in words; empty if no file has them.
     pub label: String,
-    /// 1-1, N-1 or N-M; empty where no file says it.
+    /// 1-1, N-1 or N-M; empty if no file gives it.
     pub kind: String,
     /// Prompts with `[X]` and `[Y]`, the original one first.
     pub prompts: Vec<String>,
     pub facts: Vec<Fact>,
-    /// The closed set of answers, where a file has one.
+    /// The closed set of answers, if a file has one.
     pub answers: Option<Vec<String>>,
     /// True if names are fitted into the sentence ([`facts::said`]): the relations that ship are written for that, and
-    /// keep it if a file adds to them, so that they are asked as they are without it. Those of files are asked letter
-    /// by letter.
+    /// keep it if a file adds to them, so that they are asked as they are without it. Names in files are used
+    /// unchanged.
     #[serde(skip)]
     pub fitted: bool,
 }
@@ -63,7 +63,7 @@ impl Relation {
     }
 }
 
-/// A file or folder that relations are from.
+/// A file or folder with relations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// As the spec names it.
@@ -75,7 +75,7 @@ pub struct Source {
     pub dropped: Vec<String>,
 }
 
-/// Relations, where they are from, and what of them is not there.
+/// Relations, their sources, and their missing parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Library {
     /// The relations that can be asked.
@@ -120,12 +120,12 @@ impl Library {
     /// The relations of files and folders; `named` is how the spec names each.
     ///
     /// # Errors
-    /// A [`Problem`] with the file, the line where there is one, and what was expected; also where the pulse ends it.
+    /// A [`Problem`] with the file, the line where there is one, and what was expected; also if cancelled.
     pub fn read(files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
         Self::beside(Self::default(), files, pulse)
     }
 
-    /// The same beside relations that are there: facts and prompts of one that a file names too go behind its own.
+    /// The same, added to existing relations: facts and prompts for an existing relation are appended to its own.
     pub fn beside(there: Self, files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
         for relation in there.relations {
@@ -160,7 +160,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Leaves out the relations of type N-M, except those that are `wanted` by name; gives their number.
+    /// Leaves out the relations of type N-M, unless `wanted` by name; returns their number.
     pub(crate) fn keep_functional(&mut self, wanted: &[String]) -> usize {
         let keep = |r: &mut Relation| r.kind != MANY_TO_MANY || wanted.contains(&r.id);
         let several: Vec<Relation> = self.relations.extract_if(.., |r| !keep(r)).collect();
@@ -189,7 +189,7 @@ fn wrong(place: &str, what: &dyn std::fmt::Display) -> Problem {
 struct Gathered {
     order: Vec<String>,
     relations: HashMap<String, Relation>,
-    /// Templates of a table of relations: they go before other prompts.
+    /// Templates from a table of relations, which precede other prompts.
     templates: HashMap<String, Vec<String>>,
     /// Relation, subject and object of every fact.
     facts: HashSet<(String, String, String)>,
@@ -221,7 +221,7 @@ impl Gathered {
             })
             .map_err(|e| wrong(named, &e))?;
         if self.rows > MOST_ROWS {
-            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; take a part of it")));
+            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use a part of it")));
         }
         let mut dropped = Vec::new();
         for (file, report) in set.files.iter().zip(&reports) {
@@ -239,7 +239,7 @@ impl Gathered {
         Ok(Source { path: named.to_owned(), title: set.title, rows, dropped })
     }
 
-    /// Takes a row in; the error says why it cannot be used.
+    /// Adds a row; the error says why it cannot be used.
     fn row(&mut self, row: &Row<'_>) -> Result<(), &'static str> {
         match row {
             Row::Fact(f) => {
@@ -346,7 +346,7 @@ mod tests {
         let reasons: Vec<&str> = library.left_out.iter().map(|(_, why)| why.as_str()).collect();
         assert_eq!(reasons, ["facts without prompts", "prompts without facts"]);
         assert_eq!(library.sources[0].rows, 7);
-        // It was dropped without a word.
+        // It was dropped silently.
         assert_eq!(library.sources[0].dropped, ["1 × duplicate facts, first in line 2"]);
     }
 
@@ -372,20 +372,21 @@ mod tests {
 
     #[test]
     fn a_file_that_gives_no_relation_is_refused_by_name() {
-        let told = read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
-        assert!(told.what.contains("P1: facts without prompts") && told.r#where == "mine", "{told}");
-        // Of a prompt without a gap it said neither the row nor what is missing there.
+        let printed =
+            read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")]).unwrap_err();
+        assert!(printed.what.contains("P1: facts without prompts") && printed.r#where == "mine", "{printed}");
+        // For a prompt without a gap, the message gave neither the row nor the missing part.
         let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
         for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
             let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");
-            let told = read(&[fact, ("prompts.jsonl", &row)]).unwrap_err();
-            let names_the_row = told.what.contains("prompts.jsonl: line 1");
-            assert!(names_the_row && told.what.contains(gap), "{told}");
+            let printed = read(&[fact, ("prompts.jsonl", &row)]).unwrap_err();
+            let names_the_row = printed.what.contains("prompts.jsonl: line 1");
+            assert!(names_the_row && printed.what.contains(gap), "{printed}");
             let both = row + "{\"relation\":\"P1\",\"prompt\":\"[X] has [Y] .\"}\n";
             let dropped = &read(&[fact, ("prompts.jsonl", &both)]).unwrap().sources[0].dropped;
             assert!(dropped.len() == 1 && dropped[0].contains("line 1") && dropped[0].contains(gap), "{dropped:?}");
         }
-        let told = Library::read(&[(Path::new("/nowhere/x"), "x")], &mut NoPulse).unwrap_err();
-        assert!(told.what.contains("cannot open"), "{told}");
+        let printed = Library::read(&[(Path::new("/nowhere/x"), "x")], &mut NoPulse).unwrap_err();
+        assert!(printed.what.contains("cannot open"), "{printed}");
     }
 }

@@ -27,7 +27,7 @@ pub enum Scoring {
     Pll,
 }
 
-/// Sentences that are scored together: their masked copies are in memory at once.
+/// Number of sentences scored together: their masked copies are in memory at once.
 const TOGETHER: usize = 64;
 /// Logits of a causal model that are in memory at once, as a number of tokens.
 const TOKENS: usize = TOKENS_PER_BATCH / 4;
@@ -36,7 +36,7 @@ const TOKENS: usize = TOKENS_PER_BATCH / 4;
 pub struct Scorer<'a> {
     asker: Asker<'a>,
     scoring: Scoring,
-    /// The token that begins texts, where the tokenizer does not put it there itself.
+    /// The token that begins texts, if the tokenizer does not add it.
     start: Option<u32>,
 }
 
@@ -57,13 +57,13 @@ impl<'a> Scorer<'a> {
         Ok(Self { asker, scoring, start })
     }
 
-    /// How sentences are scored.
+    /// The scoring method.
     pub fn scoring(&self) -> Scoring {
         self.scoring
     }
 
-    /// Log-probabilities of sentences, in nats; none for one that is too long or leaves nothing to score. `between` is called with
-    /// the number done.
+    /// Log-probabilities of sentences, in nats; `None` for a sentence that is too long or leaves nothing to score.
+    /// `between` is called with the number done.
     ///
     /// # Errors
     /// Errors of the model and of `between`.
@@ -95,7 +95,7 @@ impl<'a> Scorer<'a> {
             words.insert(0, None);
             scored = 1..scored.end + 1;
         }
-        // The first token of all follows nothing.
+        // The very first token has no context.
         if self.scoring == Scoring::LogLikelihood && scored.start == 0 {
             scored.start = 1;
         }
@@ -175,9 +175,9 @@ fn log_probability(logits: &[f32], token: u32) -> f64 {
 pub struct Tally {
     /// Pairs that were scored.
     pub n: u64,
-    /// Those whose good sentence is likelier.
+    /// Pairs whose acceptable sentence is likelier.
     pub right: u64,
-    /// Those whose sentences are equally likely; they count as wrong.
+    /// Pairs whose sentences are equally likely; they count as wrong.
     pub ties: u64,
 }
 

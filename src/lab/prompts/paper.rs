@@ -1,5 +1,5 @@
-//! Results of Cao et al. (2022), to be laid beneath figures: Table 1, Figure 5, Table 3 and Table 4, as their published
-//! result files give them (32 relations of LAMA's T-REx without N-M relations).
+//! Results of Cao et al. (2022), to be drawn beneath the run's results: Table 1, Figure 5, Table 3 and Table 4, as
+//! their published result files give them (32 relations of LAMA's T-REx without N-M relations).
 
 mod tables;
 
@@ -12,7 +12,7 @@ use figure::layers::{Datum, Line, Points, Range, Ranges, Rule, Spot};
 use figure::role::{BLACK, Dash};
 use figure::{Axis, Figure, Layer, Marker, Role};
 
-/// Relations that the means are over.
+/// Number of relations in the means.
 const RELATIONS: usize = 32;
 /// Draws behind the rank consistencies.
 const DRAWS: usize = 1000;
@@ -37,7 +37,7 @@ const PREFERENCE: [Spread; 4] = [
 
 /// Share of the relations on which the order of the four models changes with the prompt, as the text has it (31 of 32).
 const UNSTABLE: f64 = 0.9688;
-/// The counts behind it, and that the published table gives another one.
+/// The counts behind it, with a note that the published table gives a different one.
 pub const TURNED_NOTE: &str =
     "90 of 128 pairs above 10 points; the order changes on 31 of 32 relations in the text, on 30 by the table";
 
@@ -66,12 +66,12 @@ const CONSISTENCY: [(&str, [f64; 3]); 8] = [
     ("bart-base", [0.634, 0.616, 0.982]),
     ("bart-large", [0.977, 0.613, 1.0]),
 ];
-/// The same of the whole order of the eight.
+/// The same for the order of all eight models.
 const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
 
-/// Figures that something was published for.
+/// Figures with published numbers.
 pub const FIGURES: [&str; 5] = ["preference", "turned", "stability", "consistency", "disparity"];
-/// What the published rank consistencies are of.
+/// Description of the published rank consistencies.
 const EIGHT: &str =
     "BERT, RoBERTa, GPT-2 and BART, each in two sizes; an order of eight is harder to keep than the run's";
 
@@ -79,7 +79,7 @@ const EIGHT: &str =
 const MIXED: &str = "each model is pretrained further on sentences of which a share γ states facts that are asked for (evidence of \
                      LAMA) and the rest is open web text; even at γ = 0 this changes a score";
 
-/// What was published, in legends.
+/// Name of the published series in legends.
 const LABEL: &str = "Cao et al. 2022";
 /// Suffix of the names of figures that have it beneath.
 pub(crate) const SUFFIX: &str = "-published";
@@ -139,7 +139,7 @@ fn spot((x, y): (usize, f64)) -> Spot {
     Spot { x: x as f64, y, n: RELATIONS.into(), ..Spot::default() }
 }
 
-/// Open marks, which no measurement of the run has.
+/// Open markers, which the run's own measurements never have.
 fn open(label: String, role: Role, points: Vec<Spot>) -> Layer {
     Layer::Points(Points { label, role: role.faint(), points })
 }
@@ -189,12 +189,13 @@ fn shared(results: &Results) -> Vec<(&'static str, [f64; 3])> {
     results.models().into_iter().filter_map(of).collect()
 }
 
-/// The order of the paper's eight models, and those of them that the run has, in categories of their own: their places are among eight.
+/// The order of the paper's eight models, and those of them that the run has, in separate categories: their places are
+/// among eight.
 fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let rows: Vec<[f64; 3]> = shared(results).into_iter().map(|row| row.1).chain([WHOLE]).collect();
     let layer = |(k, regime): (usize, Regime)| {
-        // Beside each other, as the bars of three regimes.
+        // Side by side, like the bars of the three regimes.
         let x = |row: usize| (first + row) as f64 + 0.15 * (k as f64 - 1.0);
         let spot =
             |(row, shares): (usize, &[f64; 3])| Spot { x: x(row), y: shares[k], n: DRAWS.into(), ..Spot::default() };
@@ -260,7 +261,7 @@ mod tests {
             assert_eq!(both.name, format!("{}{SUFFIX}", own.name));
             let more = both.layers.len() - own.layers.len();
             assert!(more > 0, "{name}");
-            // Points on bars lie in front of them: behind them nobody saw those of a bar that is taller.
+            // Points on bars lie in front of them: behind taller bars they were hidden.
             let rest = if name == "disparity" { &both.layers[more..] } else { &both.layers[..own.layers.len()] };
             assert_eq!(rest, &own.layers[..], "{name}");
             assert!(both.provenance.entries.iter().any(|(_, v)| v.contains("Cao et al. 2022")));
@@ -292,7 +293,7 @@ mod tests {
         let Layer::Points(random) = &consistency(&figure, &results)[1] else { panic!() };
         let spots: Vec<(f64, f64)> = random.points.iter().map(|p| (p.x, p.y)).collect();
         assert_eq!(spots, [(4.0, 0.357), (5.0, 0.055)]);
-        // They lay on the run's bars, as if they were of its models.
+        // They were drawn on the run's bars, as if they belonged to its models.
         let both = beneath("consistency", Some(figure.clone()), &results).unwrap();
         assert_eq!(both.x.categories[figure.x.categories.len()..], ["gpt2-xl", "eight models"]);
         let turned = beneath("turned", figures::turned(&results, None), &results).unwrap();

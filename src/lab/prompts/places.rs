@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
-    /// The model that is earlier in the list gets the lower place, as in the published code.
+    /// The earlier model in the list gets the lower place, as in the published code.
     #[default]
     EarlierLower,
     /// All of them get the mean of their places.

@@ -1,5 +1,5 @@
-//! Predictions that were computed anywhere, as JSON lines: one object a query of one model. They get the same
-//! statistics as the lab's own answers (spread over prompts, stability, adjusted scores, rank consistency).
+//! Predictions computed elsewhere, as JSON lines: one object per query and model. They get the same statistics as the
+//! lab's own answers (spread over prompts, stability, adjusted scores, rank consistency).
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -17,16 +17,16 @@ use super::exact::Exact;
 use super::preference::{MENTIONS, stability};
 use super::published::ScoreTable;
 
-/// Rows that are read at most, so that memory stays bounded.
+/// Maximum number of rows read, so that memory stays bounded.
 const MOST_ROWS: usize = 16_000_000;
 /// Longest line.
 const MOST_BYTES: usize = 1 << 20;
-/// Models, prompts of a relation, mentions of an instance: what a key has room for.
+/// Maximum numbers of models, of prompts per relation and of mentions per instance that fit into a key.
 const MOST_NAMES: usize = 1 << 12;
-/// In place of a word: none was given.
+/// Marks a missing word.
 const UNSAID: u32 = u32::MAX >> 1;
 
-/// Reasons for which predictions cannot be used.
+/// Reasons why predictions cannot be used.
 #[derive(Debug, Error)]
 pub enum PredictionError {
     /// A line is wrong.
@@ -38,7 +38,7 @@ pub enum PredictionError {
         /// The fault, and the expected form.
         what: String,
     },
-    /// The file as a whole is.
+    /// The file as a whole is wrong.
     #[error("{}: {what}", file.display())]
     File {
         file: PathBuf,
@@ -47,7 +47,7 @@ pub enum PredictionError {
     },
 }
 
-/// A name, or a number in its place.
+/// A name, or a number instead.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a name is a text or a number")]
 enum Name {
@@ -72,7 +72,7 @@ enum Mark {
     Number(f64),
 }
 
-/// A line. Keys that it does not name are passed over.
+/// A line. Unknown keys are ignored.
 #[derive(Deserialize)]
 struct Row {
     #[serde(alias = "predicate_id")]
@@ -91,7 +91,7 @@ struct Row {
     correct: Option<Mark>,
 }
 
-/// Names with their numbers, in the order in which they come.
+/// Names with their numbers, in order of appearance.
 #[derive(Default)]
 struct Names {
     list: Vec<String>,
@@ -110,7 +110,7 @@ impl Names {
     }
 }
 
-/// An instance while its rows come in.
+/// An instance while its rows are being read.
 #[derive(Default)]
 struct Instance {
     mentions: Names,
@@ -118,13 +118,13 @@ struct Instance {
     original: Option<u32>,
 }
 
-/// A relation while its rows come in.
+/// A relation while its rows are being read.
 #[derive(Default)]
 struct Gathered {
     prompts: Names,
     instances: Names,
     each: Vec<Instance>,
-    /// By model, prompt, instance and mention: the word that was said, and in the last bit whether it was right.
+    /// By model, prompt, instance and mention: the predicted word, with the last bit set if it was right.
     cells: HashMap<u64, u32>,
 }
 
@@ -132,7 +132,7 @@ fn key(model: u32, prompt: u32, instance: u32, mention: u32) -> u64 {
     u64::from(model) << 52 | u64::from(prompt) << 40 | u64::from(mention) << 28 | u64::from(instance)
 }
 
-/// Something that is left out.
+/// An omission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     pub relation: String,
@@ -150,14 +150,14 @@ pub struct Asked {
     pub prompts: Vec<String>,
     /// By model.
     pub answers: Vec<Answers>,
-    /// True if answers are given, and not only whether they were right.
+    /// True if the file has the answers, not only whether they were right.
     pub said: bool,
 }
 
 /// Contents of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Predictions {
-    /// The models, in the order in which they come.
+    /// The models, in order of appearance.
     pub models: Vec<String>,
     /// The relations with instances that every model answered under every prompt.
     pub relations: Vec<Asked>,
@@ -182,9 +182,9 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         number += 1;
         let wrong = |what: String| PredictionError::Line { file: file.to_owned(), line: number, what };
         if line.len() > MOST_BYTES {
-            return Err(wrong(format!("longer than {MOST_BYTES} bytes; expected one object a line")));
+            return Err(wrong(format!("longer than {MOST_BYTES} bytes; expected one object per line")));
         }
-        let text = std::str::from_utf8(&line).map_err(|_| wrong("no UTF-8 text; save it as UTF-8".into()))?;
+        let text = std::str::from_utf8(&line).map_err(|_| wrong("not UTF-8 text; save it as UTF-8".into()))?;
         let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
         if text.trim().is_empty() {
             continue;
@@ -211,7 +211,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
     if found.relations.is_empty() {
         let first = found.left_out.first();
         return Err(whole(match first {
-            None => "holds no prediction; expected one JSON object a line".into(),
+            None => "holds no prediction; expected one JSON object per line".into(),
             Some(m) => {
                 format!("no instance was answered by all models under all prompts; of {}, {}", m.relation, m.reason)
             }
@@ -231,7 +231,7 @@ fn told(e: &serde_json::Error) -> String {
     )
 }
 
-/// A row that says everything.
+/// A complete row.
 struct Query {
     relation: String,
     model: String,
@@ -257,7 +257,7 @@ impl Query {
             }
             (None, Some(said), Some(object)) => folded(said.trim(), ignore_case) == folded(object.trim(), ignore_case),
             _ => {
-                return Err("whether it was right is not said; give `correct`, or `prediction` and `object`".into());
+                return Err("no result; give `correct`, or `prediction` and `object`".into());
             }
         };
         let instance = match (row.instance, &row.subject) {
@@ -305,7 +305,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Takes the instances that every model answered under every prompt and mention.
+    /// Keeps the instances that every model answered under every prompt and mention.
     fn finish(self, relation: String, found: &mut Predictions) {
         let (models, prompts) = (found.models.len() as u32, self.prompts.list.len() as u32);
         let (mut kept, mut counts) = (Vec::new(), Vec::new());
@@ -395,7 +395,7 @@ impl Predictions {
         (0..self.models.len()).map(mean).collect()
     }
 
-    /// Mean over relations of each model's verbalisation stability, first prompt; none if no instance has two mentions
+    /// Mean over relations of each model's verbalisation stability, first prompt; `None` if no instance has two mentions
     /// or answers are not given.
     pub fn stability(&self) -> Vec<Option<f64>> {
         let of = |k: usize| {
@@ -406,7 +406,7 @@ impl Predictions {
         (0..self.models.len()).map(of).collect()
     }
 
-    /// The panel that ranks are drawn from.
+    /// The panel for drawing ranks.
     pub fn panel(self) -> Panel {
         let mut panel = Panel::new(self.models.len());
         for asked in self.relations {

@@ -1,4 +1,4 @@
-//! Predictions as files hold them.
+//! Predictions in the format of files.
 
 use super::super::consistency::{Draws, Regime};
 use super::super::places::Ties;
@@ -86,14 +86,14 @@ fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
     let [lost] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
     assert_eq!((lost.relation.as_str(), lost.instances), ("P17", 1));
     assert!(lost.reason.contains("y has no answer to `[X] lies in [Y] .`"), "{}", lost.reason);
-    let told = parse(&text.lines().take(7).collect::<Vec<_>>().join("\n")).unwrap_err().to_string();
-    assert!(told.contains("no instance was answered by all models"), "{told}");
+    let printed = parse(&text.lines().take(7).collect::<Vec<_>>().join("\n")).unwrap_err().to_string();
+    assert!(printed.contains("no instance was answered by all models"), "{printed}");
 }
 
 #[test]
 fn what_is_wrong_names_file_line_and_what_was_expected() {
     let good = "{\"relation\":\"r\",\"model\":\"m\",\"prompt\":\"p\",\"instance\":1,\"correct\":true}";
-    for (line, told) in [
+    for (line, printed) in [
         ("{", "expected an object with relation"),
         ("[1]", "line 2"),
         ("{}", "give `correct`, or `prediction` and `object`"),
@@ -106,11 +106,11 @@ fn what_is_wrong_names_file_line_and_what_was_expected() {
         (good, "a second answer of m to `p`"),
     ] {
         let error = parse(&format!("{good}\n{line}\n")).unwrap_err().to_string();
-        assert!(error.contains(told) && error.starts_with("p.jsonl, line 2: "), "{told}: {error}");
+        assert!(error.contains(printed) && error.starts_with("p.jsonl, line 2: "), "{printed}: {error}");
     }
     assert!(parse("\n").unwrap_err().to_string().contains("holds no prediction"));
     let long = format!("{{\"x\":\"{}\"}}", "a".repeat(MOST_BYTES));
     assert!(parse(&long).unwrap_err().to_string().contains("line 1: longer than"));
-    let told = read(&mut &b"\xff\xfe"[..], Path::new("p.jsonl"), false).unwrap_err().to_string();
-    assert!(told.contains("save it as UTF-8"), "{told}");
+    let printed = read(&mut &b"\xff\xfe"[..], Path::new("p.jsonl"), false).unwrap_err().to_string();
+    assert!(printed.contains("save it as UTF-8"), "{printed}");
 }

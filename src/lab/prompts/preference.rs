@@ -14,7 +14,7 @@ use stats::rng::{shuffle, stream};
 
 /// The spread that the paper counts as large: 10 points.
 pub const LARGE: f64 = 0.1;
-/// Mentions of a subject that stability is asked under at most.
+/// Maximum number of mentions of a subject for stability.
 pub const MENTIONS: usize = 5;
 /// Range of a share: its interval if a single unit is known.
 pub const SHARE: (f64, f64) = (0.0, 1.0);
@@ -41,7 +41,7 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// Of the scores of the prompts; none without prompts.
+    /// From the scores of the prompts; `None` without prompts.
     pub fn of(scores: &[f64]) -> Option<Self> {
         if scores.is_empty() {
             return None;
@@ -60,7 +60,7 @@ pub fn is_over(gap: f64, large: f64) -> bool {
     gap > large + 1e-9
 }
 
-/// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. None without prompts or instances.
+/// [`Preference`] with intervals over the instances of the relation: worst, best, gap, std, mean. `None` without prompts or instances.
 ///
 /// Worst, best and gap are those of the true scores of these prompts. A bootstrap of extremes misses them (it covers the gap of prompts with
 /// scores from .50 to .65 half of the time, and that of equal ones never), so they are bounded by limits that hold for all prompts at once:
@@ -99,7 +99,7 @@ pub(crate) fn mean_of_shares(values: &[f64], level: f64) -> Estimate {
     floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found })
 }
 
-/// The gap of best and worst prompt without the luck of choosing them on the instances that they are judged on.
+/// The gap of best and worst prompt, corrected for choosing them on the same instances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Honest {
     /// The mean gap on one half of the instances where best and worst were chosen on the other: of the prompts that half of these instances
@@ -110,10 +110,11 @@ pub struct Honest {
     pub by_chance: Estimate,
 }
 
-/// See [`Honest`]. None where there are fewer than two prompts or two instances.
+/// See [`Honest`]. `None` if there are fewer than two prompts or two instances.
 ///
-/// Splits share instances, so that their mean varies nearly as much as one of them does: the spread between splits counts in full (the
-/// correction of Nadeau and Bengio 2003). The spread of what each instance adds over all splits covers .80 in place of .95.
+/// Splits share instances, so that their mean varies nearly as much as one of them does: the spread between splits
+/// counts in full (the correction of Nadeau and Bengio 2003). An interval from the contributions of the instances over
+/// all splits covers .80 instead of .95.
 pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {
@@ -125,7 +126,7 @@ pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     let splits: Vec<f64> = (0..REPEATS).map(|_| split_gap(&rows, &mut order, &mut rng)).collect();
     let Shift { mean, error, .. } = Differences::of_items(splits).shift();
     let (units, (least, most)) = (n - n / 2, DIFFERENCE);
-    // As many instances judge as choose.
+    // Both halves have the same number of instances.
     let error = error * (1.0 + REPEATS as f64).sqrt();
     let held_out = match units {
         1 => Estimate { mean, lo: least, hi: most },
@@ -150,7 +151,7 @@ fn split_gap(rows: &[Vec<bool>], order: &mut [usize], rng: &mut impl Rng) -> f64
     let (chosen_on, judged_on) = order.split_at(rows.len() / 2);
     let prompts = rows[0].len();
     let choice: Vec<usize> = (0..prompts).map(|p| chosen_on.iter().filter(|i| rows[**i][p]).count()).collect();
-    // The first of equals, as whoever picks a prompt would have it.
+    // The first of equals, as a user would pick it.
     let (mut best, mut worst) = (0, 0);
     for p in 1..prompts {
         if choice[p] > choice[best] {
@@ -177,12 +178,12 @@ pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
     scores.iter().skip(1).any(|s| Some(order(s)) != first)
 }
 
-/// Instances with two or more mentions, and those of them whose answers are all the same word.
+/// Number of instances with two or more mentions, and of those with the same answer under all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stability {
     /// Instances that are asked under several mentions.
     pub kept: u64,
-    /// Those with one and the same answer, right or wrong.
+    /// Instances with the same answer under all mentions, right or wrong.
     pub stable: u64,
 }
 
@@ -225,7 +226,7 @@ mod tests {
         assert_eq!(Preference::of(&[0.3]).unwrap().gap, 0.0);
     }
 
-    /// 40 less 30 is ten points, whatever the floats say.
+    /// 40 minus 30 is ten points, despite rounding.
     #[test]
     fn ten_points_are_not_more_than_ten() {
         let gap = std::hint::black_box(0.4) - 0.3;
@@ -246,7 +247,7 @@ mod tests {
         assert!(found.held_out.mean.abs() < 0.08, "{found:?}");
         assert!(found.held_out.lo < 0.0 && found.held_out.hi > 0.0, "{found:?}");
         assert!(found.by_chance.lo <= seen && seen <= found.by_chance.hi, "{seen} {found:?}");
-        // A planted effect stays on other instances.
+        // A planted effect remains on other instances.
         let planted = answers(6, &[1; 60], |p, i, _| if p == 2 { i % 10 < 8 } else { table[p * 60 + i] });
         let found = of(&planted);
         assert!(found.held_out.mean > 0.25 && found.held_out.lo > 0.1, "{found:?}");

@@ -1,4 +1,4 @@
-//! Prompt preference from a table of results that were computed anywhere: relation, prompt, model, P@1.
+//! Prompt preference from a table of results computed elsewhere: relation, prompt, model, P@1.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use thiserror::Error;
 use super::places::Ties;
 use super::preference::{LARGE, Preference, is_over, is_unstable};
 
-/// Columns that hold the score of a table with a row for each model.
+/// Names of the score column in a table with one row per model.
 const SCORES: [&str; 4] = ["p1", "p_at_1", "p@1", "P@1"];
-/// Columns that are not models, of a table with a column for each model.
+/// Columns other than models in a table with one column per model.
 const OTHERS: [&str; 4] = ["relation", "prompt", "label", "prompt_index"];
-/// Most fields of a line.
+/// Maximum number of fields in a line.
 const MAX_FIELDS: usize = 4096;
 
-/// Reasons for which a table cannot be used.
+/// Reasons why a table cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     /// The header lacks columns.
@@ -37,14 +37,14 @@ pub enum TableError {
 
 /// A prompt with the score of each model.
 pub(crate) type PromptScores = (String, Vec<Option<f64>>);
-/// A model with the number of prompts and their spread, which takes two prompts.
+/// A model with its number of prompts and, from two prompts, their spread.
 pub(crate) type ModelSpread = (String, usize, Option<Preference>);
 
-/// Scores by relation, prompt and model, in the order in which they come, in the unit of the table.
+/// Scores by relation, prompt and model, in order of appearance, in the unit of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoreTable {
     pub models: Vec<String>,
-    /// The relations with their prompts; a score that is not there is none.
+    /// The relations with their prompts; a missing score is `None`.
     pub relations: Vec<(String, Vec<PromptScores>)>,
     /// True if the scores are 0 to 1, and not per cent.
     pub fractions: bool,
@@ -85,7 +85,7 @@ impl ScoreTable {
         let prompt = at("prompt").ok_or_else(|| header("no column `prompt`".into()))?;
         let columns = match (at("model"), SCORES.iter().find_map(|s| at(s))) {
             (Some(model), Some(score)) => Columns::Long { model, score },
-            (Some(_), None) => return Err(header("a column `model` and none of scores (`p1`)".into())),
+            (Some(_), None) => return Err(header("a column `model` but no column of scores (`p1`)".into())),
             (None, _) => {
                 let is_other = |name: &str| OTHERS.iter().any(|other| other.eq_ignore_ascii_case(name));
                 Columns::Wide((0..names.len()).filter(|k| !is_other(names[*k])).collect())
@@ -171,7 +171,7 @@ impl ScoreTable {
                     rows.push((model.clone(), scores.len(), preference));
                 }
             }
-            // An order is one of all models: prompts that lack one have none.
+            // Only prompts with a score for every model have an order.
             let whole = |p: &(String, Vec<Option<f64>>)| -> Option<Vec<f64>> {
                 (0..self.models.len()).map(|k| score(p, k)).collect()
             };
@@ -190,7 +190,7 @@ impl ScoreTable {
     }
 }
 
-/// A score as it is written; a sign of per cent is taken off, and nothing or `nan` is none.
+/// Parses a score: a per cent sign is removed, and an empty cell or `nan` is `None`.
 fn score(cell: &str) -> Result<Option<f64>, String> {
     if ["", "nan", "na", "n/a", "null", "none", "-"].contains(&cell.to_lowercase().as_str()) {
         return Ok(None);
@@ -243,10 +243,10 @@ mod tests {
         assert_eq!((report.relations[0].1[1].2, report.models[1].1), (None, None), "one prompt has no spread");
         let commas = parse("relation,prompt,a,b\nr,\"p, q\",1,\nr,q,2,3\n").unwrap();
         assert_eq!((commas.relations[0].1[0].0.as_str(), commas.missing), ("p, q", 1));
-        for (text, told) in [
+        for (text, printed) in [
             ("a\tb\n", "no column `relation`"),
             ("relation\tprompt\n", "no column of a model"),
-            ("relation\tprompt\tmodel\n", "none of scores"),
+            ("relation\tprompt\tmodel\n", "no column of scores"),
             ("relation\tprompt\ta\n", "no row with a score"),
             ("relation\tprompt\ta\nr\tp\n", "t.tsv, line 2: 2 fields"),
             ("relation\tprompt\ta\nr\tp\tx\n", "t.tsv, line 2: `x`"),
@@ -255,7 +255,7 @@ mod tests {
             ("relation\tprompt\ta\nr\tp\t1\nr\tp\t2\n", "line 3: a has a second score"),
         ] {
             let error = parse(text).unwrap_err().to_string();
-            assert!(error.contains(told), "{told}: {error}");
+            assert!(error.contains(printed), "{printed}: {error}");
         }
     }
 }

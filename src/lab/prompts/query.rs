@@ -1,4 +1,4 @@
-//! Queries: a prompt with a mention in it, as a model is asked it, and where its answer is read.
+//! Queries: the input of a model for a prompt and a mention, and the position of its answer.
 //!
 //! Masked and denoising models get the mask in the object's place and answer at the last mask; causal models get the
 //! text before the object and answer at its last token (Cao et al. 2022, as their code has it).
@@ -12,7 +12,7 @@ use lab::stimuli::StimuliError;
 use model::chunk::chunks;
 use model::{Array, Batch, Model, ModelError, Plan, Sites};
 
-/// A model as it is asked.
+/// A model with the rules for asking it.
 pub struct Asker<'a> {
     model: &'a Model,
     mask: Option<(String, u32)>,
@@ -46,8 +46,8 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The same with names fitted into the sentence ([`said`]): the built-in facts are written for that, while files are asked
-    /// letter by letter as they were published.
+    /// The same with names fitted into the sentence ([`said`]): the built-in facts are written for that, while names in
+    /// files are used unchanged, as published.
     pub fn fitting(self, said: bool) -> Self {
         Self { said, ..self }
     }
@@ -63,7 +63,7 @@ impl<'a> Asker<'a> {
 
     /// Input of the model for a prompt under a mention.
     pub fn text(&self, prompt: &str, mention: &str) -> String {
-        // The prompt is cut first: a name may hold anything.
+        // The prompt is split first, because a name may contain anything.
         let (before, after) = prompt.split_once(OBJECT).unwrap_or((prompt, ""));
         let put = |part: &str| match self.said && part.contains(SUBJECT) {
             true => said(part, mention),
@@ -76,7 +76,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// The same in tokens. None where it has no tokens, no mask, or more tokens than the model takes.
+    /// The same in tokens. `None` if it has no tokens, no mask, or more tokens than the model takes.
     pub fn encode(&self, prompt: &str, mention: &str) -> Result<Option<Encoded>, ModelError> {
         let ids = self.model.tokenizer()?.encode(&self.text(prompt, mention))?.ids;
         let position = match &self.mask {
@@ -100,8 +100,8 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Runs queries sorted by length and hands each one's logits over: those of the whole vocabulary, or of `vocab` in
-    /// its order. `between` is called after each batch with the number done.
+    /// Runs queries sorted by length and passes on the logits of each: of the whole vocabulary, or of `vocab` in its
+    /// order. `between` is called after each batch with the number done.
     ///
     /// # Errors
     /// Errors of the model and of `between`.
@@ -119,8 +119,7 @@ impl<'a> Asker<'a> {
         self.batches(queries, vocab, tokens_per_batch, &mut each, between)
     }
 
-    /// The same where the result of one query needs no other: on all threads. The results are in the order of the
-    /// queries.
+    /// The same on all threads, for results that need only one query. The results are in the order of the queries.
     pub fn read<T: Send + Sync, E: From<ModelError>>(
         &self,
         queries: &[&Encoded],
@@ -130,7 +129,7 @@ impl<'a> Asker<'a> {
         between: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<Vec<T>, E> {
         let found: Vec<OnceLock<T>> = queries.iter().map(|_| OnceLock::new()).collect();
-        // A query is read once, so that no place is taken.
+        // Each query is read once, so its slot is still empty.
         let one = |k: usize, logits: &[f32]| drop(found[k].set(read(k, logits)));
         let mut each = |group: &[usize], logits: &Array| on_all_threads(group, logits, &one);
         self.batches(queries, vocab, tokens_per_batch, &mut each, between)?;
@@ -146,7 +145,7 @@ impl<'a> Asker<'a> {
         take: &mut dyn FnMut(&[usize], &Array),
         mut between: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Families that are run by their logits run those together that are asked at one position.
+        // Families that provide only logits run queries with the same answer position together.
         let mut order: Vec<usize> = (0..queries.len()).collect();
         order.sort_by_key(|k| queries[*k].position);
         let lengths: Vec<usize> = order.iter().map(|k| queries[*k].ids.len()).collect();
@@ -170,7 +169,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Hands each query's logits over, several at once.
+/// Passes on the logits of each query, several at once.
 fn on_all_threads(group: &[usize], logits: &Array, one: &(dyn Fn(usize, &[f32]) + Sync)) {
     group.par_iter().enumerate().for_each(|(row, k)| one(*k, logits.row(row)));
 }
@@ -195,7 +194,7 @@ mod tests {
         let asker = Asker::new(&gpt2).unwrap();
         let encoded = asker.encode(prompt, "France").unwrap().unwrap();
         assert_eq!(encoded.position + 1, encoded.ids.len());
-        assert_eq!(asker.encode("[Y] is [X] .", "").unwrap(), None, "nothing stands before the object");
+        assert_eq!(asker.encode("[Y] is [X] .", "").unwrap(), None, "there is nothing before the object");
         let long = "word ".repeat(3_000);
         assert_eq!(Asker::new(&bert).unwrap().encode(prompt, &long).unwrap(), None);
     }

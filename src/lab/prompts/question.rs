@@ -12,7 +12,7 @@ pub enum Question {
     Look(LookQuestion),
 }
 
-/// A prompt of the user's.
+/// A user's prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptQuestion {
     /// The relation whose instances are asked.
@@ -25,7 +25,7 @@ pub struct PromptQuestion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookQuestion {
     pub relation: String,
-    /// The prompt: one of the relation's, or one that was typed before.
+    /// The prompt: one of the relation's, or one typed before.
     pub prompt: String,
     /// The instance, from 0.
     pub instance: usize,

@@ -1,10 +1,10 @@
-//! Rank consistency in shares: what the draws of a [`Panel`] say under each regime, with intervals.
+//! Rank consistency as shares of the draws of a [`Panel`] under each regime, with intervals.
 
 use super::consistency::{Draws, Panel, Regime, Tally};
 use stats::estimate::Estimate;
 use stats::intervals::largest_share;
 
-/// Draws up to which all are counted in place of some.
+/// Maximum number of draws that are counted in full instead of sampled.
 pub const COUNTED: usize = 20_000;
 
 /// Results of the draws under one regime.
@@ -21,8 +21,8 @@ pub struct Ranked {
 }
 
 impl Panel {
-    /// Rank consistency under each regime: over all draws where they are few, else over as many as wanted, with the interval
-    /// of the largest of several shares.
+    /// Rank consistency under each regime: over all draws if they are few, otherwise over the requested number, with
+    /// the interval of the largest of several shares.
     pub fn ranked(&self, draws: &Draws, level: f64) -> [Ranked; 3] {
         let mut drawn = [(); 3].map(|()| Tally::new(self.models()));
         for places in self.draw(draws, 0..draws.count) {

@@ -1,4 +1,4 @@
-//! The choice of relations in a spec: those that are functional, all, or some by name.
+//! The choice of relations in a spec: the functional ones, all, or some by name.
 
 use std::ops::Deref;
 
@@ -12,7 +12,7 @@ pub enum Relations {
     Functional,
     /// All.
     All,
-    /// Those with these identifiers, whatever their type.
+    /// The relations with these identifiers, of any type.
     Named(Vec<String>),
 }
 
@@ -24,7 +24,7 @@ impl Relations {
     /// The choices that name no relation.
     pub(crate) const CHOICES: [Self; 2] = [Self::Functional, Self::All];
 
-    /// Forgets the relations that are named; other data has others.
+    /// Drops the named relations, because other data has different ones.
     pub(crate) fn forget(&mut self) {
         if matches!(self, Self::Named(_)) {
             *self = Self::Functional;

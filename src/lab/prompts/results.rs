@@ -19,7 +19,7 @@ pub struct Results {
     pub data: Option<Tagged<DataFinding>>,
     /// The relations, in the order in which they were asked.
     pub relations: Vec<Tagged<RelationFinding>>,
-    /// Scores by relation, prompt and model, own prompts behind the relation's.
+    /// Scores by relation, prompt and model; the user's prompts follow the relation's.
     pub scores: Vec<Tagged<PromptScoreFinding>>,
     /// Spread over prompts by relation and model.
     pub preferences: Vec<Tagged<PromptPreferenceFinding>>,
@@ -40,7 +40,7 @@ pub struct Results {
     /// Prompts that were found, by relation, name and model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<Tagged<TunedFinding>>,
-    /// The latest look at instances.
+    /// The latest list of instances.
     pub look: Option<Look>,
     /// Number of the latest answer.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct Look {
 }
 
 impl Results {
-    /// Takes in a finding of the run.
+    /// Adds a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
@@ -77,7 +77,7 @@ impl Results {
         }
     }
 
-    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    /// Records the answer to the question with this number. False if a later answer is already there.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
@@ -113,7 +113,7 @@ impl Results {
         self.relations.iter().find(|r| r.value.relation == id)
     }
 
-    /// All prompts of a relation that have been asked, those that were typed last.
+    /// All prompts of a relation that have been asked, typed prompts last.
     pub fn prompts(&self, relation: &str) -> Vec<&str> {
         let mut all: Vec<&str> =
             self.relation(relation).map_or(Vec::new(), |r| r.value.prompts.iter().map(String::as_str).collect());
@@ -125,7 +125,7 @@ impl Results {
         all
     }
 
-    /// The name of a prompt that was found, or of its control; none for those that people wrote.
+    /// The name of a prompt found by search, or of its control; `None` for prompts written by people.
     pub fn found_name(&self, relation: &str, prompt: &str) -> Option<String> {
         self.tuned.iter().map(|t| &t.value).filter(|t| t.relation == relation).find_map(|t| match prompt {
             p if p == t.prompt => Some(t.name.clone()),
@@ -154,13 +154,13 @@ impl Results {
         self.stability.iter().find(|p| p.model == model && p.value.relation == relation)
     }
 
-    /// Consistency of a model, or of the whole order where it is none.
+    /// Consistency of a model, or of the whole order if `None`.
     pub fn rank(&self, regime: Regime, model: Option<&str>) -> Option<&Tagged<RankConsistencyFinding>> {
         let name = model.unwrap_or(ALL);
         self.ranks.iter().find(|r| r.model == name && r.value.regime == regime)
     }
 
-    /// The ledger of two models, in whichever order they were compared, and whether that is the other one.
+    /// The ledger of two models, in either order, and whether it was the reverse of this one.
     pub fn ledger(&self, a: &str, b: &str) -> Option<&Tagged<LedgerFinding>> {
         self.ledgers.iter().find(|l| {
             let pair = (l.value.a.as_str(), l.value.b.as_str());

@@ -1,4 +1,4 @@
-//! The rule of a run as it applies to one relation and one model: which tokens, or which words of several tokens, can be answers.
+//! The rule of a run for one relation and one model: which tokens, or which words of several tokens, can be answers.
 
 use std::collections::HashMap;
 
@@ -50,17 +50,17 @@ impl Rule {
     }
 }
 
-/// Rows that are run together at most: memory stays bounded whatever the number of answers.
+/// Maximum number of rows run together, so that memory stays bounded for any number of answers.
 const ROWS: usize = 8192;
 
-/// A pass that some tokens of some words are read from.
+/// A pass from which tokens of words are read.
 struct Row {
     query: Encoded,
     /// Query, word and token.
     wanted: Vec<(usize, usize, u32)>,
 }
 
-/// Passes of several queries in which tokens of words are read; what is read twice is run once.
+/// Passes of several queries from which tokens of words are read; duplicates run once.
 #[derive(Default)]
 struct Rows {
     list: Vec<Row>,
@@ -68,8 +68,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Wants token `t` of word `w` in the answer's place of a query. Words that begin alike, and all words of one token, share
-    /// passes.
+    /// Requests token `t` of word `w` at the answer's position in a query. Words that begin alike, and all words of one
+    /// token, share passes.
     fn add(&mut self, asker: &Asker<'_>, (at, query): (usize, &Encoded), (w, word): (usize, &Word), t: usize) {
         let row = asker.within(query, &word.ids, t);
         let k = *self.known.entry((at, row)).or_insert_with_key(|(_, row)| {
@@ -101,7 +101,7 @@ impl Rows {
     }
 }
 
-/// The reply to each query by pseudo-log-likelihood ([`scores`]): the best word is said. None where a word makes a query longer
+/// The reply to each query by pseudo-log-likelihood ([`scores`]): the best word is said. `None` if a word makes a query longer
 /// than the model takes. `queries` are what is asked, each with its object.
 ///
 /// No term of a score is above 0, so a word that has fallen behind the object stays behind it: it is neither the best nor counted
@@ -162,9 +162,9 @@ pub(crate) fn raced<E: From<ModelError>>(
 /// State of reading the words of a query.
 struct Race {
     object: Option<usize>,
-    /// True if one pass reads the first token of every word: nothing follows it.
+    /// True if one pass gives the first token of every word, because nothing follows the answer.
     is_causal: bool,
-    /// By word: tokens that are in its score.
+    /// By word: the number of tokens in its score.
     done: Vec<usize>,
 }
 
@@ -173,8 +173,8 @@ impl Race {
         Self { object, is_causal: asker.model().arch().is_causal(), done: vec![0; words.len()] }
     }
 
-    /// Wants the next token of every word that may still come before the object; at first all tokens of the object, and of the
-    /// others what a single pass reads.
+    /// Requests the next token of every word that could still outrank the object; at first all tokens of the object,
+    /// and for the others what a single pass gives.
     fn advance(&mut self, words: &[Word], scores: &[f64], mut want: impl FnMut(usize, usize)) {
         let is_first = self.done.iter().all(|n| *n == 0);
         let least = self.least(words, scores);
@@ -193,7 +193,8 @@ impl Race {
         }
     }
 
-    /// Below this a word is behind: the score of the object; without one, the best of the words that have been read to their end.
+    /// A word with a lower score is out of contention: the score of the object; without one, the best of the words that
+    /// have been read to their end.
     fn least(&self, words: &[Word], scores: &[f64]) -> f64 {
         if let Some(o) = self.object {
             return if self.done[o] == 0 { f64::NEG_INFINITY } else { scores[o] };
@@ -202,7 +203,7 @@ impl Race {
         whole.map(|w| scores[w]).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Scores with those of words that fell behind taken out.
+    /// Scores without those of words that fell behind.
     fn final_scores(&self, words: &[Word], scores: &[f64]) -> Vec<f64> {
         let of = |w: usize| if self.done[w] == words[w].ids.len() { scores[w] } else { f64::NEG_INFINITY };
         (0..words.len()).map(of).collect()
@@ -285,7 +286,7 @@ mod tests {
     fn passes_are_bounded_by_those_of_words_that_fall_behind_at_once_or_never() {
         let word = |n: u32| Word { text: n.to_string(), ids: (0..n).collect() };
         let words = Rule::Words(vec![word(1), word(1), word(2), word(4)]);
-        // One for the single words, one or all for each of the others, two for the object's other tokens.
+        // One pass for the single-token words, one or all for each of the others, two for the object's other tokens.
         assert_eq!(words.passes(false), [1 + 2 + 2, 1 + 6]);
         assert_eq!(words.passes(true), [3, 1 + 4]);
         assert_eq!(Rule::Words(vec![word(1)]).passes(true), [1, 1]);
@@ -329,7 +330,7 @@ mod tests {
         }
     }
 
-    /// Of words of one token each it says what the relation's own rule says; a word of two is scored token by token.
+    /// For words of one token it agrees with the relation's own rule; a word of two is scored token by token.
     #[test]
     fn words_of_one_token_stand_in_the_order_of_their_logits() {
         for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
@@ -368,11 +369,11 @@ mod tests {
             let row = asker.within(query, &ids, k);
             let causal = asker.model().arch().is_causal();
             assert_eq!(row.ids.len(), query.ids.len() + if causal { k } else { 1 }, "{name}");
-            assert!(causal || row.ids[query.position + 1 - k] == ids[1 - k], "{name}: the other one stands there");
+            assert!(causal || row.ids[query.position + 1 - k] == ids[1 - k], "{name}: the other one is there");
             let take = |_: usize, logits: &[f32]| score += f64::from(logits[ids[k] as usize]) - log_sum(logits);
             asker.logits::<ModelError>(&[&row], None, 4096, take, |_| Ok(())).unwrap();
         }
-        // Beside a word of one token, which of the two is said follows from the scores.
+        // Against a word of one token, the scores decide the answer.
         let other = Word { text: "Paris".into(), ids: vec![ids[0]] };
         let mut single = 0.0;
         let row = asker.within(query, &other.ids, 0);

@@ -18,7 +18,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
     let [tuned, triggers, found_on, rounds] = super::tuned::settings();
     vec![
         models(
-            "The models that are asked and compared. An instance is kept only where every one of them has its object as one token.",
+            "The models that are asked and compared. A fact is asked only if its object is a single token in all of them.",
         ),
         files(),
         relations(),
@@ -69,7 +69,7 @@ fn files() -> Setting<Spec> {
             |s, path| {
                 s.data.files = path.map(|p| typed(&s.data.base, p)).into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // Relations of other data have other names.
+                // Other data has relations with other names.
                 s.data.relations.forget();
                 s.data.own.clear();
             },
@@ -149,12 +149,12 @@ fn ledger() -> Setting<Spec> {
     )
 }
 
-/// Shares as they are typed: numbers, with commas or blanks between them.
+/// Typed shares: numbers separated by commas or blanks.
 fn shares(text: &str) -> Result<Vec<f64>, SettingError> {
     let words = text.split([',', ' ', ';']).filter(|w| !w.is_empty());
     let each = words.map(|w| number(w).ok().filter(|g| (0.0..=1.0).contains(g)));
     let mut all: Vec<f64> = each.collect::<Option<_>>().ok_or_else(|| {
-        SettingError::Refused("type shares from 0 to 1 with commas between them, for example 0, 0.5, 1".into())
+        SettingError::Refused("type shares from 0 to 1, separated by commas, for example 0, 0.5, 1".into())
     })?;
     all.sort_by(f64::total_cmp);
     all.dedup();
@@ -165,7 +165,7 @@ fn mixtures() -> Setting<Spec> {
     Setting::new(
         "disparity.gammas",
         "Mixture",
-        "Shares γ of sentences that state facts, for example 0, 0.5, 1: models go on training on each mixture and are asked again.",
+        "Shares γ of sentences that state facts, for example 0, 0.5, 1: the models are trained further on each mixture and asked again.",
         |_, _| Kind::Text("none"),
         |spec: &Spec, _| match &spec.disparity.gammas[..] {
             [] => Value::Unset,
@@ -183,7 +183,7 @@ fn trained() -> Setting<Spec> {
     Setting::new(
         "disparity.models",
         "Trained models",
-        "The models that go on training on the mixtures; none trains the first of the run.",
+        "The models that are trained further on the mixtures; if empty, the first of the run.",
         move |spec: &Spec, known| Kind::Marks(names(spec, known)),
         move |spec: &Spec, known| {
             let on = |n: &String| spec.disparity.models.contains(n);
@@ -198,11 +198,11 @@ fn trained() -> Setting<Spec> {
     )
 }
 
-/// Word where the settings of further pretraining are the paper's.
+/// Word for further pretraining with the paper's settings.
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
-    let help = "A file of text, a sentence a line, that the mixtures have in place of Micro-English.";
+    let help = "A file of text, one sentence per line, that replaces Micro-English in the mixtures.";
     row("disparity.text", "Training text", help).file(
         BUILT_IN,
         |s: &Spec| s.disparity.text.clone(),
@@ -261,7 +261,7 @@ fn masking() -> Setting<Spec> {
 }
 
 fn ties() -> Setting<Spec> {
-    let help = "What equal scores do to places: the earlier model stands lower, as in the published code, or all get the mean place.";
+    let help = "How ties are ranked: the earlier model lower, as in the published code, or all at the mean place.";
     row("ranks.ties", "Ties", help).one_of(
         &Ties::ALL,
         |t| spaced(t.name()),
@@ -289,13 +289,13 @@ fn case() -> Setting<Spec> {
     )
 }
 
-/// The word where everything is taken.
+/// The word for taking everything.
 const ALL: &str = "all";
-/// Most prompts, facts or mentions that can be asked for.
+/// Maximum number of prompts, facts or mentions.
 const MOST: usize = 1_000_000;
 
 fn most_prompts() -> Setting<Spec> {
-    row("data.prompts", "Prompts, most", "The most prompts of a relation that are asked, the first ones.").count_or(
+    row("data.prompts", "Prompts, most", "Maximum number of prompts per relation; the first ones are asked.").count_or(
         ALL,
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17],
         1..=MOST,
@@ -305,7 +305,7 @@ fn most_prompts() -> Setting<Spec> {
 }
 
 fn instances() -> Setting<Spec> {
-    row("data.instances", "Facts, most", "The most facts of a relation that are asked, the first ones.").count_or(
+    row("data.instances", "Facts, most", "Maximum number of facts per relation; the first ones are asked.").count_or(
         ALL,
         &[10, 20, 40, 100, 200, 500, 1000],
         1..=MOST,
@@ -315,7 +315,7 @@ fn instances() -> Setting<Spec> {
 }
 
 fn sampled_prompts() -> Setting<Spec> {
-    row("adjust.prompts", "Prompts averaged", "Prompts and names that are drawn for the adjusted score.").count_or(
+    row("adjust.prompts", "Prompts averaged", "Number of prompts and names drawn for the adjusted score.").count_or(
         ALL,
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=MOST,
@@ -325,7 +325,7 @@ fn sampled_prompts() -> Setting<Spec> {
 }
 
 fn mentions() -> Setting<Spec> {
-    let help = "The most names of a subject that are asked, the usual one among them (Cao et al. 2022: five).";
+    let help = "Maximum number of names per subject, including the usual one (Cao et al. 2022: five).";
     row("data.mentions", "Names, most", help).count(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         1..=10,
@@ -410,12 +410,12 @@ mod tests {
                 assert_eq!(setting.get(&spec, &known), value, "{}", setting.key);
             }
             assert!(!setting.text(&spec, &known).is_empty(), "{}", setting.key);
-            let told = spec.check("x");
-            assert!(told.is_ok(), "{}: {told:?}", setting.key);
+            let printed = spec.check("x");
+            assert!(printed.is_ok(), "{}: {printed:?}", setting.key);
         }
     }
 
-    /// A file that was typed took the folder of the spec away from its training text.
+    /// After a file was typed, the training text was no longer relative to the spec's folder.
     #[test]
     fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
         let mut spec = Spec::shipped();
@@ -442,8 +442,8 @@ mod tests {
         mixtures.set(&mut spec, &known(), Value::Text("1 0,50%".into())).unwrap();
         assert_eq!(spec.disparity.gammas, [0.0, 0.5, 1.0]);
         for wrong in ["2", "-0.1", "half"] {
-            let told = mixtures.set(&mut spec, &known(), Value::Text(wrong.into())).unwrap_err();
-            assert!(told.to_string().contains("0 to 1"), "{told}");
+            let printed = mixtures.set(&mut spec, &known(), Value::Text(wrong.into())).unwrap_err();
+            assert!(printed.to_string().contains("0 to 1"), "{printed}");
         }
         mixtures.set(&mut spec, &known(), Value::Unset).unwrap();
         assert!(spec.disparity.is_off());

@@ -1,4 +1,4 @@
-//! The spec of the lab: everything that says what to compute, and its checks.
+//! The spec of the lab: everything that determines what to compute, and its checks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataSpec {
-    /// Files or folders with facts and prompts, relative to the spec's file; none asks the built-in relations.
+    /// Files or folders with facts and prompts, relative to the spec's file; if empty, the built-in relations are asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// True to ask the built-in relations as well if files are named.
@@ -69,16 +69,16 @@ pub struct DataSpec {
     pub whole: bool,
     /// Relations that are asked.
     pub relations: Relations,
-    /// Prompts of a relation at most, the first ones; none takes all.
+    /// Maximum number of prompts of a relation, taken from the start; `None` means all.
     pub prompts: Option<usize>,
-    /// Instances of a relation at most, the first ones; none takes all.
+    /// Maximum number of instances of a relation, taken from the start; `None` means all.
     pub instances: Option<usize>,
-    /// Names of a subject at most, the usual one among them.
+    /// Maximum number of names of a subject, including the usual one.
     pub mentions: usize,
     /// Further prompts by relation, asked after its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, Vec<String>>,
-    /// Folder of the spec's file; not part of what is asked.
+    /// Folder of the spec's file; not part of the experiment.
     #[serde(skip)]
     pub base: PathBuf,
 }
@@ -105,9 +105,9 @@ impl DataSpec {
         self.files.iter().map(|f| self.base.join(f)).collect()
     }
 
-    /// Asks a file or folder as well, `path` being relative to where the program runs: beside the built-in relations where those
-    /// were asked alone, of which those that were picked by name stay. Where relations were picked among those of files, all are
-    /// asked. One that is there already stays once.
+    /// Asks a file or folder as well, with `path` relative to the current folder: beside the built-in relations if only
+    /// these were asked, of which the ones picked by name stay. If relations were picked from files, all are asked. A
+    /// path that is already there is not repeated.
     pub fn add(&mut self, path: String) {
         if self.files.is_empty() {
             (self.built_in, self.whole) = (true, !self.relations.is_empty());
@@ -129,7 +129,7 @@ pub struct QuerySpec {
     pub candidates: Candidates,
     /// The k of P@k.
     pub k: usize,
-    /// Words that are passed over: `own` for the program's list, `none`, or a file.
+    /// Words that are skipped: `own` for the program's list, `none`, or a file.
     pub function_words: String,
     /// True if upper and lower case are the same.
     pub ignore_case: bool,
@@ -198,9 +198,9 @@ impl UserWeights {
 pub struct AdjustSpec {
     /// Weights of prompts and mentions.
     pub weights: Weighting,
-    /// Prompts that are drawn for the average; none takes all.
+    /// Number of prompts drawn for the average; `None` means all.
     pub prompts: Option<usize>,
-    /// Mentions of each instance that are drawn; none takes all.
+    /// Number of mentions drawn per instance; `None` means all.
     pub mentions: Option<usize>,
     /// Weights by relation, for `weights = "user"`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -214,7 +214,7 @@ pub enum Sharing {
     /// Each model draws by itself, as the published code does.
     #[default]
     PerModel,
-    /// All get the same.
+    /// All models share the draws.
     Shared,
 }
 
@@ -265,27 +265,27 @@ impl Default for LedgerSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DisparitySpec {
-    /// Shares of sentences that state facts; none leaves the part out.
+    /// Shares of sentences that state facts; if empty, this part is skipped.
     pub(crate) gammas: Vec<f64>,
-    /// The models that are trained; none takes the first of the run.
+    /// The models to train; if empty, the first of the run.
     pub models: Vec<String>,
     /// Different sentences of a mixture.
     pub sentences: usize,
     /// Number of readings.
     pub epochs: usize,
-    /// A file of text, a sentence a line, that takes the place of Micro-English; a relative path is relative to the spec's file.
+    /// A text file, one sentence per line, that replaces Micro-English; a relative path is relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Number of steps in place of readings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
-    /// Sentences of a step.
+    /// Sentences per step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
     /// Peak learning rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Share of the words that are masked, where the model is trained on masks.
+    /// Share of words masked, for models trained on masks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masking: Option<f64>,
 }
@@ -322,7 +322,7 @@ pub(crate) fn is_prompt(text: &str) -> bool {
 }
 
 impl Spec {
-    /// The relations that are named, each with the key that names it.
+    /// The named relations, each with the key that names it.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let picked = self.data.relations.iter().map(|r| ("data.relations", r.as_str()));
         let own = self.data.own.keys().map(|r| ("data.own", r.as_str()));
@@ -449,12 +449,12 @@ impl LabSpec for Spec {
 }
 
 impl Spec {
-    /// The file of text to go on training on, where there is one.
+    /// The text file for further training, if any.
     pub(crate) fn text_path(&self) -> Option<PathBuf> {
         self.disparity.text.as_ref().map(|text| self.data.base.join(text))
     }
 
-    /// The file of function words, where there is one.
+    /// The file of function words, if any.
     pub(crate) fn words_path(&self) -> Option<PathBuf> {
         let name = self.query.function_words.as_str();
         (name != OWN_WORDS && name != NO_WORDS).then(|| self.data.base.join(name))

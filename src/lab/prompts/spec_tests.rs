@@ -42,7 +42,7 @@ fn refusal(change: impl FnOnce(&mut Spec)) -> String {
 #[test]
 fn values_out_of_range_and_unknown_names_are_refused_with_their_key() {
     assert_eq!(refusal(|_| ()), "");
-    for (told, key) in [
+    for (printed, key) in [
         (refusal(|s| s.models.clear()), "models"),
         (refusal(|s| s.models.push("bert-mini".into())), "models"),
         (refusal(|s| s.data.relations = ["capitol"].into()), "did you mean `capital`"),
@@ -82,15 +82,15 @@ fn values_out_of_range_and_unknown_names_are_refused_with_their_key() {
         (refusal(|s| s.interval.level = 0.999), "needs at least"),
         (refusal(|s| s.disparity.gammas = vec![1.5]), "disparity.gammas"),
     ] {
-        assert!(told.contains(key), "{key}: {told}");
+        assert!(printed.contains(key), "{key}: {printed}");
     }
 }
 
 #[test]
 fn an_unknown_key_names_its_line() {
     let text = PROMPTS_TOML.replace("[ranks]", "[ranks]\ndraw = 3");
-    let told = lab::spec::parse::<Spec>(&text, "x.toml").unwrap_err().to_string();
-    assert!(told.contains("x.toml, line") && told.contains("draw"), "{told}");
+    let printed = lab::spec::parse::<Spec>(&text, "x.toml").unwrap_err().to_string();
+    assert!(printed.contains("x.toml, line") && printed.contains("draw"), "{printed}");
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn files_lie_beside_the_spec_and_must_be_there() {
     std::fs::write(&file, text).unwrap();
     let mut spec: Spec = lab::spec::parse(&lab::spec::read_text(&file).unwrap(), "x").unwrap();
     spec.lies_in(folder.path().to_owned());
-    let told = spec.reach("x").unwrap_err().to_string();
-    assert!(told.contains("data.files") && told.contains("no such file"), "{told}");
+    let printed = spec.reach("x").unwrap_err().to_string();
+    assert!(printed.contains("data.files") && printed.contains("no such file"), "{printed}");
     std::fs::create_dir(folder.path().join("facts")).unwrap();
     assert!(spec.reach("x").is_ok());
     assert_eq!(spec.hash(), lab::spec::parse::<Spec>(text, "y").unwrap().hash());
@@ -119,14 +119,14 @@ fn files_are_added_beside_what_is_asked_already() {
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
     beside.add("own.jsonl".into());
     assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), absolute("own.jsonl").unwrap()], false));
-    // Files that are asked alone anyway need no built-in relations besides them.
+    // Files that are asked alone need no built-in relations.
     let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
     picked.relations = ["P19"].into();
     picked.add("own.jsonl".into());
     assert!(picked.relations.is_empty() && !picked.whole, "whose they are is not known");
     assert!(refusal(|s| s.data.whole = true).contains("data.whole"));
-    let told = refusal(|s| s.data.built_in = true);
-    assert!(told.contains("data.built_in"), "{told}");
+    let printed = refusal(|s| s.data.built_in = true);
+    assert!(printed.contains("data.built_in"), "{printed}");
     let mut spec = Spec::shipped();
     spec.data.add("own.jsonl".into());
     let all = spec.clone();
@@ -144,15 +144,15 @@ fn relations_are_functional_all_or_named_and_an_empty_list_keeps_its_meaning() {
     assert_eq!(read("\"functional\"").unwrap(), Relations::Functional);
     assert_eq!(read("\"all\"").unwrap(), Relations::All);
     assert_eq!(read("[\"capital\"]").unwrap(), ["capital"].into());
-    let told = read("\"capital\"").unwrap_err().to_string();
-    assert!(told.contains("functional") && told.contains("[\"capital\"]"), "{told}");
+    let printed = read("\"capital\"").unwrap_err().to_string();
+    assert!(printed.contains("functional") && printed.contains("[\"capital\"]"), "{printed}");
     assert!(read("3").unwrap_err().to_string().contains("a list of identifiers"));
     let mut all = Spec::shipped();
     all.data.relations = Relations::All;
     assert_eq!(lab::spec::parse::<Spec>(&all.to_toml(), "x").unwrap(), all);
     assert_ne!(all.hash(), Spec::shipped().hash());
     assert!(Spec::shipped().to_toml().contains("relations = []"), "old specs keep their hash");
-    // Files added to the screen forget names, not the choice.
+    // Adding files on the screen drops the named relations, not the choice.
     let mut data = DataSpec { files: vec!["lama".into()], relations: Relations::All, ..DataSpec::default() };
     data.add("own.jsonl".into());
     assert_eq!(data.relations, Relations::All);

@@ -76,7 +76,7 @@ fn left_out(results: &Results) -> Vec<String> {
     reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
 }
 
-/// Words that single models take from those that all share, where these are the candidates.
+/// Words that single models remove from the shared words, if these are the candidates.
 fn words(results: &Results) -> Vec<String> {
     let data = results.data.as_ref().map(|d| &d.value);
     let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) else { return Vec::new() };
@@ -209,7 +209,7 @@ pub fn interval(e: Estimate) -> String {
     format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
 }
 
-/// Rank consistency in per cent. Where every draw was counted it has no interval.
+/// Rank consistency in per cent, without an interval if every draw was counted.
 pub fn consistency(v: &RankConsistencyFinding) -> String {
     if v.exact { format!("{:.1} (counted)", 100.0 * v.consistency.mean) } else { interval(v.consistency) }
 }

@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// Sessions that were recorded before every number said its rule.
+    /// Sessions recorded before findings stated their rule.
     #[test]
     fn findings_without_their_rule_are_still_read() {
         for finding in findings() {

@@ -1,5 +1,5 @@
-//! Prompts that are found automatically, by discrete search in AutoPrompt's manner (Shin et al. 2020): trigger words between subject and
-//! object are replaced one at a time by words that make the objects of some facts likelier.
+//! Prompts found automatically by a discrete search like AutoPrompt's (Shin et al. 2020): trigger words between subject
+//! and object are replaced one at a time by words that make the objects of some facts likelier.
 //!
 //! The gradient of the loss with respect to the embedding of a trigger ranks all words to first order; the best are scored exactly, and one
 //! is taken only if the loss falls. The loss is the mean of -log P(object) over the facts. Triggers are words of letters that are one token
@@ -22,24 +22,24 @@ use lab::setting::Setting;
 use lab::setting::rows::row;
 use lab::spec::{Refuse, SpecError};
 
-/// Fewest facts of a search.
+/// Minimum number of facts in a search.
 const FEWEST: usize = 2;
 
-/// Prompts that are found for each relation.
+/// Prompts to find for each relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TunedSpec {
-    /// Prompts that are found for a relation; 0 for none.
+    /// Prompts to find for a relation; 0 for none.
     pub prompts: usize,
     /// Words of a prompt between subject and object.
     pub triggers: usize,
-    /// Facts that the search uses and that are not asked, at most; never more than half of a relation.
+    /// Maximum number of facts used in the search, which are then not asked; never more than half of a relation.
     pub facts: usize,
-    /// Words that are tried to be replaced, one after the other.
+    /// Number of attempts to replace a word.
     pub rounds: usize,
-    /// Words of the highest first-order gain that are scored exactly in a round.
+    /// Number of words, by first-order gain, that are scored exactly in a round.
     pub candidates: usize,
-    /// The model that they are found for; none takes the first of the run.
+    /// The model for which they are found; by default the first of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
@@ -70,12 +70,12 @@ impl TunedSpec {
         }
     }
 
-    /// The place of the model that prompts are found for.
+    /// The index of the model for which prompts are found.
     pub(crate) fn member(&self, models: &[String]) -> usize {
         self.model.as_ref().and_then(|name| models.iter().position(|m| m == name)).unwrap_or(0)
     }
 
-    /// Queries of all searches of a relation at most, a pass with gradients counted as three.
+    /// Maximum number of queries in all searches of a relation; a pass with gradients counts as three.
     pub(crate) fn queries(&self) -> usize {
         self.prompts * self.facts * (1 + self.rounds * (self.candidates + 3))
     }
@@ -83,9 +83,8 @@ impl TunedSpec {
 
 /// The rows of the setup pane.
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
-    let found = "How many prompts of each relation are found by the program for the first model, on facts that are then not asked \
-                 (discrete search by gradients, as AutoPrompt).";
-    let facts = "The most facts of a relation that prompts are found on; never more than half. They are not asked.";
+    let found = "How many prompts per relation to search for with the first model, on facts that are then not asked (discrete search by gradients, as in AutoPrompt).";
+    let facts = "Maximum number of facts of a relation that the search uses, at most half of them. They are not asked.";
     let rounds = "How many times the search tries to replace a word of a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(
@@ -152,20 +151,20 @@ pub(crate) struct Search<'a> {
     facts: Vec<(&'a str, u32)>,
 }
 
-/// A prompt that was found.
+/// A found prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,
     /// Random words of the same number: the start of the search.
     pub control: String,
-    /// The loss at the start and after each word that was replaced.
+    /// The loss at the start and after each replaced word.
     pub losses: Vec<f64>,
-    /// Rounds until no word could be replaced, or all.
+    /// Number of rounds until no word could be replaced, or all rounds.
     pub rounds: usize,
 }
 
 impl<'a> Search<'a> {
-    /// On facts whose objects are one token; `words` are sorted. None where too few facts or words are left.
+    /// For facts whose objects are one token; `words` are sorted. `None` if too few facts or words are left.
     pub(crate) fn new(
         asker: &'a Asker<'a>,
         words: &[(&'a str, u32)],
@@ -196,14 +195,15 @@ impl<'a> Search<'a> {
         prompt(&triggers.iter().map(|w| self.words[*w].0).collect::<Vec<_>>())
     }
 
-    /// The queries of all facts, with the position of their first trigger. None where the words are other tokens in one of them.
+    /// The queries of all facts, with the position of their first trigger. `None` if the words are tokenized
+    /// differently in one of them.
     fn queries(&self, triggers: &[usize]) -> Result<Option<Vec<(Encoded, usize)>>, ModelError> {
         let (text, n) = (self.text(triggers), triggers.len());
         let tokens: Vec<u32> = triggers.iter().map(|w| self.words[*w].1).collect();
         let mut all = Vec::with_capacity(self.facts.len());
         for (name, _) in &self.facts {
             let Some(query) = self.asker.encode(&text, name)? else { return Ok(None) };
-            // A causal model is read at the last trigger, others at the mask behind it.
+            // A causal model is read at the last trigger, others at the mask after it.
             let end = query.position + usize::from(self.asker.mask().is_none());
             let Some(first) = end.checked_sub(n).filter(|first| query.ids[*first..end] == tokens[..]) else {
                 return Ok(None);
@@ -255,7 +255,7 @@ impl<'a> Search<'a> {
         Ok(sum)
     }
 
-    /// By word: the change of the loss to first order if it took the place of a trigger.
+    /// By word: the first-order change of the loss if it replaced a trigger.
     fn first_order(&self, gradient: &[f64], word: usize) -> Vec<f64> {
         let along = |w: usize| -> f64 {
             let vector = &self.embeddings[w * self.width()..(w + 1) * self.width()];

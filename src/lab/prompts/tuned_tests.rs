@@ -107,7 +107,7 @@ fn the_loss_only_falls_and_a_seed_gives_the_same_prompt_again() {
                 let words = text.split(' ').filter(|w| w.chars().all(char::is_alphanumeric));
                 words.map(|w| search.words.iter().position(|(word, _)| *word == w).unwrap()).collect::<Vec<usize>>()
             };
-            // What is asked is the text: its loss is the last one.
+            // The text itself is asked: its loss equals the last one of the search.
             let ends = search.losses(&[read(&found.control), read(&found.prompt)], &mut NoPulse).unwrap();
             assert!(
                 (ends[0] - found.losses[0]).abs() < 1e-6

@@ -1,6 +1,6 @@
-//! The words that a model can say as one token, and those that all chosen models share. An object that some model cannot say
-//! would be unfair to that model, so instances are kept where every model can (Cao et al. 2022, section 2); a model that joins
-//! may hence take instances away from all others, and what it takes is said.
+//! The words that a model can say as one token, and the words that all chosen models share. An object that some model
+//! cannot say would be unfair to that model, so instances are kept where every model can (Cao et al. 2022, section 2);
+//! adding a model can therefore remove instances for all others, and the removed ones are reported.
 
 use std::collections::HashMap;
 
@@ -19,9 +19,9 @@ pub struct Words {
 }
 
 impl Words {
-    /// Of a tokenizer of `vocab` rows.
+    /// For a tokenizer with `vocab` entries.
     pub fn new(tokenizer: &Tokenizer, function_words: &FunctionWords, ignore_case: bool) -> Result<Self, ModelError> {
-        // A tokenizer that lower-cases cannot say capitals; it is not to be judged by them.
+        // A tokenizer that lower-cases cannot produce capitals and must not be judged by them.
         let ignore_case = ignore_case || folds(tokenizer)?;
         let texts: Vec<String> = (0..tokenizer.len() as u32)
             .map(|id| Ok(tokenizer.decode(&[id], false)?.trim().to_owned()))
@@ -38,7 +38,7 @@ impl Words {
         Ok(Self { strings, single, ignore_case })
     }
 
-    /// The id of a word among those that are one token.
+    /// The id of a word that is one token.
     fn single(&self, word: &str) -> Option<u32> {
         let exact = self.single.get(word);
         exact.or_else(|| self.single.get(&folded(word, self.ignore_case))).copied()
@@ -106,12 +106,12 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     Common { words, ids }
 }
 
-/// By model: the words that it alone cannot say as one token, in alphabetical order; function words are left out. They are what
-/// joining it takes from the words that the others share.
+/// By model: the words that it alone cannot say as one token, in alphabetical order; function words are left out.
+/// Adding it removes these from the words that the others share.
 pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
     let mut taken = vec![Vec::new(); models.len()];
     let says = |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
-    // A word that one model lacks is among those of the first or of the second.
+    // A word that one model lacks is in one of the two lists.
     let first: &[&Words] = &models[..models.len().min(2)];
     for (k, base) in first.iter().enumerate().filter(|_| models.len() > 1) {
         for word in base.single.keys().filter(|w| !function_words.contains(w)) {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use model::{Device, Model};
 
-    /// Joining it takes exactly these from what the others share.
+    /// Adding it removes exactly these from the words that the others share.
     #[test]
     fn what_a_model_takes_is_what_the_others_share_without_it() {
         let none = FunctionWords::own();
@@ -175,7 +175,7 @@ mod tests {
             }
         }
         assert_eq!(words[0].object(models[0].tokenizer().unwrap(), "two words").unwrap(), None);
-        // The objects of facts can be said by every built-in model, also by those that know no capitals.
+        // The objects of facts can be said by every built-in model, even without capitals.
         let relations = corpus::facts::relations().unwrap();
         let objects: Vec<&str> = relations.iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
         for (model, words) in models.iter().zip(&words) {

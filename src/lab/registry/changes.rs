@@ -93,8 +93,8 @@ mod tests {
         let mut b = a.clone();
         assert!(changes(&a, &b).is_empty());
         b.common_mut().set_models(vec!["gpt2-mini".into()]);
-        let told = changes(&a, &b);
-        assert!(told[0].starts_with("models ") && told[0].contains("gpt2-mini"), "{told:?}");
+        let printed = changes(&a, &b);
+        assert!(printed[0].starts_with("models ") && printed[0].contains("gpt2-mini"), "{printed:?}");
     }
 
     /// The change of one side of a comparison was a list of all models twice.
@@ -120,8 +120,8 @@ mod tests {
         let b = parse(&a.to_toml().replace("layer = \"last\"", "layer = 2"));
         let c = parse(&a.to_toml().replace("resamples = 1000", "resamples = 500"));
         assert_eq!(apart(&b, [&a]), ["layer 2"]);
-        let told = apart(&a, [&b, &c]);
-        assert!(told.contains(&"layer last".to_owned()) && told.len() == 2, "{told:?}");
+        let printed = apart(&a, [&b, &c]);
+        assert!(printed.contains(&"layer last".to_owned()) && printed.len() == 2, "{printed:?}");
         assert!(apart(&a, [&a]).is_empty());
     }
 
@@ -130,8 +130,8 @@ mod tests {
     fn changes_are_named_as_the_settings_are() {
         let a = Spec::shipped(LABS[0].id());
         let text = a.to_toml().replace("layer = \"last\"", "layer = 2").replace("resamples = 1000", "resamples = 500");
-        let told = changes(&a, &Spec::parse(&text, "changed").unwrap());
-        assert!(told.contains(&"layer last → 2".to_owned()), "{told:?}");
-        assert!(told.iter().all(|text| !text.contains('.') && !text.contains('_')), "{told:?}");
+        let printed = changes(&a, &Spec::parse(&text, "changed").unwrap());
+        assert!(printed.contains(&"layer last → 2".to_owned()), "{printed:?}");
+        assert!(printed.iter().all(|text| !text.contains('.') && !text.contains('_')), "{printed:?}");
     }
 }

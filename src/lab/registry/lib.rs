@@ -189,7 +189,7 @@ macro_rules! labs {
         /// A result of any lab.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
-        #[allow(clippy::large_enum_variant, reason = "findings are few and live in lists of their own kind")]
+        #[allow(clippy::large_enum_variant, reason = "findings are few and are kept in one list per kind")]
         pub enum Kinds { $( $(#[$doc])* $Lab($module::Kind), )+ }
 
         impl FindingKind for Kinds {

@@ -30,7 +30,7 @@ pub struct Annotation {
     line: Line,
     /// Words of the rationale.
     pub rationale: BTreeSet<usize>,
-    /// Pairs (word of the original, word of this one); none if they were not aligned.
+    /// Pairs (word of the original, word of this one); `None` if they were not aligned.
     pub alignment: Option<BTreeSet<(usize, usize)>>,
     /// Score of whether the rationale is enough for the answer, 1 to [`MOST_SUFFICIENT`].
     pub sufficiency: Option<u8>,
@@ -156,12 +156,12 @@ impl Annotation {
         &self.line.dimension
     }
 
-    /// The same without scores and confidence, as its next reader gets it.
+    /// The same without scores and confidence, for its next annotator.
     pub fn unscored(&self) -> Self {
         Self { sufficiency: None, compactness: None, confidence: None, ..self.clone() }
     }
 
-    /// Takes a word into the rationale, or out of it. The mask is never part of it. False where nothing changes.
+    /// Adds a word to the rationale, or removes it. The mask is never part of it. False if nothing changes.
     pub fn toggle(&mut self, word: usize) -> bool {
         if self.line.mask_index == Some(word) || word >= self.line.sent_token.len() {
             return false;
@@ -172,8 +172,8 @@ impl Annotation {
         true
     }
 
-    /// Aligns a word of the original with one of this sentence; both lose the partners that they had. Where the two are
-    /// aligned already, they no longer are.
+    /// Aligns a word of the original with one of this sentence; both lose their earlier partners. If the two are
+    /// already aligned, the alignment is removed.
     pub fn align(&mut self, original: usize, word: usize) {
         let pairs = self.alignment.get_or_insert_default();
         if pairs.remove(&(original, word)) {
@@ -244,7 +244,7 @@ pub struct Agreement {
     pub words: usize,
     /// Share of words that both judge alike.
     pub alike: f64,
-    /// Cohen's kappa of the marks, over all words; none if chance alone would make them agree.
+    /// Cohen's kappa of the marks, over all words; `None` if chance alone would make them agree.
     pub kappa: Option<Estimate>,
     /// Token-F1 of the two rationales, averaged over sentences; 1 where both are empty.
     pub token_f1: Estimate,
@@ -385,7 +385,7 @@ mod tests {
     fn what_was_marked_is_read_back_from_the_benchmarks_own_keys() {
         let mut one = marked("7", &[1]);
         assert!(one.toggle(3) && one.toggle(1) && one.toggle(1));
-        assert!(!one.toggle(2), "the mask is no reason for itself");
+        assert!(!one.toggle(2), "the mask cannot be its own rationale");
         assert!(!one.toggle(4), "there is no such word");
         (one.sufficiency, one.compactness) = (Some(3), Some(1));
         let mut two = marked("x-07", &[]);

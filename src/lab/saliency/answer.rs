@@ -14,7 +14,7 @@ use lab::family::ALPHA;
 use lab::{Answer, Tagged};
 use stats::Estimate;
 
-/// Accuracy below which a model's explanations are those of wrong answers too often.
+/// Accuracy below which too many of a model's explanations are of wrong answers.
 const OFTEN_RIGHT: f64 = 0.8;
 
 pub(crate) fn question(spec: &Spec) -> String {
@@ -42,7 +42,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         v.perturbation == ALL && v.method != RANDOM
     };
     let mut all: Vec<_> = results.interpretability.iter().filter(overall).collect();
-    // A run of one dimension has nothing to pool.
+    // A run with one dimension has nothing to pool.
     let pooled = all.iter().find(|i| i.value.dimension == ALL).or(all.first()).map(|i| i.value.dimension.clone());
     all.retain(|i| Some(&i.value.dimension) == pooled.as_ref());
     let several = spec.models.len() > 1;
@@ -50,7 +50,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
         true => format!("{} by {}", last_part(&i.model), title(&i.value.method)),
         false => title(&i.value.method),
     };
-    // The name of a model keeps its own spelling at the head of a sentence.
+    // The name of a model keeps its spelling at the beginning of a sentence.
     let begins = |i: &Tagged<InterpretabilityFinding>| if several { who(i) } else { capital(&who(i)) };
     let says = [
         agrees(&all, &begins, &who),
@@ -62,7 +62,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let originals = all.first().map_or(0, |i| i.value.originals);
     let mut doubts = Vec::new();
     let skewed = all.iter().any(|i| i.value.sensitivity.is_some());
-    // Originals from which Student's t holds its level, for relative changes and for scores.
+    // Number of originals from which Student's t keeps its level, for relative changes and for scores.
     let (enough, covered) = if skewed { (60, ".902 to .921 with 10") } else { (20, ".916 with 10") };
     doubts.extend(few(originals, enough, "originals", covered).filter(|_| originals > 0));
     doubts.extend(wrong(results));
@@ -72,7 +72,7 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
 
 type Row<'a> = &'a Tagged<InterpretabilityFinding>;
 
-/// The best method by a measure, and the others behind it.
+/// The best method by a measure, and the others after it.
 fn ordered<'a>(all: &[Row<'a>], of: impl Fn(&InterpretabilityFinding) -> Option<Estimate>) -> Vec<(Row<'a>, Estimate)> {
     let mut rows: Vec<_> = all.iter().filter_map(|i| of(&i.value).map(|e| (*i, e))).collect();
     rows.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
@@ -95,7 +95,7 @@ fn agrees(all: &[Row<'_>], begins: &impl Fn(Row<'_>) -> String, who: &impl Fn(Ro
         _ => "cannot be distinguished from chance in finding the words that people marked",
     };
     let (n, all) = (best.value.originals, best.n);
-    // Intervals go by the originals, since partners are no new evidence.
+    // Intervals go by the originals, since partners are not independent evidence.
     let inputs = match all.saturating_sub(n) {
         0 => String::new(),
         partners => format!(" and their {} changed partners: {} sentences", grouped(partners), grouped(all)),
@@ -126,7 +126,7 @@ fn holds(all: &[Row<'_>], who: &impl Fn(Row<'_>) -> String) -> Option<String> {
     ))
 }
 
-/// A model that often answers wrongly: what its wrong answers rest on is explained too.
+/// A model that often answers wrongly: the explanations include those of wrong answers.
 fn wrong(results: &Results) -> Option<String> {
     let all = |a: &&Tagged<super::finding::AccuracyFinding>| {
         a.value.dimension == ALL && a.value.perturbation == ALL && a.value.top1.mean < OFTEN_RIGHT
@@ -140,7 +140,7 @@ fn wrong(results: &Results) -> Option<String> {
     ))
 }
 
-/// The method whose rationales take the least change to change the answer, beside random words.
+/// The method whose rationales need the least change to change the answer, compared with random words.
 fn sensitive(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, least) = ordered(all, |v| v.sensitivity).pop()?;
     Some(format!(
@@ -161,7 +161,7 @@ fn random<'a>(results: &'a Results, of: Row<'_>) -> Option<Row<'a>> {
     })
 }
 
-/// The method whose ranking keeps best where the answer does, beside a random ranking.
+/// The method whose ranking is most stable where the answer is unchanged, compared with a random ranking.
 fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     let (best, most) = ordered(all, |v| v.stability).into_iter().next()?;
     Some(format!(
@@ -173,7 +173,8 @@ fn stable(results: &Results, all: &[Row<'_>]) -> Option<String> {
     ))
 }
 
-/// The method whose agreement with people depends most on whether the answer is right. None where no test shows a difference after adjustment.
+/// The method whose agreement with people depends most on whether the answer is right. `None` if no test shows a
+/// difference after adjustment.
 fn differs(results: &Results) -> Option<String> {
     let all = super::summary::right_minus_wrong(results);
     let found = all.iter().filter(|(.., p)| *p <= ALPHA);
@@ -196,7 +197,7 @@ fn incomplete(all: &[Row<'_>]) -> Option<String> {
     Some(format!("{share:.0} % of the sums of {} miss the tolerance of completeness", title(&worst.value.method)))
 }
 
-/// Token-F1 and MAP of every model and method, what chance has of both as in the answer, and the share of right answers.
+/// Token-F1 and MAP of every model and method, their chance levels as in the answer, and the share of right answers.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     let number = |name: String, model: &str, value: Estimate, n: usize, level: Option<f64>| Number {
         name,
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(answer(&Results::default(), &Spec::shipped()), Answer::default());
     }
 
-    /// One of several methods that differs by itself does not once all of them are counted.
+    /// A method that differs when tested alone does not once the p-values are adjusted.
     #[test]
     fn a_difference_by_answers_is_claimed_only_after_holm() {
         let results = |p: [f64; 2]| {

@@ -21,9 +21,9 @@ use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 use stats::rng::{shuffle, stream};
 
-/// Stands for the dimension of a row that names none.
+/// Dimension of a row that names none.
 const NO_DIMENSION: &str = "other";
-/// Most rows of a file.
+/// Maximum number of rows in a file.
 const MOST_ROWS: usize = 1_000_000;
 /// Rows between two looks at whether to go on.
 const BEAT: usize = 1_024;
@@ -34,11 +34,11 @@ pub type Family = Vec<SentenceFinding>;
 /// Sentences drawn for a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drawn {
-    /// The originals with their partners, in the order in which they are asked: all dimensions come early.
+    /// The originals with their partners, in the order of asking, with all dimensions early.
     pub families: Vec<Family>,
     /// The file as the spec names it, or what is built in.
     pub source: String,
-    /// SHA-256 of what they are from.
+    /// SHA-256 of their source.
     pub sha256: String,
     pub left_out: Vec<LeftOut>,
 }
@@ -66,7 +66,7 @@ impl Drawn {
     }
 }
 
-/// Notes that something was left out.
+/// Adds to the omissions.
 pub fn leave_out(list: &mut Vec<LeftOut>, model: &str, reason: &str, first: &str) {
     match list.iter_mut().find(|l| l.model == model && l.reason == reason) {
         Some(known) => known.count += 1,
@@ -77,7 +77,7 @@ pub fn leave_out(list: &mut Vec<LeftOut>, model: &str, reason: &str, first: &str
 /// The sentences that a spec asks for.
 ///
 /// # Errors
-/// [`Fault`]: a file that cannot be read, or holds nothing that can be asked.
+/// [`Fault`]: a file that cannot be read, or contains no usable sentence.
 pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     let mut drawn = match (spec.file(), &spec.data.file) {
         (Some(path), Some(named)) => of_file(&path, named, host)?,
@@ -86,10 +86,10 @@ pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
     let wanted = &spec.data.dimensions;
     drawn.families.retain(|f| wanted.is_empty() || f.iter().any(|s| wanted.contains(&s.dimension)));
     if drawn.families.is_empty() {
-        let told: Vec<String> =
+        let printed: Vec<String> =
             drawn.left_out.iter().take(3).map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first)).collect();
-        let told = if told.is_empty() { String::new() } else { format!(" ({})", told.join("; ")) };
-        let what = format!("{}: no sentence can be asked{told}", drawn.source);
+        let printed = if printed.is_empty() { String::new() } else { format!(" ({})", printed.join("; ")) };
+        let what = format!("{}: no sentence can be asked{printed}", drawn.source);
         return Err(problem(&what, "data", "see data.file and data.dimensions of the spec").into());
     }
     drawn.families = evenly(std::mem::take(&mut drawn.families), spec.data.inputs, spec.seed);
@@ -184,7 +184,7 @@ fn all_of(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     locate(text, words).filter(|_| all)
 }
 
-/// A row of a file as a sentence, or why it is none.
+/// A row of a file as a sentence, or the reason why it cannot be one.
 fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String> {
     let text = |t: &corpus::readers::Text<'_>| t.to_string();
     let mut words: Vec<String> = row.tokens.iter().map(text).collect();
@@ -203,7 +203,7 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
     let masks: Vec<usize> = (at..words.len()).take_while(|w| words[*w] == MASK).collect();
     let gold = |set: &Vec<u32>| set.iter().map(|i| *i as usize).filter(|i| !masks.contains(i)).collect();
     let perturbed = row.perturbs.is_some();
-    // As it is written where the source says so: blanks before punctuation are other tokens in some vocabularies.
+    // As written in the source, if known: blanks before punctuation change the tokens in some vocabularies.
     let written = row.text.as_ref().map(text).and_then(|t| Some((all_of(&t, &words)?, t)));
     let (sentence, spans) = written.map_or_else(|| joined(&words), |(spans, text)| (text, spans));
     Ok(SentenceFinding {
@@ -251,7 +251,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
             leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
         }
         if rows >= MOST_ROWS {
-            stop = Some(failed(&format!("more than {MOST_ROWS} rows; take a part of it")).into());
+            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of it")).into());
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -292,7 +292,7 @@ fn hashed(set: &Set) -> std::io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-/// Puts partners to their originals.
+/// Joins partners to their originals.
 fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut place: HashMap<String, usize> = HashMap::new();
     let (originals, partners): (Vec<_>, Vec<_>) = sentences.into_iter().partition(|s| s.sample == Sample::Original);
@@ -326,14 +326,14 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
             leave("an alignment outside the sentences", &partner.sentence);
             continue;
         }
-        // A partner asks what its original asks.
+        // A partner has the question of its original.
         partner.dimension = family[0].dimension.clone();
         family[0].partners.push(partner.sentence.clone());
         family.push(partner);
     }
 }
 
-/// The problem of a model that fits none of the sentences.
+/// The error for a model that cannot use any of the sentences.
 pub fn nothing(model: &str) -> Problem {
     let what = format!("`{model}` can be asked none of the sentences");
     problem(&what, "models", "choose a model that reads this language, or other data")

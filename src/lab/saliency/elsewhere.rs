@@ -1,5 +1,5 @@
-//! Scores that were computed elsewhere: rows of files with words, gold rationales and scores, joined into originals with their
-//! perturbed partners. What cannot be joined or judged is counted with the reason; nothing is left out silently.
+//! Scores computed elsewhere: rows of files with words, gold rationales and scores, joined into originals with their
+//! perturbed partners. Rows that cannot be joined or judged are counted by reason; nothing is dropped silently.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,16 +10,16 @@ use super::metrics::judge::{Judged, Partner, Rules, judge, mean_ratio};
 use super::metrics::top_k::Size;
 use corpus::readers::{Prediction, Rationale, Row};
 
-/// Most inputs that are held.
+/// Maximum number of inputs in memory.
 const MOST: usize = 1_000_000;
 
-/// Reasons for which rows cannot be judged as a whole.
+/// Reasons why rows cannot be judged as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElsewhereError {
-    /// More inputs than are held.
+    /// More inputs than the maximum.
     #[error("more than {MOST} inputs; split the file")]
     Many,
-    /// Scores of several systems, and none is chosen.
+    /// Scores of several systems, with no system chosen.
     #[error("scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
     Systems(Vec<String>),
     /// No scores of the chosen system.
@@ -45,7 +45,7 @@ pub enum SizeRule {
     Fixed(Size),
 }
 
-/// An input as its row gives it.
+/// An input as read from its row.
 struct Entry {
     id: String,
     words: Vec<String>,
@@ -71,7 +71,7 @@ pub struct Gathered {
     entries: Vec<Entry>,
     /// Entries by identifier.
     places: HashMap<String, usize>,
-    /// By system, then by identifier; those without one by their order.
+    /// By system, then by identifier, or by order for rows without one.
     importance: BTreeMap<String, HashMap<String, Importance>>,
     unnamed: BTreeMap<String, Vec<Importance>>,
     left_out: LeftOut,
@@ -105,7 +105,7 @@ pub struct Judgement {
     pub left_out: LeftOut,
     /// The rule of K in words.
     pub size: String,
-    /// Name of the system whose scores were judged; empty where the rows name none.
+    /// Name of the system whose scores were judged; empty if the rows name none.
     pub system: String,
 }
 
@@ -114,7 +114,7 @@ fn indices(list: &[u32]) -> Vec<usize> {
 }
 
 impl Gathered {
-    /// Takes a row; rows that are neither inputs nor predictions are passed over.
+    /// Adds a row; rows that are neither inputs nor predictions are ignored.
     pub fn push(&mut self, row: Row<'_>) -> Result<(), ElsewhereError> {
         match row {
             Row::Rationale(rationale) => self.input(rationale),
@@ -272,7 +272,7 @@ impl Gathered {
         }
         for entry in &self.entries {
             for partner in &entry.partners {
-                // A partner may list its original in turn, which does not make that one a partner.
+                // A partner may list its original too, which does not make the original a partner.
                 let known = owners.contains_key(partner.as_str()) || owners.contains_key(entry.id.as_str());
                 if !known && *partner != entry.id {
                     owners.insert(partner, &entry.id);
@@ -282,7 +282,7 @@ impl Gathered {
         owners
     }
 
-    /// The partners of an original that can be judged, and the kinds of those that cannot.
+    /// The partners of an original that can be judged, and the kinds of the others.
     fn partners(
         &self,
         original: &Entry,
@@ -363,7 +363,7 @@ impl Sizes {
             SizeRule::Own if self.ratios.is_empty() => "no gold rationales, so there is no token-F1".to_owned(),
             SizeRule::Own if self.given => "K = the row's ratio × words".to_owned(),
             SizeRule::Own => format!(
-                "K = ratio × words, the mean ratio of these gold rationales ({}): it tells the prediction how long they are on average",
+                "K = ratio × words, the mean ratio of these gold rationales ({}): the prediction then knows how long they are on average",
                 self.ratios.iter().map(listed).collect::<Vec<_>>().join(", ")
             ),
         }

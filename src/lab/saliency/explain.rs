@@ -15,7 +15,7 @@ use lab::fault::{Fault, problem};
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// A sentence as a model takes it.
+/// A sentence as the input of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     pub prediction: PredictionFinding,
@@ -23,7 +23,7 @@ pub struct Explanation {
     pub rows: Vec<SaliencyFinding>,
 }
 
-/// Explains a sentence of the user's; or says why the model cannot be asked.
+/// Explains a user's sentence, or returns the reason why the model cannot be asked.
 pub fn explain(
     model: &Model,
     sentence: &SentenceFinding,

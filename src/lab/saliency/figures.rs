@@ -28,7 +28,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("own", "Token scores of a typed sentence."),
 ];
 
-/// Everything that there is to draw without a choice.
+/// All figures that need no choice.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     [
         heatmap(results, engine, &Heat::default()),
@@ -96,11 +96,11 @@ pub fn pick(
 pub struct Heat<'a> {
     /// The model; none takes the first.
     pub model: Option<&'a str>,
-    /// The sentence, an original or a partner; none takes the first original that has its scores.
+    /// The sentence, an original or a partner; by default the first original with scores.
     pub sentence: Option<&'a str>,
-    /// The partner beside an original; none takes its first one.
+    /// The partner next to an original; by default its first one.
     pub partner: Option<&'a str>,
-    /// The methods; empty takes all but the random ranking.
+    /// The methods; empty means all but the random ranking.
     pub methods: Vec<&'a str>,
 }
 
@@ -132,7 +132,7 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
     let side = |s: &'r SentenceFinding| {
         let rows = methods.iter().map(|m| results.row(model, &s.sentence, m));
         let side = Side::new(s, rows.collect());
-        // The kinds of perturbation have short names that say little; the caption has them.
+        // The kinds of perturbation have terse names; the caption explains them.
         let name = if s.original.is_some() { "partner".into() } else { side.name };
         Side { name, ..side }
     };
@@ -142,7 +142,7 @@ pub fn heatmap<'r>(results: &'r Results, engine: Option<&EngineInfo>, heat: &Hea
     figure.map(|figure| Figure { name: "heatmap".into(), ..figure })
 }
 
-/// The sentence that was typed last, under each model and method.
+/// The latest typed sentence, under each model and method.
 pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let Own { sentence, rows, .. } = results.own.as_ref()?;
     let sentence = &sentence.as_ref()?.value;
@@ -170,7 +170,7 @@ impl Agreement {
     }
 }
 
-/// Agreement against the rationale ratio (Figure 1 of the paper): one line a dimension for a chosen model and method;
+/// Agreement against the rationale ratio (Figure 1 of the paper): one line per dimension for a chosen model and method;
 /// without a choice one line for each model and method, over all dimensions, with the chance level.
 pub(crate) fn against_ratio(
     results: &Results,
@@ -202,7 +202,7 @@ pub(crate) fn against_ratio(
     let first = *lines.first()?.1.first()?;
     let point = |r: &&Tagged<RatioFinding>, y: Option<Estimate>| {
         let (y, v) = (y?, &r.value);
-        // Older sessions do not say it.
+        // Older sessions do not record it.
         let counted_there = || {
             originals(results, (&r.model, &v.dimension), |s| {
                 ratio(s).is_some_and(|ratio| (v.from..v.to).contains(&ratio) || ratio == 1.0 && v.to == 1.0)
@@ -250,7 +250,7 @@ pub(crate) fn against_ratio(
     }))
 }
 
-/// How the points of a figure come about, of which this is one.
+/// Description of how the points of a figure are computed.
 fn binned(one: &RatioFinding) -> String {
     let width = ((one.to - one.from) * 1e6).round() / 1e6;
     format!(
@@ -258,7 +258,7 @@ fn binned(one: &RatioFinding) -> String {
     )
 }
 
-/// Wanted originals of a dimension that a model has answered.
+/// The selected originals of a dimension that a model has answered.
 fn originals(results: &Results, (model, dimension): (&str, &str), wanted: impl Fn(&SentenceFinding) -> bool) -> usize {
     let sentences = results.sentences.iter().map(|s| &s.value);
     let originals =
@@ -266,7 +266,7 @@ fn originals(results: &Results, (model, dimension): (&str, &str), wanted: impl F
     originals.filter(|s| results.prediction(model, &s.sentence).is_some()).count()
 }
 
-/// Length of the gold rationale of a sentence over its own.
+/// Length of a sentence's gold rationale divided by the sentence's length.
 fn ratio(s: &SentenceFinding) -> Option<f64> {
     let length = s.gold.iter().map(Vec::len).sum::<usize>() as f64;
     (!s.gold.is_empty()).then(|| length / (s.gold.len() * s.words.len()) as f64)
@@ -277,12 +277,13 @@ fn counted(inputs: usize, originals: usize) -> Count {
     Count { units: Some(originals), ..inputs.into() }
 }
 
-/// The figure with its n: originals, over which intervals are, and inputs.
+/// The figure with its n: originals, which are the units of the intervals, and inputs.
 fn with_counts(figure: Figure) -> Figure {
     figure.with_counts("inputs (originals with their perturbed partners)", Some("originals"))
 }
 
-/// Says in the legend what intervals are over, and what the numbers in their place are: bars have inputs, over which their height is.
+/// States in the legend the units of the intervals, and what the numbers in their place count: for bars, the inputs
+/// that the height averages.
 fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     let few = match of_bars {
         true => format!("number of inputs; no interval below {FEWEST} originals"),
@@ -291,7 +292,7 @@ fn covering<T>(one: &Tagged<T>, of_bars: bool) -> Option<Layer> {
     Some(Layer::Intervals(Intervals { few, ..Intervals::covering(one.level?, "originals") }))
 }
 
-/// Says what values of too few originals are worth.
+/// Notes that values from too few originals are unreliable.
 fn too_few(layers: &[Layer]) -> Option<(String, String)> {
     const NEARLY: f64 = 0.8;
     let values = |layer: &Layer| -> Vec<(Option<(f64, f64)>, Count)> {
@@ -312,7 +313,7 @@ fn too_few(layers: &[Layer]) -> Option<(String, String)> {
     (!few.is_empty()).then(|| (format!("fewer than {FEWEST} originals"), text.to_owned()))
 }
 
-/// Points by rising x: findings arrive bin by bin in the order in which their examples came.
+/// Points by increasing x: findings arrive bin by bin, in the order of their examples.
 fn sorted(mut points: Vec<Datum>) -> Vec<Datum> {
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
@@ -363,7 +364,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
     }))
 }
 
-/// Token-F1 above chance over all dimensions by method, of inputs that are answered right and of those that are answered wrong.
+/// Token-F1 above chance over all dimensions by method, of inputs answered right and of inputs answered wrong.
 fn right_wrong(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let whole = |c: &&Tagged<CorrectnessFinding>| {
         let v = &c.value.numbers;
@@ -417,7 +418,7 @@ const ACCURACY: [(&str, &str); 4] = [
     ON_BARS,
 ];
 
-/// The numbers that stand on bars in place of intervals.
+/// The numbers printed on bars in place of intervals.
 const ON_BARS: (&str, &str) =
     ("number beside a value", "inputs that it is the mean of; intervals are over originals and need ten of them");
 
@@ -492,7 +493,7 @@ mod tests {
             );
             line.points[0].n.few()
         };
-        // Without the number there are no sentences to count here.
+        // The count is unknown here, so no sentences are mentioned.
         assert_eq!([Some(20), Some(7), None].map(drawn), [None, Some(7), Some(0)]);
     }
 }

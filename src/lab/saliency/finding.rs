@@ -1,5 +1,5 @@
-//! Findings of the lab: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum over its
-//! sub-words.
+//! Findings of the lab: one struct per kind. Words are counted from 0; a score belongs to a word, and is the sum over
+//! its sub-words.
 
 use lab::family::Comparison;
 use lab::{Columns, Head, Kinds, LabId};
@@ -9,9 +9,9 @@ use super::methods::{RANDOM, named};
 use super::spec::Direction;
 use stats::estimate::Estimate;
 
-/// Stands for every dimension, every kind of perturbation, or every model.
+/// The name for all dimensions, all kinds of perturbation, or all models together.
 pub const ALL: &str = "all";
-/// Identifier of a sentence that was typed.
+/// Identifier of a typed sentence.
 pub const OWN: &str = "own";
 
 /// The kinds of finding.
@@ -24,7 +24,7 @@ pub enum Kind {
     Sentence(SentenceFinding),
     /// Prediction of a model.
     Prediction(PredictionFinding),
-    /// Scores of the words behind it, by a method.
+    /// Scores of the words, by a method.
     Saliency(SaliencyFinding),
     /// Share of right predictions.
     #[interval]
@@ -35,7 +35,7 @@ pub enum Kind {
     /// Agreement with people and with the perturbed form, by whether the model's answers are right.
     #[interval]
     Correctness(Box<CorrectnessFinding>),
-    /// Agreement among inputs of like rationale ratio.
+    /// Agreement among inputs with similar rationale ratios.
     #[interval]
     Ratio(RatioFinding),
     /// Two models or two methods on the same inputs.
@@ -60,7 +60,7 @@ pub struct DataFinding {
     pub dimensions: Vec<DimensionNote>,
     /// Inputs that were left out, by reason.
     pub left_out: Vec<LeftOut>,
-    /// The models, with what each can be asked.
+    /// The models, with the inputs and methods available for each.
     pub models: Vec<ModelNote>,
     /// Rule for the length of a predicted rationale, in words.
     pub k: String,
@@ -72,14 +72,14 @@ pub struct DimensionNote {
     pub originals: usize,
     /// Perturbed partners.
     pub perturbed: usize,
-    /// Mean share of the words that the gold rationale takes.
+    /// Mean share of the words in the gold rationale.
     pub ratio: f64,
 }
 
 /// Inputs that were left out for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The model; `all` for what no model is asked.
+    /// The model; `all` for inputs left out for every model.
     pub model: String,
     pub reason: String,
     pub count: usize,
@@ -92,9 +92,9 @@ pub struct ModelNote {
     pub name: String,
     /// Hash of its weights and tokenizer.
     pub hash: String,
-    /// Methods that it serves.
+    /// Methods available for it.
     pub methods: Vec<String>,
-    /// Methods that it does not serve, each with the reason.
+    /// Methods not available for it, each with the reason.
     pub refused: Vec<(String, String)>,
     /// Inputs that it is asked.
     pub inputs: usize,
@@ -102,7 +102,7 @@ pub struct ModelNote {
     pub layers: usize,
     /// Number of heads of a layer.
     pub heads: usize,
-    /// Inputs of which it reads a part: they are longer than it reads.
+    /// Inputs that are too long for it, of which it reads a part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: usize,
 }
@@ -115,7 +115,7 @@ fn is_zero(count: &usize) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
-    /// As it is in the benchmark.
+    /// The benchmark's original.
     Original,
     /// Changed.
     Perturbed,
@@ -139,7 +139,7 @@ pub struct SentenceFinding {
     /// Identifier: that of the data, or `own`.
     #[id]
     pub sentence: String,
-    /// Dimension; empty where there is none.
+    /// Dimension; empty if there is none.
     pub dimension: String,
     /// `original`, `perturbed` or `own`.
     pub sample: Sample,
@@ -160,7 +160,7 @@ pub struct SentenceFinding {
     pub masks: Vec<usize>,
     /// Gold rationales: sets of words, of which any one suffices.
     pub gold: Vec<Vec<usize>>,
-    /// The word for the mask; none if nothing is expected.
+    /// The word for the mask; null if nothing is expected.
     pub answer: Option<String>,
     /// Other words that fit the mask as well: any of them is as right as the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -194,7 +194,7 @@ pub struct PredictionFinding {
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer alone, without other fitting ones; none if nothing is expected.
+    /// Probability of the expected answer alone, without other fitting ones; null if nothing is expected.
     pub answer_probability: Option<f64>,
     /// True if the first is one of the gold answers.
     pub top1: Option<bool>,
@@ -205,7 +205,7 @@ pub struct PredictionFinding {
 /// A token of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Subword {
-    /// As the vocabulary spells it.
+    /// Its spelling in the vocabulary.
     pub text: String,
     /// Words that it overlaps; empty for special tokens.
     pub words: Vec<usize>,
@@ -229,26 +229,27 @@ pub struct SaliencyFinding {
     pub method: String,
     /// The words, the mask among them.
     pub tokens: Vec<String>,
-    /// A score a word; signed. Words that take no part have 0.
+    /// One signed score per word. Words outside the ranking have 0.
     pub scores: Vec<f32>,
     /// Words outside the ranking: the masks, and words that a causal model does not see.
     pub excluded: Vec<usize>,
-    /// The words that take part, highest score first; ties in the order of the sentence.
+    /// The ranked words, highest score first; ties in the order of the sentence.
     pub ranking: Vec<usize>,
-    /// Size of the predicted rationale: the first `k` words of the ranking. 0 where there is nothing to compare with.
+    /// Size of the predicted rationale: the first `k` words of the ranking. 0 without a gold rationale to compare with.
     pub k: usize,
     /// The model's tokens.
     #[serde(default)]
     pub subwords: Vec<Subword>,
     /// Explained target: the predicted tokens.
     pub target: String,
-    /// Token-F1 of these words; none without gold rationale.
+    /// Token-F1 of these words; null without gold rationale.
     pub token_f1: Option<f64>,
-    /// Completeness error: |sum of attributions − (f(x) − f(baseline))| / |f(x) − f(baseline)|. Integrated gradients alone.
+    /// Completeness error: |sum of attributions − (f(x) − f(baseline))| / |f(x) − f(baseline)|. Only for integrated
+    /// gradients.
     pub gap: Option<f64>,
     /// Steps of the path.
     pub steps: Option<usize>,
-    /// True if the error is within the tolerance; none for other methods.
+    /// True if the error is within the tolerance; null for other methods.
     pub complete: Option<bool>,
     /// Loss of the model's probability when only the predicted rationale is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -271,7 +272,7 @@ pub struct AccuracyFinding {
     /// `original`, `perturbed`, or `all`.
     #[id]
     pub sample: String,
-    /// Kind of perturbation, or `all`; of originals those that have such a partner.
+    /// Kind of perturbation, or `all`; only originals with such a partner count.
     #[id]
     pub perturbation: String,
     /// Share of inputs whose first answer is right.
@@ -295,29 +296,29 @@ pub struct InterpretabilityFinding {
     /// Identifier of the method.
     #[id]
     pub method: String,
-    /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the partners.
-    /// `None` without gold rationales.
+    /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the
+    /// partners. Null without gold rationales.
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, computed over all rankings.
     pub random_f1: Option<Estimate>,
-    /// `token_f1` minus `random_f1`, paired by input; none if one of them is missing.
+    /// `token_f1` minus `random_f1`, paired by input; absent if one of them is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub f1_above: Option<Estimate>,
-    /// Mean average precision of the partners' rankings; none without partners.
+    /// Mean average precision of the partners' rankings; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
     /// Mean correlation of aligned scores, over pairs with p < .05.
     pub pcc: Option<Estimate>,
-    /// Mean correlation over all pairs; the filter by p leaves the high ones.
+    /// Mean correlation over all pairs; the filter by p keeps only the high ones.
     pub pcc_all: Option<Estimate>,
     /// Pairs with p < .05.
     pub pcc_kept: usize,
-    /// Pairs for which a correlation is made.
+    /// Pairs for which a correlation is computed.
     pub pcc_total: usize,
     /// Pairs without a correlation: constant scores, or fewer than three words.
     pub pcc_undefined: usize,
-    /// MAP over the pairs that PCC is suited to (all but syntactic transformations).
+    /// MAP over the pairs for which PCC is suitable (all but syntactic transformations).
     pub map_star: Option<Estimate>,
     /// The absolute value of `f1_delta_signed`.
     pub f1_delta: Option<Estimate>,
@@ -325,15 +326,15 @@ pub struct InterpretabilityFinding {
     pub f1_delta_signed: Option<Estimate>,
     /// Mean absolute difference pair by pair.
     pub f1_delta_pairs: Option<Estimate>,
-    /// Mean share of the words that the gold rationale takes, over these inputs; the ratio that sets K is that of the
+    /// Mean share of the words in the gold rationale, over these inputs; the ratio that sets K is that of the
     /// dimension's originals, in the finding `data`.
     pub ratio: Option<f64>,
-    /// Loss of probability when only the predicted rationale is left; none if it was not asked for.
+    /// Loss of probability when only the predicted rationale is left; null if not requested.
     pub sufficiency: Option<Estimate>,
     /// Loss without the predicted rationale.
     pub comprehensiveness: Option<Estimate>,
-    /// Mean relative change of the predicted rationale that changes the prediction (after Yin et al. 2022); low where the prediction rests
-    /// on it. None if it was not asked for.
+    /// Mean relative change of the predicted rationale that changes the prediction (after Yin et al. 2022); low where
+    /// the prediction rests on it. Absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Estimate>,
     /// Mean over originals of the lowest MAP among the partners with the same prediction (after Yin et al. 2022).
@@ -341,15 +342,15 @@ pub struct InterpretabilityFinding {
     pub stability: Option<Estimate>,
     /// Pairs of an original and a partner.
     pub pairs: usize,
-    /// Partners that should have been asked and could not be.
+    /// Partners that could not be asked.
     pub missing: usize,
-    /// Originals, over which the intervals are.
+    /// Originals, the units of the intervals.
     pub originals: usize,
     /// Rows of integrated gradients that miss the tolerance.
     pub incomplete: usize,
 }
 
-/// Answers of a model to the inputs of a part.
+/// Correctness of a model's answers to the inputs of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answers {
@@ -408,7 +409,7 @@ impl CorrectnessFinding {
     }
 }
 
-/// Agreement among inputs of like rationale ratio. `n` is the number of inputs.
+/// Agreement among inputs with similar rationale ratios. `n` is the number of inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RatioFinding {
     /// Dimension, or `all`.
@@ -420,7 +421,7 @@ pub struct RatioFinding {
     /// Least ratio.
     #[id]
     pub from: f64,
-    /// Ratios are below this.
+    /// Upper limit of the ratios.
     pub to: f64,
     /// Mean ratio.
     pub ratio: f64,
@@ -428,11 +429,11 @@ pub struct RatioFinding {
     pub token_f1: Option<Estimate>,
     /// F1 of a random ranking, which rises with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the partners whose original has such a ratio; none without.
+    /// MAP of the partners whose original has such a ratio; null without partners.
     pub map: Option<Estimate>,
     /// MAP of random rankings.
     pub random_map: Option<Estimate>,
-    /// Originals, over which the intervals are.
+    /// Originals, the units of the intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub originals: Option<usize>,
 }

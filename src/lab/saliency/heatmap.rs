@@ -26,19 +26,19 @@ pub struct Choice {
     pub method: String,
 }
 
-/// A sentence as it is drawn.
+/// A sentence to draw.
 #[derive(Debug, Clone)]
 pub struct Side<'a> {
     pub name: String,
     pub sentence: &'a SentenceFinding,
-    /// Its scores, one for each choice; none if they have not been computed.
+    /// Its scores, one for each choice; `None` if they have not been computed.
     pub rows: Vec<Option<&'a Tagged<SaliencyFinding>>>,
-    /// The rationale that is underlined.
+    /// The underlined rationale.
     pub gold: BTreeSet<usize>,
 }
 
 impl<'a> Side<'a> {
-    /// A sentence of the data with all that counts as its rationale.
+    /// A sentence of the data with all its gold rationales.
     pub fn new(sentence: &'a SentenceFinding, rows: Vec<Option<&'a Tagged<SaliencyFinding>>>) -> Self {
         let name = match (sentence.sample, &sentence.perturbation) {
             (Sample::Original, _) => "original".to_owned(),
@@ -66,9 +66,8 @@ pub fn pairs(original: &SentenceFinding, partner: &SentenceFinding) -> Vec<(usiz
     partner.alignment.clone().unwrap_or_else(|| align(&original.words, &partner.words))
 }
 
-/// Sentences under one another, each by every choice: all sides of the first choice, then those of the second. Two
-/// sides are aligned by `pairs`; scores of several methods, whose scales differ, are shares of the largest of their
-/// method.
+/// Sentences one below the other under every choice: all sides of the first choice, then those of the second. Two sides
+/// are aligned by `pairs`; scores of several methods, whose scales differ, are shares of the largest of their method.
 pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) -> Tokens {
     let methods: BTreeSet<&str> = choices.iter().map(|c| c.method.as_str()).collect();
     let models: BTreeSet<&str> = choices.iter().map(|c| c.model.as_str()).collect();
@@ -91,7 +90,7 @@ pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) 
     Tokens { strips, pairs: if sides.len() == 2 { pairs.to_vec() } else { Vec::new() }, bound: None, label }
 }
 
-/// The name of a strip: of model and method what differs between strips, and the side.
+/// The name of a strip: model and method where they differ between strips, and the side.
 fn label(choice: &Choice, side: &str, (models, methods): (bool, bool)) -> String {
     let method = short_method(&choice.method);
     let after = if models && methods { method } else { side };
@@ -157,7 +156,7 @@ pub fn figure(
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
     let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
     let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine, words()));
-    // What the short names of the rows are.
+    // Explanations of the short row names.
     let mut rows: BTreeSet<String> = choices
         .iter()
         .filter(|_| methods.len() > 1)
@@ -199,7 +198,7 @@ pub fn figure(
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
 }
 
-/// Some layers and heads of a table of heads, both from 0; shades mean what they mean in the whole.
+/// Some layers and heads of a table of heads, both from 0; with the shading of the whole table.
 pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -> Figure {
     let mut part = table.clone();
     for layer in &mut part.layers {

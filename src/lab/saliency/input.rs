@@ -1,8 +1,8 @@
 //! A sentence as a model sees it: its tokens with the mask in it (of a causal model, the text before the mask), the
 //! position at which the answer is read, and the words that each token overlaps.
 //!
-//! An answer of several tokens has as many masks. A causal model gives them one after the other, each given those
-//! before it, so that its later slots are known only when it has answered: [`Input::answered`].
+//! An answer of several tokens has as many masks. A causal model generates them one after the other, so that its later
+//! slots are known only after it has answered: [`Input::answered`].
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,14 +12,14 @@ use super::sentence::is_word;
 use lab::stimuli::StimuliError;
 use model::{Encoding, Long, Model, ModelError, Offer, Tokenizer};
 
-/// Most mask tokens for one answer.
+/// Maximum number of mask tokens for one answer.
 pub(crate) const MOST_MASKS: usize = 12;
 
 /// A sentence in the tokens of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     pub ids: Vec<u32>,
-    /// The same as the vocabulary spells them.
+    /// The same tokens as spelled in the vocabulary.
     pub tokens: Vec<String>,
     /// Special tokens around the text, which stay on every path and have score 0.
     pub frame: Vec<bool>,
@@ -29,21 +29,21 @@ pub struct Input {
     pub slots: Vec<usize>,
     /// Tokens of the answer that a causal model has yet to give after the first.
     pub further: usize,
-    /// Words that take no part in a ranking: the masks, and those that the model does not see.
+    /// Words that take no part in a ranking: the masks, and words that the model does not see.
     pub excluded: Vec<usize>,
-    /// Token ids of the expected answer, one a slot; empty where nothing is expected.
+    /// Token ids of the expected answer, one per slot; empty if nothing is expected.
     pub answer: Vec<u32>,
-    /// The same of other answers that fit as well, each with as many tokens as it has.
+    /// The same for other fitting answers, which may have other numbers of tokens.
     pub others: Vec<Vec<u32>>,
     /// Number of words of the sentence.
     pub count: usize,
-    /// True if the sentence is longer than the model reads, so that this is a part of it.
+    /// True if the sentence is too long for the model, so that this is a part of it.
     pub cut: bool,
 }
 
 impl Input {
-    /// The input followed by the answer of a causal model, all but its last token, which nothing follows: a slot for
-    /// each token. They are not in the sentence: they stay on every path and have score 0.
+    /// The input followed by a causal model's answer except its last token, with a slot for each token. These tokens
+    /// are not part of the sentence: they stay on every path and have score 0.
     pub fn answered(&self, answer: &[u32], tokenizer: &Tokenizer) -> Cow<'_, Self> {
         let given = &answer[..self.further.min(answer.len())];
         if given.is_empty() {
@@ -62,8 +62,8 @@ impl Input {
 }
 
 impl Input {
-    /// The input with only some of its tokens, closed up; `None` if a slot has none before it. A causal model's answer after a removed
-    /// token is asked after the last token that stays.
+    /// The input reduced to some of its tokens; `None` if a slot has none before it. If the token before a causal
+    /// model's answer is removed, the slot moves to the last remaining token.
     pub(crate) fn keeping(&self, stays: impl Fn(usize) -> bool) -> Option<Self> {
         let kept: Vec<usize> = (0..self.ids.len()).filter(|t| stays(*t)).collect();
         let slot = |s: &usize| kept.partition_point(|t| t <= s).checked_sub(1);
@@ -78,7 +78,7 @@ impl Input {
     }
 }
 
-/// Reason for which a model cannot be asked a sentence, in a few words.
+/// Reason why a model cannot be asked a sentence, in a few words.
 pub type Unfit = String;
 
 /// Reads sentences for a model.
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         Self { long, ..self }
     }
 
-    /// The sentence in tokens, or why there is none.
+    /// The sentence in tokens, or the reason why it has none.
     pub fn read(&self, sentence: &SentenceFinding) -> Result<Result<Input, Unfit>, ModelError> {
         let Some(first) = sentence.masks.first().copied() else { return Ok(Err("no mask".into())) };
         let answer = match sentence.answer.as_deref().filter(|w| !w.is_empty()) {
@@ -130,10 +130,10 @@ impl<'a> Reader<'a> {
             return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are asked")));
         }
         if sentence.words.len() == typed {
-            return Ok(Err("no word stands beside the mask".into()));
+            return Ok(Err("there is no word beside the mask".into()));
         }
         if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
-            return Ok(Err("words stand behind the mask, which a causal model does not see".into()));
+            return Ok(Err("there are words after the mask, which a causal model does not see".into()));
         }
         let others = sentence.other_answers.iter().map(|word| self.standing(sentence, first, word));
         let others: Vec<Vec<u32>> = others.filter_map(Result::transpose).collect::<Result<_, _>>()?;
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         Ok(Some(ids).filter(|_| known))
     }
 
-    /// The sentence with `masks` masks; its answers are still to be put in.
+    /// The sentence with `masks` masks; its answers are added later.
     fn encode(
         &self,
         sentence: &SentenceFinding,
@@ -180,9 +180,9 @@ impl<'a> Reader<'a> {
         };
         let (cut, slots) = (encoding.ids.len() < whole.ids.len(), slots(&encoding));
         match slots.len() {
-            0 if mask.is_none() => return Ok(Err("nothing stands before the mask".into())),
+            0 if mask.is_none() => return Ok(Err("there is nothing before the mask".into())),
             n if mask.is_some() && n != masks => {
-                return Ok(Err("the text has mask tokens of its own".into()));
+                return Ok(Err("the text already contains mask tokens".into()));
             }
             _ => {}
         }
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The text that the model is shown, and by character the word that it belongs to.
+    /// The text for the model, and the word that each character belongs to.
     fn shown(&self, sentence: &SentenceFinding, first: usize, masks: usize) -> (String, Vec<Option<usize>>) {
         let chars: Vec<char> = sentence.text.chars().collect();
         let (mut text, mut owners, mut at) = (String::new(), Vec::new(), 0);
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(full.ids[before..], long.answer[..tokens - 1]);
         assert!(full.frame[before..].iter().all(|f| *f) && full.words[before..].iter().all(Vec::is_empty));
         assert!(full.tokens.len() == full.ids.len() && full.further == 0);
-        // Masks that are typed side by side ask for as many tokens.
+        // Adjacent typed masks ask for that many tokens.
         let two = reader.read(&own("She lives in [MASK][MASK]", None).unwrap()).unwrap().unwrap();
         assert_eq!((two.further, &two.excluded), (1, &vec![3, 4]));
         assert!(reader.read(&own("In [MASK] [MASK] now", None).unwrap()).unwrap().is_err());
@@ -321,7 +321,7 @@ mod tests {
         assert!(reader.read(&long).unwrap().unwrap_err().contains("its mask is cut off"));
     }
 
-    /// The part around the mask is read; words beside it are not ranked, for nothing is known of them.
+    /// The part around the mask is read; words outside it are not ranked, because nothing is known about them.
     #[test]
     fn a_long_sentence_is_read_around_its_mask() {
         for (name, seen) in [("bert-tiny", 203..265), ("gpt2-tiny", 169..233)] {

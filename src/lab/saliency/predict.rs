@@ -11,7 +11,7 @@ use lab::fault::Fault;
 use model::chunk::chunks;
 use model::{Batch, Model, Plan, Sites, Tokenizer};
 
-/// Answers that are shown.
+/// Number of answers shown.
 pub const SHOWN: usize = 5;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -123,14 +123,14 @@ impl<'a> Beam<'a> {
         Self { input, answers: vec![(Vec::new(), 1.0)], next: Vec::new(), expected: 1.0 }
     }
 
-    /// Texts to ask next: each beginning, and that of the expected answer last.
+    /// Texts to ask next: each beginning, with that of the expected answer last.
     fn rows(&self, step: usize) -> Vec<Vec<u32>> {
         let expected = self.input.answer.get(..step).filter(|_| step < self.input.answer.len());
         let beginnings = self.answers.iter().map(|a| a.0.as_slice()).chain(expected);
         beginnings.map(|given| [&self.input.ids, given].concat()).collect()
     }
 
-    /// Takes what follows the beginning of that number.
+    /// Receives the continuations of the beginning with this index.
     fn take(&mut self, row: usize, step: usize, probabilities: &[f64]) {
         match self.answers.get(row) {
             Some((ids, p)) => {
@@ -179,7 +179,7 @@ fn one_by_one(
     beams.into_iter().map(|b| told(tokenizer, b.input, b.answers, b.expected)).collect()
 }
 
-/// The inputs with the answers of causal models behind them, as they are explained; others are as they were.
+/// The inputs to explain: for causal models followed by their answers, otherwise unchanged.
 pub fn answered<'a>(
     model: &Model,
     inputs: &[&'a Input],
@@ -189,10 +189,10 @@ pub fn answered<'a>(
     Ok(inputs.iter().zip(predicted).map(|(input, p)| input.answered(&p.ids, tokenizer)).collect())
 }
 
-/// Takes the place of a row, and the probabilities at each of its slots.
+/// Receives the index of a row and the probabilities at each of its slots.
 type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
 
-/// Probabilities at the slots of rows of tokens, in batches of like length.
+/// Probabilities at the slots of rows of tokens, in batches of similar length.
 fn at_slots(model: &Model, rows: &[(&[u32], &[usize])], tokens_per_batch: usize, take: Take<'_>) -> Result<(), Fault> {
     let pad = model.tokenizer()?.pad_id();
     let lengths: Vec<usize> = rows.iter().map(|r| r.0.len()).collect();
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Gold answers are a set: whichever of them is said is right, whatever the order in which the row names them.
+    /// Gold answers are a set: any of them is right, in whatever order the row lists them.
     #[test]
     fn any_of_the_gold_answers_counts() {
         for name in ["bert-tiny", "gpt2-tiny", "roberta-tiny"] {
@@ -307,7 +307,7 @@ mod tests {
         let again = predict(&model, &[&expected], 4096, &mut NoPulse).unwrap().remove(0);
         assert_eq!((again.top1, again.top3), (Some(true), Some(true)));
         assert!((again.answer_probability.unwrap() - again.top[0].probability).abs() < 1e-9);
-        // One pass over the whole answer says the same.
+        // One pass over the whole answer gives the same.
         let full = expected.answered(&both[0].ids, tokenizer);
         let mut product = 1.0;
         at_slots(&model, &[(&full.ids, &full.slots)], 4096, &mut |_, slots| {

@@ -12,18 +12,18 @@ pub enum Question {
     Attention(AttentionQuestion),
 }
 
-/// A sentence of the user's.
+/// A user's sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentenceQuestion {
     /// The text, with `[MASK]` in the place of each token asked for; the masks are adjacent.
     pub text: String,
-    /// The word that is expected; none if nothing is.
+    /// The word that is expected; `None` if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Names of models; empty takes those of the spec.
+    /// Names of models; empty means those of the spec.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Identifiers of methods; empty takes those of the spec.
+    /// Identifiers of methods; empty means those of the spec.
     #[serde(default)]
     pub methods: Vec<String>,
 }
@@ -34,10 +34,10 @@ pub struct AttentionQuestion {
     /// The model; empty takes the spec's first.
     #[serde(default)]
     pub model: String,
-    /// The sentence of the benchmark; none if `text` was typed.
+    /// The sentence of the benchmark; `None` if `text` was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
-    /// The text, where `sentence` is none.
+    /// The text, if `sentence` is `None`.
     #[serde(default)]
     pub text: String,
 }

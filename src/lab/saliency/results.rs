@@ -30,9 +30,9 @@ pub struct Results {
     pub ratios: Vec<Tagged<RatioFinding>>,
     /// Comparisons of models and methods.
     pub differences: Vec<Tagged<DifferenceFinding>>,
-    /// The sentence that was typed last.
+    /// The latest typed sentence.
     pub own: Option<Own>,
-    /// The heads that were asked about last.
+    /// The heads in the latest answer.
     pub attention: Option<Tagged<AttentionFinding>>,
     /// Number of the latest answer.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct Own {
 }
 
 impl Results {
-    /// Takes in a finding of the run. A sentence, a prediction and a row of scores come once each.
+    /// Adds a finding of the run. A sentence, a prediction and a row of scores come once each.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
@@ -68,7 +68,7 @@ impl Results {
         }
     }
 
-    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    /// Records the answer to the question with this number. False if a later answer is already there.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if ticket < self.answered {
             return false;
@@ -132,7 +132,7 @@ impl Results {
     }
 
     /// Sort key in tables of a model, a method and a dimension: models, methods and dimensions in the order of the run,
-    /// `all` behind the single dimensions.
+    /// `all` after the single dimensions.
     pub fn place(&self, model: &str, method: &str, dimension: &str) -> (usize, usize, usize) {
         fn at<'a>(mut all: impl Iterator<Item = &'a str>, one: &str) -> usize {
             all.position(|x| x == one).unwrap_or(usize::MAX)

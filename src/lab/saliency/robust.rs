@@ -1,8 +1,9 @@
 //! Sensitivity of a prediction to the words of its rationale, after Yin et al. (2022): the least change of their word embeddings, by
 //! Frobenius norm, that changes the prediction. The fewer it takes, the more the prediction rests on these words.
 //!
-//! What is measured is an upper bound: projected gradient descent on the probability of the prediction within a ball, and a search for the
-//! radius. Norms are relative to that of the embeddings of the whole sentence, so that they compare between models.
+//! The result is an upper bound: projected gradient descent on the probability of the prediction within a ball, and a
+//! search for the radius. Norms are relative to that of the embeddings of the whole sentence, so that they compare
+//! between models.
 
 use super::methods::{At, Case, Ends, Point, WITH_GRADIENT, no_gradients};
 use super::spec::{Baseline, TargetKind};
@@ -16,24 +17,24 @@ const STEPS: usize = 10;
 const ROUNDS: usize = 10;
 /// The first radius.
 const FIRST: f64 = 0.05;
-/// Factor between radii as long as one end is open.
+/// Factor between radii until both ends of the search are known.
 const STRIDE: f64 = 4.0;
-/// The largest radius. A prediction that keeps within it counts as this.
+/// The largest radius. A prediction that does not change within it gets this value.
 pub(crate) const MOST: f64 = 4.0;
-/// Forward passes that an input takes at most.
+/// Maximum number of forward passes per input.
 pub(crate) const PASSES: usize = ROUNDS * (STEPS + 1) * (WITH_GRADIENT + 1);
 
 /// An input whose embeddings are changed.
 struct Attacked {
     /// Tokens times width.
     embeddings: Vec<f32>,
-    /// True for numbers that may change.
+    /// True for values that may change.
     free: Vec<bool>,
 }
 
-/// True if the prediction is another one at a point, and the gradient of its probability there.
+/// True if the prediction has changed at a point, with the gradient of its probability there.
 type Seen = (bool, Vec<f32>);
-/// Looks at the embeddings of some inputs, each with its place.
+/// Evaluates the embeddings of some inputs, each with its index.
 type Look<'l> = &'l mut dyn FnMut(&[(usize, Vec<f32>)]) -> Result<Vec<Seen>, Fault>;
 
 fn norm(of: &[f32]) -> f64 {
@@ -82,7 +83,7 @@ fn least_changes(inputs: &[Attacked], look: Look<'_>) -> Result<Vec<Option<f64>>
             (true, true) => (lo * hi).sqrt(),
         };
         let radii: Vec<f64> = ends.iter().map(radius).collect();
-        // One that keeps its prediction at the largest radius, or has none to keep, is not tried again.
+        // An input whose prediction does not change at the largest radius, or that has none, is not tried again.
         let open = |(lo, hi): &(f64, f64)| *lo < MOST && *hi > 0.0;
         let tried: Vec<usize> = (0..inputs.len()).filter(|i| open(&ends[*i])).collect();
         let sizes: Vec<f64> = radii.iter().zip(&norms).map(|(r, n)| r * n).collect();

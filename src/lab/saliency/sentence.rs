@@ -1,9 +1,9 @@
-//! Sentences of the user's, and where words lie in a text.
+//! User's sentences, and the positions of words in a text.
 
 use super::finding::{OWN, Sample, SentenceFinding};
 use corpus::task::MASK;
 
-/// Most characters of a sentence that is typed.
+/// Maximum number of characters in a typed sentence.
 pub const LONGEST: usize = 4_000;
 
 /// True if a word has a letter or digit in it.
@@ -62,7 +62,7 @@ pub fn locate(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
     Some(spans)
 }
 
-/// A text made of words, with their places: with blanks between them unless they are written without.
+/// A text made of words, with their positions: separated by blanks, unless the script has none.
 pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     let blank = !words.iter().any(|w| w.chars().any(alone));
     let (mut text, mut at, mut spans) = (String::new(), 0, Vec::with_capacity(words.len()));
@@ -79,7 +79,7 @@ pub fn joined(words: &[String]) -> (String, Vec<(usize, usize)>) {
     (text, spans)
 }
 
-/// A sentence that was typed. The mask may be written in lower case, or as RoBERTa writes it.
+/// Parses a typed sentence. The mask may be written in lower case, or as RoBERTa writes it.
 ///
 /// # Errors
 /// A sentence that says what is missing.
@@ -101,7 +101,7 @@ pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> 
         return Err(format!("there is no {MASK} in the text: put it where a word is to be predicted"));
     };
     if last - first + 1 != masks.len() {
-        return Err("the masks stand apart: they are the tokens of one answer and must stand side by side".into());
+        return Err("the masks are apart: they are the tokens of one answer and must be adjacent".into());
     }
     Ok(SentenceFinding {
         sentence: OWN.into(),

@@ -94,7 +94,7 @@ fn methods() -> Setting<Spec> {
     Setting::new(
         "saliency.methods",
         "Methods",
-        "What gives each token its score; a random ranking is always beside them.",
+        "What gives each token its score; a random ranking is always measured too.",
         |_: &Spec, _| Kind::Marks(NAMES.iter().map(|m| m.replace('_', " ")).collect()),
         |s, _| Value::Marks(NAMES.iter().map(|m| s.saliency.methods.iter().any(|x| x == m)).collect()),
         |s, _, value| {
@@ -103,7 +103,7 @@ fn methods() -> Setting<Spec> {
                 return Err(SettingError::Refused("at least one method must stay".into()));
             }
             let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
-            // Those that stay keep their order; what was picked comes behind.
+            // Choices that stay keep their order; new ones are appended.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
             let more: Vec<String> =
@@ -235,7 +235,7 @@ fn steps() -> Setting<Spec> {
 }
 
 fn tolerance() -> Setting<Spec> {
-    let help = "Completeness error that is accepted; steps are doubled until it is kept, up to `most_steps`.";
+    let help = "Accepted completeness error; steps are doubled until it is reached, up to `most_steps`.";
     row("integrated_gradients.tolerance", "Path error, most", help).number(
         &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
         Range::real(1e-6, 1e6),
@@ -257,7 +257,7 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help = "MAP takes two words for the same where they read the same (public code), are the same occurrence, or are aligned.";
+    let help = "When MAP counts two words as the same: same text (public code), same occurrence, or aligned.";
     row("metrics.membership", "MAP by", help).one_of(
         &[Membership::String, Membership::Occurrence, Membership::Position],
         |m| match m {
@@ -271,7 +271,7 @@ fn membership() -> Setting<Spec> {
 }
 
 fn robustness() -> Setting<Spec> {
-    let help = "Sensitivity: the least change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes some 400 passes an input and method.";
+    let help = "Sensitivity: the least change of the rationale's word embeddings that changes the answer. Stability: the lowest MAP among partners that have the original's answer. Takes about 400 passes per input and method.";
     row("saliency.robustness", "Robustness", help).one_of(
         &[false, true],
         |on| if *on { "measured" } else { "off" }.into(),
@@ -281,7 +281,7 @@ fn robustness() -> Setting<Spec> {
 }
 
 fn erasure() -> Setting<Spec> {
-    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. Replaced: one size K, words become the baseline token. Deleted: the mean over 1, 5, 10, 20 and 50 % of the words, as ERASER has it.";
+    let help = "Sufficiency and comprehensiveness: the probability lost with the predicted rationale alone, and without it. Replaced: one size K, words become the baseline token. Deleted: the mean over 1, 5, 10, 20 and 50 % of the words, as in ERASER.";
     row("saliency.erasure", "Erasure", help).one_of(
         &[Erasure::Baseline(false), Erasure::Baseline(true), Erasure::Deleted(Eraser::Eraser)],
         |erasure| match erasure {

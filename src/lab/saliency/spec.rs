@@ -1,4 +1,4 @@
-//! The spec of the lab: which sentences, which methods with which choices, and how they are judged.
+//! The spec of the lab: the sentences, the methods with their options, and how they are judged.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub struct Spec {
 #[expect(clippy::manual_non_exhaustive, reason = "a key that older specs have")]
 pub struct IntervalSpec {
     pub level: f64,
-    /// Accepted and ignored, as older specs have it: intervals are by Student's t and need no resamples.
+    /// Accepted from older specs and ignored: intervals are by Student's t and need no resamples.
     #[serde(skip_serializing, deserialize_with = "ignored")]
     resamples: (),
 }
@@ -67,7 +67,7 @@ pub struct DataSpec {
     /// A file of gold rationales in place of the built-in ones; a relative path is relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Only these dimensions; empty takes all.
+    /// Only these dimensions; empty means all.
     pub dimensions: Vec<String>,
     /// Originals and perturbed partners together, drawn evenly over the dimensions; an original comes with all its partners.
     pub inputs: usize,
@@ -98,13 +98,13 @@ pub struct SaliencySpec {
     pub methods: Vec<String>,
     /// Measure of sufficiency and comprehensiveness.
     pub erasure: Erasure,
-    /// Whether sensitivity and stability are measured.
+    /// True to measure sensitivity and stability.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub robustness: bool,
 }
 
 impl SaliencySpec {
-    /// Forward passes that an input and a method take for what is measured beside the scores.
+    /// Forward passes per input and method for measures other than the scores.
     pub(crate) fn further_passes(&self) -> usize {
         self.erasure.passes() + if self.robustness { PASSES } else { 0 }
     }
@@ -121,7 +121,7 @@ impl Default for SaliencySpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "erasure is false, true or \"eraser\"")]
 pub enum Erasure {
-    /// Not at all, or replaced by the baseline token at the rationale's size K.
+    /// False: not measured. True: replaced by the baseline token at the rationale's size K.
     Baseline(bool),
     /// Deleted at five sizes.
     Deleted(Eraser),
@@ -144,7 +144,7 @@ impl Default for Erasure {
 }
 
 impl Erasure {
-    /// Forward passes that an input and a method take for it: whole, alone and without for each size.
+    /// Forward passes per input and method: the whole input, and for each size the rationale alone and the rest.
     pub(crate) fn passes(self) -> usize {
         match self {
             Self::Baseline(on) => usize::from(on) * 3,
@@ -179,7 +179,7 @@ impl std::fmt::Display for HeadRef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// The mask attends to the tokens: where its prediction takes its information from, and what the authors' code reads.
+    /// The mask attends to the tokens: the source of its prediction's information, which the authors' code reads.
     #[default]
     FromMask,
     /// The tokens attend to the mask: the paper's formula, read word for word.
@@ -210,10 +210,10 @@ pub enum ScoreKind {
 pub struct AttentionSpec {
     /// The layer, from 1.
     pub layer: LayerRef,
-    /// The head, or how heads are put together.
+    /// The head, or how heads are combined.
     pub head: HeadRef,
     pub direction: Direction,
-    /// Probabilities, or what is before them.
+    /// Probabilities, or the values before the softmax.
     pub scores: ScoreKind,
 }
 
@@ -268,8 +268,8 @@ impl TargetKind {
     }
 }
 
-/// Integration of gradients. The target is that of gradient × input and occlusion too, and the baseline is what occlusion puts
-/// in the place of a word.
+/// Integration of gradients. The target is that of gradient × input and occlusion too, and the baseline is occlusion's
+/// replacement for a word.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathSpec {
@@ -277,7 +277,7 @@ pub struct PathSpec {
     pub target: TargetKind,
     /// Steps of the trapezoid rule.
     pub steps: usize,
-    /// Completeness error that is accepted, as a share of the difference between the ends of the path.
+    /// Accepted completeness error, as a share of the difference between the ends of the path.
     pub tolerance: f64,
     /// Steps are doubled up to this number while the error is larger.
     pub most_steps: usize,
@@ -296,7 +296,7 @@ pub enum TopK {
     /// The mean rationale ratio of the dimension times the length of the input, as in the paper.
     #[default]
     Ratio,
-    /// As many as the gold rationale has.
+    /// The length of the gold rationale.
     Gold,
     /// This number.
     #[serde(untagged)]
@@ -321,7 +321,7 @@ pub struct MetricSpec {
     pub membership: Membership,
 }
 
-/// Most inputs of a run.
+/// Maximum number of inputs in a run.
 pub(crate) const MOST_INPUTS: usize = 100_000;
 
 /// The name of a dimension in specs and findings.
@@ -381,7 +381,7 @@ impl Spec {
         }
         if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
             let problem =
-                "cannot be raw where tokens attend to the mask: every token's scores lack a constant of its own";
+                "cannot be raw where tokens attend to the mask: every token's scores lack a different constant";
             return refuse.because("attention.scores", problem.into());
         }
         refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;

@@ -24,7 +24,7 @@ fn short(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }
 
-/// A model's name, without its folders where that is enough.
+/// A model's name, without its folders if that is unambiguous.
 fn brief(results: &Results, model: &str) -> String {
     printable_label(&brief_name(model, &results.models()))
 }
@@ -226,7 +226,7 @@ pub fn verdicts(results: &Results) -> Vec<String> {
     out
 }
 
-/// The sides of a comparison in a few words: what both have in common is named once.
+/// The sides of a comparison in a few words: a common part is named once.
 pub fn against(a: &str, b: &str) -> String {
     let parts = |side: &str| match side.rsplit_once(' ') {
         Some((model, method)) if named(method).is_some() => (model.to_owned(), short(method).to_owned()),

@@ -1,4 +1,4 @@
-//! A run's findings as the tables of the paper, the published rows below its own.
+//! A run's findings as the tables of the paper, with the published rows below.
 
 use super::finding::{ALL, CorrectnessFinding, InterpretabilityFinding, Sample};
 use super::metrics::tables::{
@@ -49,7 +49,7 @@ fn row(model: &str, n: usize, v: &InterpretabilityFinding) -> Interpretability {
     }
 }
 
-/// Interpretability by whether the answers are right, each beside chance.
+/// Interpretability by whether the answers are right, each next to its chance level.
 fn right_wrong(results: &Results) -> Table {
     let of = |t: &Tagged<CorrectnessFinding>| {
         let (v, answers) = (&t.value.numbers, t.value.answers.name());
@@ -74,7 +74,7 @@ fn right_wrong(results: &Results) -> Table {
     Table { name: "right-wrong".into(), caption, ..interpretability(&rows) }
 }
 
-/// The run's rows, and the published ones below them; none where the run has none.
+/// The run's rows, and the published ones below them; `None` if the run has none.
 fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
     if !mine.is_empty() {
         mine.extend(published);
@@ -82,10 +82,10 @@ fn above<R>(mut mine: Vec<R>, published: Vec<R>) -> Vec<R> {
     mine
 }
 
-/// Name of the rows of what changes from originals to partners.
+/// Name of the rows with changes from originals to partners.
 pub(super) const CHANGE: &str = "change";
 
-/// Shares of right answers, each change behind what it is a change of.
+/// Shares of right answers, each change after the share that it refers to.
 fn accuracies(results: &Results) -> Vec<Accuracy> {
     let mut all = Vec::new();
     for t in &results.accuracy {
@@ -103,7 +103,7 @@ fn accuracies(results: &Results) -> Vec<Accuracy> {
         all.extend(v.change.map(change));
         all.push(row);
     }
-    // Findings come in the order in which they were made.
+    // Findings are in order of creation.
     let samples = [Sample::Original.name(), Sample::Perturbed.name(), CHANGE, ALL];
     let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
     all.sort_by_key(|a| (place(&a.dimension), sample(a), kind(&a.perturbation)));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub enum Scaling {
     #[default]
     None,
-    /// All divided by the factor.
+    /// All frequencies divided by the factor.
     Linear { factor: f64 },
     /// Low frequencies divided by the factor, high ones kept, those between interpolated (Llama 3).
     Llama3 { factor: f64, low: f64, high: f64, original: f64 },

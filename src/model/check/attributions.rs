@@ -20,7 +20,7 @@ fn norms(values: &[f64], width: usize) -> Vec<f64> {
 }
 
 impl Case<'_> {
-    /// Compares what the file has of both.
+    /// Compares the gradients and attributions in the file.
     pub(super) fn attributions(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         if self.expected.has("logits") && !self.model.has_head() {
             table.not_checked("gradients", "the explained logits need a head");
@@ -106,7 +106,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Pairs of tokens of a sentence that are ordered otherwise, where their scores are not within the tolerance.
+    /// Pairs of tokens in a sentence whose order differs, if their scores differ by more than the tolerance.
     fn ranking(&self, got: &[f64], want: &[f64], allowed: f64, table: &mut Table) {
         let (mut swapped, mut pairs) = (0, 0);
         for (row, &n) in self.batch.lengths().iter().enumerate() {

@@ -66,7 +66,7 @@ impl Case<'_> {
                 if self.model.has_head() {
                     plan = plan.logits_at(Sites::All);
                 }
-                // At the last layer of a model without final norm the end is where the pass begins.
+                // At the last layer of a model without final norm, the pass has nothing to compute.
                 if l < self.layers() || end == HookPoint::FinalNorm { plan.capture(end) } else { plan }
             };
             let full = self.model.forward(&self.batch, &ask(Plan::default().capture(point)))?;

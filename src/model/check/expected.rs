@@ -1,4 +1,4 @@
-//! Reading `expected.*`: nothing in them is believed before it has been checked.
+//! Reading `expected.*`: every value is checked before use.
 
 use std::path::Path;
 
@@ -70,7 +70,7 @@ impl Expected {
         named.collect::<Vec<_>>().join(", ")
     }
 
-    /// An array that need not be there.
+    /// An optional array.
     pub(crate) fn find(&self, key: &str) -> Result<Option<Tensor>> {
         let numbers = self.tensors.as_ref().and_then(|t| t.numbers(key)).transpose()?;
         Ok(numbers.map(|(shape, data)| Tensor { shape, data }))
@@ -81,12 +81,12 @@ impl Expected {
         self.tensors.as_ref().is_some_and(|t| t.contains(key))
     }
 
-    /// An array that must be there.
+    /// A required array.
     pub(crate) fn get(&self, key: &str) -> Result<Tensor> {
         self.find(key)?.ok_or_else(|| self.wrong_tensor(key, "is missing".into()))
     }
 
-    /// An array that must be there in this shape.
+    /// A required array with this shape.
     pub(crate) fn shaped(&self, key: &str, shape: &[usize]) -> Result<Tensor> {
         let t = self.get(key)?;
         if t.shape != shape {
@@ -156,7 +156,7 @@ impl<'a> Json<'a> {
         Ok(list.iter().enumerate().map(item).collect())
     }
 
-    /// The items of a list of texts or cases: not endless.
+    /// The items of a list of texts or cases, with a maximum length.
     pub(crate) fn some_items(&self) -> Result<Vec<Json<'a>>> {
         let items = self.items()?;
         if items.is_empty() || items.len() > MOST {
@@ -190,7 +190,7 @@ impl<'a> Json<'a> {
         self.items()?.iter().map(|i| i.text().map(str::to_owned)).collect()
     }
 
-    /// A list of pairs of places in a text.
+    /// A list of pairs of positions in a text.
     pub(crate) fn offsets(&self) -> Result<Vec<(usize, usize)>> {
         let pair = |item: &Json| match item.ids()?[..] {
             [from, to] => Ok((from as usize, to as usize)),
@@ -199,7 +199,7 @@ impl<'a> Json<'a> {
         self.items()?.iter().map(pair).collect()
     }
 
-    /// Numbers of a list or of lists in it, one after the other.
+    /// Numbers of a list or of nested lists, flattened.
     pub(crate) fn numbers(&self) -> Result<Vec<f64>> {
         let mut all = Vec::new();
         for item in self.items()? {

@@ -1,4 +1,4 @@
-//! The batch of the file, and what a plain pass over it yields: states, attentions, logits, sentence vectors.
+//! The batch of the file, and the results of a plain pass over it: states, attentions, logits, sentence vectors.
 
 use super::expected::{Expected, Tensor};
 use super::report::Table;
@@ -8,10 +8,10 @@ use crate::arch::Network;
 use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
 use base::Pulse;
 
-/// Most float32 noise of a reference that is believed.
+/// Largest float32 noise of a reference that is accepted.
 const MOST_NOISE: f64 = 1e-3;
 
-/// A model with the batch that its expected values are about.
+/// A model with the batch of its expected values.
 pub(super) struct Case<'a> {
     pub model: &'a Model,
     /// Values of another implementation.
@@ -19,7 +19,7 @@ pub(super) struct Case<'a> {
     pub batch: Batch,
     /// Positions whose logits are explained, one in each row; absent if the file has no `position`.
     pub positions: Option<Vec<usize>>,
-    /// The id that fills rows up.
+    /// The padding id.
     pub pad: u32,
 }
 
@@ -77,8 +77,8 @@ impl<'a> Case<'a> {
         Ok(Case { model, expected, batch, positions, pad })
     }
 
-    /// The file's own input of the decoder, for a model that is run by its logits: what it reads otherwise is one
-    /// position of the text.
+    /// The file's own input of the decoder, for a model that is run by its logits: it otherwise reads one position of
+    /// the text.
     fn decoder_input(model: &Model, expected: &Expected, batch: Batch, pad: u32) -> Result<Batch> {
         let served = matches!(model.arch().network, Network::LogitsOnly(_));
         if !served || model.arch().decoder.is_none() || !expected.has("decoder_input_ids") {
@@ -136,12 +136,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Hook point of the last one.
+    /// Hook point of the last hidden state.
     pub(crate) fn end(&self) -> HookPoint {
         self.hidden_point(self.layers())
     }
 
-    /// A capture compared with an array of the shape that it has.
+    /// A capture, compared with an array of the same shape.
     fn capture(&self, quantity: &str, key: &str, p: HookPoint, trace: &Trace, table: &mut Table) -> Result<()> {
         let got = trace.get(p)?;
         let want = self.expected.shaped(key, &got.shape)?;
@@ -149,8 +149,8 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Compares the tokens of `[B,T,W]` or `[B,H,T,K]`, without padding: what a model computes there is used by nobody. The
-    /// reference's own distance from float64 counts where the file states it.
+    /// Compares the tokens of `[B,T,W]` or `[B,H,T,K]`, without padding: the values there are unused. The reference's
+    /// own distance from float64 counts where the file states it.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn close(
         &self,
@@ -166,7 +166,7 @@ impl<'a> Case<'a> {
         table.close(quantity, place, &got, &want, tolerance.max(self.noise(noise)));
     }
 
-    /// The reference's float32 noise for a quantity: none where it is not stated, and at most what a pass in float32 explains.
+    /// The reference's float32 noise for a quantity: `None` if it is not stated, and at most what a pass in float32 explains.
     fn noise(&self, quantity: &str) -> f64 {
         let stated = self.expected.json().field("float32_noise_max_abs").field(quantity);
         stated.number().ok().filter(|n| *n > 0.0).map_or(0.0, |n| n.min(MOST_NOISE))
@@ -347,7 +347,7 @@ impl<'a> Case<'a> {
             let values = logits.row(row);
             let mut order: Vec<usize> = (0..v).collect();
             order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
-            // Two logits closer than the tolerance may change places.
+            // Two logits closer than the tolerance may swap ranks.
             let apart = |(i, j): (&usize, &usize)| i != j && f64::from((values[*i] - values[*j]).abs()) > LOGITS;
             differing += order.iter().zip(ids).filter(|p| apart(*p)).count();
             got.extend(probabilities(values, ids));
@@ -357,7 +357,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// The positions that other entries are about.
+    /// The positions of other entries.
     pub(crate) fn position(&self) -> Result<&[usize]> {
         self.positions.as_deref().ok_or_else(|| self.expected.wrong_tensor("position", "is missing".into()))
     }

@@ -1,4 +1,4 @@
-//! Deviation of a model from numbers of another implementation: the `expected.*` files beside its weights.
+//! Deviation of a model from numbers of another implementation: the `expected.*` files next to its weights.
 //!
 //! `expected.safetensors` with `expected.json` hold a padded batch with hidden states, attentions, logits, gradients,
 //! attributions and edited passes. `expected.json` alone, with `cases`, holds rounded summaries of single texts.

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-/// How one quantity came out.
+/// The outcome for one quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nowhere further off than allowed.
+    /// All deviations are within the tolerance.
     Pass,
     /// Further off.
     Deviates,
@@ -22,9 +22,9 @@ pub struct Row {
     pub values: usize,
     /// The largest absolute difference; for exact quantities the number of values that differ.
     pub deviation: f64,
-    /// The largest that is allowed.
+    /// The tolerance.
     pub tolerance: f64,
-    /// How it came out.
+    /// The outcome.
     pub verdict: Verdict,
     /// Position of the largest deviation, or the reason why nothing was compared.
     pub note: String,
@@ -39,7 +39,7 @@ pub struct Report {
     pub hash: String,
     /// Device that computed.
     pub device: String,
-    /// Origin of the expected values, as the file says.
+    /// Origin of the expected values, as stated in the file.
     pub reference: String,
     /// In the order of the check.
     pub rows: Vec<Row>,
@@ -62,13 +62,13 @@ impl Report {
 pub(super) struct Table(Vec<Row>);
 
 impl Table {
-    /// Compares value by value. `place` says which part this is where a quantity has several.
+    /// Compares value by value. `place` names the part if a quantity has several.
     pub(crate) fn close(&mut self, quantity: &str, place: &str, got: &[f32], want: &[f64], tolerance: f64) {
         let got: Vec<f64> = got.iter().map(|&v| f64::from(v)).collect();
         self.close64(quantity, place, &got, want, tolerance);
     }
 
-    /// The same for f64. Callers have compared the shapes; numbers of values that differ deviate without bound.
+    /// The same for f64. Callers have compared the shapes; different lengths count as infinite deviation.
     pub(crate) fn close64(&mut self, quantity: &str, place: &str, got: &[f64], want: &[f64], tolerance: f64) {
         let differences = got.iter().zip(want).map(|(g, w)| (g - w).abs());
         let largest = differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) });
@@ -76,7 +76,7 @@ impl Table {
         self.add(quantity, place, want.len(), deviation, tolerance);
     }
 
-    /// Compares exactly, value by value; what is missing or too much counts as different.
+    /// Compares exactly, value by value; missing and surplus values count as different.
     pub(crate) fn equal<T: PartialEq>(&mut self, quantity: &str, place: &str, got: &[T], want: &[T]) {
         let differing = got.iter().zip(want).filter(|(g, w)| g != w).count();
         let differing = differing + got.len().abs_diff(want.len());
@@ -99,7 +99,7 @@ impl Table {
         });
         let row = &mut self.0[at];
         row.values += values;
-        // Parts may have different tolerances: the one that uses most of its tolerance is shown.
+        // Parts may have different tolerances: the part closest to its tolerance is shown.
         let share = |d: f64, t: f64| if d == 0.0 { 0.0 } else { d / t };
         if share(deviation, tolerance) > share(row.deviation, row.tolerance) {
             (row.deviation, row.tolerance) = (deviation, tolerance);
@@ -110,7 +110,7 @@ impl Table {
         }
     }
 
-    /// Says that a quantity was left out, and why.
+    /// Records that a quantity was left out, with the reason.
     pub(crate) fn not_checked(&mut self, quantity: &str, why: &str) {
         self.0.push(Row {
             quantity: quantity.to_owned(),

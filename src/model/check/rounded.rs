@@ -1,4 +1,4 @@
-//! Rounded summaries of single texts, as pretrained checkpoints come with: norms, entropies, logits, greedy decoding.
+//! Rounded summaries of single texts, for pretrained checkpoints: norms, entropies, logits, greedy decoding.
 
 use super::expected::{Expected, Json};
 use super::forward::probabilities;
@@ -159,7 +159,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// A teacher-forced pass over what the reference decoded greedily.
+    /// A teacher-forced pass over the reference's greedy output.
     fn encoder_decoder(&self, second: Decoder, table: &mut Table) -> Result<()> {
         let (model, layers) = (self.model, second.layers);
         let decoded = self.case.field("greedy_decoder_ids").ids()?;
@@ -222,7 +222,7 @@ fn entropies<'a>(patterns: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     patterns.flat_map(of_layer).collect()
 }
 
-/// Mean over tokens 1.. of minus the logarithm of the probability that the tokens before gave them, in nats.
+/// Mean over tokens 1.. of minus the logarithm of the probability given the preceding tokens, in nats.
 fn mean_nll(logits: &Array, ids: &[u32]) -> f64 {
     let of = |(t, &id): (usize, &u32)| -probabilities(logits.row(t), &[id as usize])[0].ln();
     ids[1..].iter().enumerate().map(of).sum::<f64>() / (ids.len() - 1).max(1) as f64

@@ -1,4 +1,4 @@
-//! Expected values made by this program itself: what fits passes, what is changed is found, what is broken is refused.
+//! Expected values made by this program itself: matching values pass, changed ones are found, broken files are refused.
 
 use std::path::Path;
 
@@ -105,7 +105,7 @@ fn a_changed_value_is_found_with_its_place() {
     }
 }
 
-/// Expected values without the one that `key` names, or with it changed.
+/// Expected values with the entry `key` removed or changed.
 fn refused(key: &str, change: impl Fn(&mut Array) -> bool) -> String {
     let (dir, mut tensors, info) = checked();
     tensors.retain_mut(|(name, array)| name != key || change(array));

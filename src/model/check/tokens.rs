@@ -5,7 +5,7 @@ use super::report::Table;
 use super::{Model, Result};
 use crate::tokenizer::{Encoding, Tokenizer};
 
-/// Compares what the tokenizer makes of the file's texts.
+/// Compares the tokenizer's output for the texts of the file.
 pub(super) fn compare(model: &Model, expected: &Expected, table: &mut Table) -> Result<()> {
     let json = expected.json();
     let Ok(tokenizer) = model.tokenizer() else {

@@ -1,4 +1,4 @@
-//! Names of fairseq's RoBERTa, as transformers calls them (its `convert_roberta_original_pytorch_checkpoint_to_pytorch.py`).
+//! Names of fairseq's RoBERTa and of transformers (its `convert_roberta_original_pytorch_checkpoint_to_pytorch.py`).
 
 use super::Named;
 

@@ -1,8 +1,9 @@
 //! A reader of the pickles that `torch.save` writes. It executes nothing.
 //!
-//! A pickle is a program for a stack machine that may name any Python object and call it. This machine knows the opcodes of protocol 2
-//! that tensors need and the globals in [`Global`], none of which is called; it stops at anything else. Values are indices into flat
-//! lists, so that neither deep nesting nor repeated references cost more than their bytes in the file.
+//! A pickle is a program for a stack machine that may name any Python object and call it. This machine knows the
+//! opcodes of protocol 2 that tensors need and the globals in [`Global`], none of which is called; it stops at anything
+//! else. Values are indices into flat lists, so that neither deep nesting nor repeated references cost more than their
+//! size in the file.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ pub(super) const LARGEST: usize = 16 << 20;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Fault {
-    /// It names a global that tensors do not need.
+    /// It names a global that is not needed for tensors.
     Global(String),
     Damaged(String),
 }
@@ -34,7 +35,7 @@ impl From<String> for Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// The globals that are understood.
+/// The known globals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Global {
     /// `torch._utils._rebuild_tensor_v2`.
@@ -45,7 +46,7 @@ pub(super) enum Global {
     OrderedDict,
     /// `argparse.Namespace`: the settings in fairseq's checkpoints, which are skipped.
     Namespace,
-    /// `torch.FloatStorage` and its like.
+    /// `torch.FloatStorage` and similar.
     Storage(Dtype),
 }
 
@@ -78,7 +79,7 @@ pub(super) enum Value {
     None,
     Bool(bool),
     Int(i64),
-    /// A float, a long integer or a namespace: nothing that a tensor needs.
+    /// A float, a long integer or a namespace: not needed for tensors.
     Other,
     Text(usize),
     Global(Global),
@@ -115,7 +116,7 @@ impl View {
     }
 }
 
-/// What a pickle describes.
+/// Content of a pickle.
 #[derive(Debug, Default)]
 pub(super) struct Pickle {
     pub(super) texts: Vec<String>,
@@ -126,7 +127,7 @@ pub(super) struct Pickle {
     /// Indices of `storages` by key.
     keys: HashMap<String, usize>,
     stack: Vec<Value>,
-    /// Heights of the stack at open marks.
+    /// Stack heights at open marks.
     marks: Vec<usize>,
     memo: HashMap<u32, Value>,
 }
@@ -165,7 +166,7 @@ impl Pickle {
         self.keys.get(key).copied()
     }
 
-    /// Reads one pickle at the front of `bytes`; gives it, its value and its length.
+    /// Reads one pickle at the start of `bytes`; returns it, its value and its length.
     pub(super) fn read(bytes: &[u8]) -> Result<(Pickle, Value, usize)> {
         let mut input = Input(&bytes[..bytes.len().min(LARGEST)]);
         let all = input.0.len();
@@ -261,7 +262,7 @@ impl Pickle {
         Ok(())
     }
 
-    /// Attributes, such as the `_metadata` of a state dict, say nothing of the tensors.
+    /// Attributes, such as the `_metadata` of a state dict, do not affect the tensors.
     fn skip_state(&mut self) -> Result<()> {
         self.pop()?;
         match self.top()? {
@@ -276,7 +277,7 @@ impl Pickle {
         Ok(Value::Text(self.texts.len() - 1))
     }
 
-    /// Never takes what lies below an open mark.
+    /// Never pops below an open mark.
     fn pop(&mut self) -> Result<Value> {
         self.top()?;
         self.stack.pop().ok_or_else(|| "its pickle is damaged".into())
@@ -427,7 +428,7 @@ fn global(module: &str, name: &str) -> Result<Value> {
     found.ok_or_else(|| Fault::Global(shortened(&format!("{module}.{name}"), 120)))
 }
 
-/// Two's complement, lowest byte first; longer than 8 bytes it is no size of a tensor.
+/// Two's complement, lowest byte first; longer than 8 bytes it cannot be the size of a tensor.
 fn long(bytes: &[u8]) -> Value {
     let Some(&last) = bytes.last() else { return Value::Int(0) };
     if bytes.len() > 8 {

@@ -167,7 +167,7 @@ fn fairseq_roberta_gives_the_logits_of_the_same_model() {
     let weights = Checkpoint::open(&[&path]).unwrap();
     let mut tensors: Vec<_> = weights.names().map(|n| (n.to_owned(), weights.read(n).unwrap().unwrap())).collect();
     for (k, (name, array)) in tensors.iter_mut().enumerate() {
-        // Fresh norms and biases are all alike.
+        // Fresh norms and biases are all equal.
         let varied = |(i, v): (usize, &mut f32)| *v += 0.02 * ((7 * k + 5 * i) % 11) as f32;
         match name.contains("token_type") {
             true => array.data.fill(0.0),
@@ -218,7 +218,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
     let doubling = [&b")q\0"[..], &b"h\0h\0\x86q\0".repeat(100)].concat();
     let mut many = b"}(".to_vec();
     for i in 0..1000 {
-        // Overlapping, and no two the same.
+        // Overlapping, and all different.
         many.extend([text(&i.to_string()), tensor("0", 2000, &[1000 + i], &[1])].concat());
     }
     many.push(b'u');
@@ -250,7 +250,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
     }
 }
 
-/// An archive whose entries claim to be compressed is no file of torch.save, and is not unpacked.
+/// An archive whose entries claim to be compressed is not from torch.save, and is not unpacked.
 #[test]
 fn compressed_archives_are_refused() {
     let mut file = ZIP.to_vec();

@@ -11,7 +11,7 @@ use crate::weights::{Bytes, map};
 use base::read::git_lfs_pointer;
 use base::text::shortened;
 
-/// Front of the older format: the pickle of its magic number.
+/// Start of the older format: the pickle of its magic number.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
 /// Keys under which training programs keep the state dict, in order of preference.
@@ -27,7 +27,7 @@ pub(super) struct TorchFile {
     starts: Vec<usize>,
 }
 
-/// Contents of a file: its description, the value of the pickle, where the storages begin.
+/// Contents of a file: its description, the value of the pickle, the offsets of the storages.
 type Parsed = std::result::Result<(Pickle, Value, Vec<usize>), Fault>;
 
 impl TorchFile {
@@ -82,14 +82,14 @@ impl TorchFile {
         self.pickle.storages[view.storage].dtype
     }
 
-    /// Hands the tensor's bytes to `write` in C order.
+    /// Passes the tensor's bytes to `write` in C order.
     pub(super) fn copy(&self, view: &View, write: &mut dyn FnMut(&[u8]) -> std::io::Result<()>) -> std::io::Result<()> {
         if view.len() == 0 {
             return Ok(());
         }
         let width = self.dtype(view).bitsize() / 8;
         let bytes = &self.bytes.as_slice()[self.starts[view.storage]..];
-        // The longest tail of dimensions that lies in one piece.
+        // The longest contiguous tail of dimensions.
         let (mut rank, mut run) = (view.shape.len(), 1);
         while rank > 0 && (view.stride[rank - 1] == run || view.shape[rank - 1] == 1) {
             rank -= 1;
@@ -112,7 +112,7 @@ impl TorchFile {
     }
 }
 
-/// Names of zip entries end like this; before it is the name that the file had when it was saved.
+/// Suffix of the names of zip entries; the prefix is the file's original name.
 const DATA: &str = "data.pkl";
 
 fn parse_zip(all: &[u8]) -> Parsed {
@@ -128,7 +128,7 @@ fn parse_zip(all: &[u8]) -> Parsed {
         }
     }
     let prefix = prefix.ok_or("a zip archive without data.pkl: not written by torch.save")?;
-    // Where an entry lies in the file. torch.save compresses nothing, so an entry is never longer than the file.
+    // Position of an entry in the file. torch.save compresses nothing, so an entry is never longer than the file.
     let mut span = |name: &str| -> std::result::Result<Option<std::ops::Range<usize>>, Fault> {
         let entry = match zip.by_name_raw(format!("{prefix}{name}").as_bytes()) {
             Err(zip::result::ZipError::FileNotFound) => return Ok(None),

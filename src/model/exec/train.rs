@@ -1,4 +1,4 @@
-//! Training small models from nothing: seeded initial values, cross entropy at chosen places, AdamW. One interface; the
+//! Training small models from scratch: seeded initial values, cross entropy at chosen places, AdamW. One interface; the
 //! CPU executor trains on the CPU, candle on GPUs.
 
 use std::path::Path;
@@ -119,7 +119,7 @@ impl Trainer {
         self.0.params()
     }
 
-    /// Everything from which training goes on exactly: steps, parameters, moments; none on a GPU.
+    /// Everything needed to continue training exactly: steps, parameters, moments; `None` on a GPU.
     pub fn state(&self) -> Option<Vec<u8>> {
         self.0.state()
     }

@@ -118,7 +118,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     })
 }
 
-/// The token that a decoder starts from: the end of a sentence, as in the published checkpoints.
+/// The decoder's start token: the end of a sentence, as in the published checkpoints.
 const START: u32 = 2;
 
 /// See [`Arch::bart`].

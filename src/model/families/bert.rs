@@ -26,7 +26,7 @@ pub(super) const ENCODER: &[Entry] = &[
     plain("blocks.{l}.norm2", &["encoder.layer.{l}.output.LayerNorm"]),
 ];
 
-/// The masked-LM head as BERT names it.
+/// The masked-LM head under BERT's names.
 pub(super) const HEAD: &[Entry] = &[
     plain("head.transform", &["cls.predictions.transform.dense"]),
     plain("head.norm", &["cls.predictions.transform.LayerNorm"]),
@@ -49,7 +49,7 @@ pub(super) struct Fields {
     pub(crate) intermediate_size: usize,
     /// Rows of the table of positions.
     pub max_position_embeddings: usize,
-    /// Token types; 2 unless the file says otherwise, like the defaults below as the reference has them.
+    /// Token types; 2 unless the file says otherwise, as in the reference, like the defaults below.
     #[serde(default = "two")]
     pub(crate) type_vocab_size: usize,
     /// Name of the activation; `gelu`.
@@ -71,14 +71,14 @@ pub(super) struct Fields {
 fn two() -> usize {
     2
 }
-/// A default of files.
+/// A default value in files.
 pub(super) fn gelu() -> String {
     "gelu".into()
 }
 fn eps() -> f64 {
     1e-12
 }
-/// A default of files.
+/// A default value in files.
 pub(super) fn yes() -> bool {
     true
 }

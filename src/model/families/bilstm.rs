@@ -2,7 +2,8 @@
 //! bidirectional LSTMs under PyTorch's names, the largest value of each coordinate over a sentence's own words.
 //!
 //! InferSent's code pads sentences of a batch with zeros; its second version then takes the maximum over the padding
-//! too, so that a vector depends on the sentences beside it. Here padding never takes part, as in its first version.
+//! too, so that a vector depends on the other sentences in the batch. Here padding is never included, as in its first
+//! version.
 
 use serde::Deserialize;
 
@@ -49,7 +50,7 @@ struct Fields {
     /// Words before and after every sentence.
     bos_token: Option<String>,
     eos_token: Option<String>,
-    /// Words are looked up in lower case; for a file beside it, none folds where the file has no upper case.
+    /// Words are looked up in lower case; for an external file, `None` folds case if the file has no upper case.
     do_lower_case: Option<bool>,
     /// `words` or `spaces`.
     split: Option<String>,
@@ -63,7 +64,7 @@ fn one() -> usize {
 
 fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: Fields = file.fields()?;
-    // Twice a hostile size must still be a size; the sizes themselves are checked with the description.
+    // Doubling a hostile size must not overflow; the sizes are checked with the description.
     let (Some(hidden), true) = (f.hidden_size.checked_mul(2), f.embedding_dim > 0) else {
         return Err(file.wrong(format!("hidden_size {} and embedding_dim {}", f.hidden_size, f.embedding_dim)));
     };
@@ -74,12 +75,12 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         layers: f.num_layers,
         head_dim: hidden,
         embedding: Embedding::plain(f.embedding_dim),
-        // The words decide; see `words`.
+        // Determined by the words; see `words`.
         ..Arch::table(1, f.embedding_dim)
     })
 }
 
-/// Word vectors of such a folder, and the tokenizer over their words. Sets the vocabulary of `arch`.
+/// Word vectors of such a folder, with a tokenizer over their words. Sets the vocabulary of `arch`.
 pub(crate) fn words(
     file: &ConfigFile,
     arch: &mut Arch,

@@ -106,7 +106,7 @@ pub(super) fn arch(s: Size) -> Arch {
     }
 }
 
-/// The place of `<|endoftext|>` in the vocabularies that are trained here.
+/// Id of `<|endoftext|>` in the vocabularies trained here.
 const END: u32 = 0;
 
 fn config(a: &Arch) -> Value {
@@ -126,7 +126,7 @@ fn config(a: &Arch) -> Value {
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
         "initializer_range": 0.02,
-        // The vocabulary's only special token, which without these lines would be sought at 50256.
+        // The vocabulary's only special token, whose default id would be 50256.
         "bos_token_id": END,
         "eos_token_id": END,
         "tie_word_embeddings": !matches!(a.head, Head::Causal { tied: false, .. }),

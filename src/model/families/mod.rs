@@ -26,7 +26,7 @@ use super::error::{ModelError, Result};
 use super::params::{Layout, Location, Rows};
 use super::weights::Checkpoint;
 
-/// Every family whose blocks can be read, changed and differentiated; those of [`served`] give logits only.
+/// Every family whose blocks can be read, changed and differentiated; families of [`served`] give logits only.
 pub const FAMILIES: &[Family] = &[
     bert::FAMILY,
     roberta::FAMILY,
@@ -54,11 +54,11 @@ pub struct Family {
     pub config: Option<fn(&Arch) -> Value>,
 }
 
-/// One line of a family's table of names: a canonical stem (`{l}` is replaced by the layer; `.weight` and `.bias`
-/// follow, unless the stem says them itself), the stored stems to try, and the layout.
+/// One line of a family's table of names: a canonical stem (`{l}` is replaced by the layer; `.weight` and `.bias` are
+/// appended, unless the stem has them), the stored stems to try, and the layout.
 pub struct Entry(pub &'static str, pub &'static [&'static str], pub Layout);
 
-/// An entry whose tensors are stored as they are.
+/// An entry whose tensors are stored unchanged.
 const fn plain(stem: &'static str, stored: &'static [&'static str]) -> Entry {
     Entry(stem, stored, Layout { transposed: false, rows: Rows::All })
 }
@@ -89,14 +89,14 @@ impl Family {
                 names.push(stored.clone());
             }
         }
-        // Files from before 2019 say gamma and beta for the norms' weight and bias.
+        // Files from before 2019 have gamma and beta for the norms' weight and bias.
         let old: Vec<String> = names.iter().filter_map(|n| old_norm_name(n)).collect();
         names.extend(old);
         Location { names, layout: entry.2 }
     }
 
-    /// Stored tensors of this family that an architecture has no place for: more blocks than `config.json` says, biases
-    /// that it denies. Other things that files hold beside a model (poolers, buffers, tied copies) do not count.
+    /// Stored tensors of this family that do not fit the architecture: blocks or biases that `config.json` excludes.
+    /// Other contents of files (poolers, buffers, tied copies) do not count.
     pub fn ignored(&self, arch: &Arch, weights: &Checkpoint) -> Vec<String> {
         let mut used = BTreeSet::new();
         let mut numbered = BTreeSet::new();
@@ -149,7 +149,7 @@ fn old_norm_name(name: &str) -> Option<String> {
     Some(format!("{stem}LayerNorm.{kind}"))
 }
 
-/// Every family: those with open blocks first, then those that are run by their logits.
+/// Every family: families with open blocks first, then families run for their logits.
 pub fn all() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().chain(served::SERVED.iter().map(|s| &s.family))
 }
@@ -167,10 +167,10 @@ fn unknown(file: &str, found: &str) -> ModelError {
     }
 }
 
-/// JSON as Python writes it: NaN and infinities, which JSON lacks, are read as null.
+/// Python's JSON: NaN and infinities, which JSON lacks, are read as null.
 pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|e| {
-        // Every second part lies within quotes, once escaped quotes are out of the way.
+        // Every second part is inside quotes, once escaped quotes are removed.
         let plain = text.replace("\\\\", "\u{0}").replace("\\\"", "\u{1}");
         let parts = plain.split('"').enumerate().map(|(i, part)| match i % 2 {
             0 => part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
@@ -204,7 +204,7 @@ impl ConfigFile {
     /// The family that `model_type` names, and its description of this file.
     ///
     /// # Errors
-    /// [`ModelError::UnknownArchitecture`]; [`ModelError::Config`] for sizes that cannot be.
+    /// [`ModelError::UnknownArchitecture`]; [`ModelError::Config`] for impossible sizes.
     pub fn describe(&self) -> Result<(&'static Family, Arch)> {
         let found = self.value.get("model_type").and_then(Value::as_str).unwrap_or("");
         let family = find(found).ok_or_else(|| unknown(&self.label, found))?;
@@ -240,7 +240,7 @@ impl ConfigFile {
         }
     }
 
-    /// Width of a head, where `hidden` splits evenly.
+    /// Width of a head, if `hidden` is divisible.
     fn head_width(&self, hidden: usize, heads: usize) -> Result<usize> {
         if heads == 0 || !hidden.is_multiple_of(heads) {
             return Err(self.wrong(format!("a hidden size of {hidden} does not split into {heads} heads")));
@@ -259,7 +259,7 @@ fn activation_name(a: Activation) -> &'static str {
     }
 }
 
-/// Sizes of a model to be trained from nothing.
+/// Sizes of a model to be trained from scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub vocab: usize,
@@ -283,7 +283,7 @@ impl Arch {
         roberta::arch(size)
     }
 
-    /// A BART for denoising: as many blocks in the decoder as in the encoder, feed-forward width 4 D, tied decoder.
+    /// A BART for denoising: equally many blocks in encoder and decoder, feed-forward width 4 D, tied decoder.
     pub fn bart(size: Size) -> Arch {
         bart::arch(size)
     }

@@ -19,7 +19,7 @@ struct Fields {
     max_position_embeddings: Option<f64>,
 }
 
-/// Positions of a file; `fraction` is the family's default share of a head.
+/// Positions according to a file; `fraction` is the family's default share of a head.
 pub(super) fn positions(file: &ConfigFile, fraction: f64) -> Result<Positions> {
     let f: Fields = file.fields()?;
     let new = f.rope_parameters.as_ref();
@@ -44,7 +44,7 @@ fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<
         length.ok_or_else(|| file.wrong("rotary scaling needs original_max_position_embeddings".into()))
     };
     match kind {
-        // Dynamic scaling changes nothing up to max_position_embeddings, and longer texts are refused.
+        // Dynamic scaling has no effect up to max_position_embeddings, and longer texts are refused.
         None | Some("default" | "dynamic") => Ok(Scaling::None),
         Some("linear") => Ok(Scaling::Linear { factor: number("factor")? }),
         Some("llama3") => Ok(Scaling::Llama3 {

@@ -41,14 +41,14 @@ pub(super) fn get(s: &Settings) -> Result<PathBuf> {
     pull("org/m", "main", s, &mut |_| Ok(()))
 }
 
-/// The error of pulling it, as the user reads it.
+/// The error message of pulling it.
 pub(super) fn why(s: &Settings) -> String {
     let said = get(s).unwrap_err().to_string();
     assert!(said.starts_with("hub org/m: ") && !said.chars().any(char::is_control), "{said:?}");
     said
 }
 
-/// A server for `repo` where `odd` may answer in its stead; it is given the number of body requests for weights before.
+/// A server for `repo` where `odd` may answer instead; it receives the number of earlier body requests for weights.
 pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply> + Send + Sync + 'static) -> Server {
     let count = AtomicUsize::new(0);
     Server::start(move |request| {
@@ -63,7 +63,7 @@ pub(super) fn to_weights(request: &Request) -> bool {
     request.method == "GET" && request.path.ends_with("model.safetensors")
 }
 
-/// The file that weights arrive in.
+/// The file that receives the weights.
 pub(super) fn incomplete(dir: &Path) -> PathBuf {
     dir.join(format!("models--org--m/blobs/{}.incomplete", repo().etag("model.safetensors")))
 }
@@ -98,7 +98,7 @@ fn a_model_arrives_in_the_standard_layout_with_progress() {
         assert!(of_weights.iter().any(|t| t.1 == step && t.2 == size && t.3 == Some(size)), "{step:?}");
     }
     assert!(of_weights.iter().filter(|t| t.1 == Step::Fetching).count() > 2, "in pieces");
-    // From now on the cache answers, offline too, and a second pull asks but fetches no content again.
+    // From now on the cache answers, also offline, and a second pull asks the hub but fetches no content.
     let before = server.log().len();
     let offline = Settings { offline: true, ..s.clone() };
     assert_eq!(resolve("org/m", "main", &offline, &mut |_| Ok(())).unwrap(), snapshot);
@@ -192,7 +192,7 @@ fn a_damaged_beginning_is_fetched_anew_once() {
     assert_eq!(fs::read(snapshot.join("model.safetensors")).unwrap(), weights_bytes());
     let froms: Vec<Option<usize>> = server.gets("model.safetensors").iter().map(Request::from).collect();
     assert_eq!(froms, [Some(5000), None]);
-    // One that is longer than the file is cut away before anything is asked.
+    // A partial download that is longer than the file is truncated before any request.
     let dir = tempfile::tempdir().unwrap();
     let at = incomplete(dir.path());
     fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -256,7 +256,7 @@ fn a_server_that_hangs_is_given_up() {
     let said = given_up.unwrap_err().to_string();
     assert!(said.contains("no answer in time"), "{said}");
     assert_eq!(asked, 2);
-    // One that falls silent in the middle of a file.
+    // A hub that stops sending in the middle of a file.
     let server = serving(repo(), |request, _| {
         let mut reply = repo().answer(request);
         to_weights(request).then(|| {

@@ -1,4 +1,4 @@
-//! Downloading a model: what the hub has of it, file by file, resumed where a connection broke, checked by its hash.
+//! Downloading a model: the files on the hub, one by one, resumed after a broken connection, checked by hash.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,13 +20,13 @@ use super::store::{Store, is_plain};
 use super::{OnTransfer, Settings, Step, Transfer, WANTED};
 use base::files::hex;
 
-/// Largest list of a model's files that is read.
+/// Maximum size of the list of a model's files.
 const LARGEST_LIST: u64 = 16 << 20;
 
 /// Interval at which a pending request checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Room that a download leaves free.
+/// Disk space that a download leaves free.
 const SPARE: u64 = 64 << 20;
 
 /// Metadata of a file on the hub.
@@ -46,7 +46,7 @@ struct Fetch<'a, 'b> {
     on: &'a mut OnTransfer<'b>,
 }
 
-/// Downloads what the hub has of a model; returns the snapshot's folder.
+/// Downloads a model from the hub; returns the snapshot's folder.
 pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     let failed = |what: String| ModelError::Hub { id: id.to_owned(), what };
     let client = Client::new(settings).map_err(failed)?;
@@ -92,7 +92,7 @@ impl Fetch<'_, '_> {
         ModelError::Hub { id: self.id.to_owned(), what }
     }
 
-    /// Tells the caller; stops if it wants to.
+    /// Reports progress to the caller; stops if it asks to.
     fn tell(&mut self, file: &str, step: Step, done: u64, total: Option<u64>) -> Result<()> {
         Ok((self.on)(&Transfer { model: self.id, file, step, done, total })?)
     }
@@ -197,7 +197,7 @@ impl Fetch<'_, '_> {
         })
     }
 
-    /// Brings one file into the snapshot.
+    /// Fetches one file into the snapshot.
     fn file(&mut self, file: &str) -> Result<()> {
         let path = format!("/{}/resolve/{}/{file}", self.id, self.commit);
         let asked = path.clone();
@@ -210,8 +210,8 @@ impl Fetch<'_, '_> {
         {
             let lengths = [size, about.size].map(|n| n.map_or("unknown".into(), |n| format!("{n} bytes")));
             return Err(self.failed(format!(
-                "the server gives {file} and {other} one version (ETag) and other lengths ({}, {}), so that their \
-                 contents cannot be told apart; check HF_ENDPOINT",
+                "the server gives {file} and {other} the same version (ETag) but different lengths ({}, {}), so that their \
+                 contents cannot be distinguished; check HF_ENDPOINT",
                 lengths[1], lengths[0]
             )));
         }
@@ -233,7 +233,7 @@ impl Fetch<'_, '_> {
         self.store.link(&self.commit, file, &about.etag)
     }
 
-    /// Brings the rest of a content and checks it, under its lock.
+    /// Fetches the rest of a content and checks it, holding its lock.
     fn download(&mut self, file: &str, path: &str, about: &About) -> Result<()> {
         let weights = file.ends_with(".safetensors");
         if weights && about.size.is_none() {
@@ -326,7 +326,7 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// Copies a body to the file. `Some`: why it broke off, and whether anything had come.
+    /// Copies a body to the file. `Some` has the reason for a failure, and whether any bytes arrived.
     fn copy(
         &mut self,
         file: &str,
@@ -364,7 +364,7 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// Compares length and, where the hub names it, the SHA-256 (large files); `Some` says what differs.
+    /// Compares length and, if the hub gives it, the SHA-256 (large files); `Some` describes the difference.
     fn verify(&mut self, file: &str, about: &About, out: &mut File, at: &Path) -> Result<Option<String>> {
         let io = |e| ModelError::Io { path: at.to_owned(), source: e };
         let size = out.seek(SeekFrom::End(0)).map_err(io)?;
@@ -420,7 +420,7 @@ fn describe(headers: &HeaderMap) -> std::result::Result<About, String> {
     Ok(About { etag, size: length.and_then(|s| s.trim().parse().ok()) })
 }
 
-/// The byte at which a response's body begins, when it was asked for from `have` on.
+/// The offset at which a response's body begins, if requested from `have` on.
 fn begin(response: &Response<ureq::Body>, have: u64) -> std::result::Result<u64, Failure> {
     match response.status() {
         StatusCode::PARTIAL_CONTENT => {

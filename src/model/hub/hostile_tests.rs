@@ -71,7 +71,7 @@ fn no_token_goes_out_in_clear() {
     assert_eq!(anonymous.token_withheld(), None);
 }
 
-/// 0.0.0.0 reaches this machine and is not a loopback address: it acts as another machine.
+/// 0.0.0.0 reaches this machine and is not a loopback address: it stands for another machine.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_token_that_is_withheld_is_said_to_be() {
@@ -116,7 +116,7 @@ fn one_etag_for_all_files_is_refused() {
     });
     let dir = tempfile::tempdir().unwrap();
     let said = why(&settings(dir.path(), &server.base));
-    assert!(said.contains("one version (ETag)") && said.contains("config.json"), "{said}");
+    assert!(said.contains("same version (ETag)") && said.contains("config.json"), "{said}");
     assert!(!dir.path().join("models--org--m/refs/main").exists());
 }
 

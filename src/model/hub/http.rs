@@ -2,7 +2,7 @@
 //! errors.
 //!
 //! hf-hub's own requests are not used: they have no time limits, cannot be stopped, stop the program at an odd redirect
-//! (`expect`, `unwrap`), make the server's ETag a path unchecked, write as many bytes as come, and check no hash.
+//! (`expect`, `unwrap`), use the server's ETag as a path unchecked, write any number of bytes, and check no hash.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ pub struct Patience {
     pub connect: Duration,
     /// Without a single byte from the server.
     pub idle: Duration,
-    /// In all without a single byte, over several attempts; a list of files must have come whole in twice that.
+    /// Total time without a single byte, over several attempts; a list of files must be complete within twice that.
     pub silence: Duration,
-    /// Attempts in a row that brought nothing.
+    /// Consecutive attempts without data.
     pub tries: u32,
     /// Before the second attempt; each further one waits twice as long.
     pub pause: Duration,
@@ -39,14 +39,14 @@ impl Default for Patience {
     }
 }
 
-/// Reasons for which a request failed.
+/// Reasons why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Trying again may help.
+    /// A retry may help.
     Passing(String),
-    /// Nobody is there: trying again at once will not help.
+    /// The server is unreachable: an immediate retry will not help.
     Away(String),
-    /// It will not.
+    /// A retry will not help.
     Final(String),
     /// The server refused with this status.
     Status(StatusCode),
@@ -60,7 +60,7 @@ pub(crate) struct Client {
     /// The same for messages.
     shown: String,
     token: Option<String>,
-    /// The token stays here: see [`Settings::token_withheld`].
+    /// The token is not sent: see [`Settings::token_withheld`].
     pub withheld: Option<&'static str>,
     /// See [`Patience`].
     pub(crate) patience: Patience,
@@ -122,7 +122,7 @@ impl Client {
     }
 
     /// The headers that describe a file. The hub's own answer counts, not that of the store it redirects to; later
-    /// headers fill in what earlier ones leave out.
+    /// headers supply missing fields.
     pub(crate) fn describe(&self, path: &str) -> Result<HeaderMap, Failure> {
         let mut url = self.url(path)?;
         let mut known = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! A hub on this machine for tests: the real paths and headers, and whatever goes wrong on demand.
+//! A hub on this machine for tests: the real paths and headers, with failures on demand.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use base::files::hex;
 pub(crate) struct Request {
     /// `GET` or `HEAD`.
     pub method: String,
-    /// From the first slash on.
+    /// The path, from the first slash.
     pub path: String,
     /// Names in lower case.
     pub(crate) headers: HashMap<String, String>,
@@ -35,14 +35,14 @@ impl Request {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     pub status: u16,
-    /// Names and values, beside those that every answer has.
+    /// Names and values, in addition to the headers that every answer has.
     pub(crate) headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
-    /// The announced length, where it is not the body's.
+    /// The announced length, if it differs from the body's.
     pub length: Option<u64>,
     /// Nothing is sent, and the connection stays open.
     pub hang: bool,
-    /// A blank now and then, for ever.
+    /// A blank now and then, forever.
     pub(crate) drip: bool,
     /// The connection stays open after the response.
     pub(crate) stall: bool,
@@ -61,7 +61,7 @@ impl Reply {
     }
 }
 
-/// A server that answers every request by a function.
+/// A server that answers every request through a function.
 pub(crate) struct Server {
     /// Its address, without a slash at the end.
     pub base: String,
@@ -90,7 +90,7 @@ impl Server {
         self.log.lock().unwrap().clone()
     }
 
-    /// Requests for bodies of files whose name ends so.
+    /// Requests for bodies of files with this suffix.
     pub(crate) fn gets(&self, end: &str) -> Vec<Request> {
         self.log().into_iter().filter(|r| r.method == "GET" && r.path.ends_with(end)).collect()
     }
@@ -116,7 +116,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
     for (name, value) in &reply.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    // A client that has gone is the test's business, not the server's.
+    // A disconnected client is checked by the test, not here.
     let _ = stream.write_all((head + "\r\n").as_bytes());
     if request.method != "HEAD" {
         let _ = stream.write_all(&reply.body);
@@ -130,7 +130,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
     }
 }
 
-/// A model as a hub serves it.
+/// A model served by a hub.
 #[derive(Clone)]
 pub(crate) struct Repo {
     /// `organisation/name`.

@@ -1,9 +1,9 @@
 //! Writing the standard cache: `blobs/{etag}`, `snapshots/{commit}/file` as relative links, `refs/{revision}`, locks.
 //!
 //! The layout of the cache is hf-hub's ([`hf_hub::CacheRepo`]). This module adds what it lacks or does otherwise: an
-//! unfinished blob under the name that Python's client gives it (hf-hub's `.part` is resumed by nobody else), a lock
-//! that is waited for, with a message (hf-hub gives up after 5 s), links and references written under another name and
-//! renamed (hf-hub truncates a reference before it writes it, so that a killed process leaves half of one).
+//! unfinished blob under the name that Python's client gives it (no other client resumes hf-hub's `.part`), waiting for
+//! a lock with a message (hf-hub gives up after 5 s), links and references written under another name and renamed
+//! (hf-hub truncates a reference before it writes it, so that a killed process leaves half of one).
 //!
 //! Two processes may fetch the same model: whoever holds a blob's lock writes `{etag}.incomplete` and renames it when it
 //! is whole; the other waits and finds it done. Links and references are written beside and renamed.
@@ -33,7 +33,7 @@ impl Store {
         Store { root: cache.join(&name), locks: cache.join(".locks").join(name), repo }
     }
 
-    /// The whole file of a content.
+    /// The complete file of a content.
     pub(crate) fn blob(&self, etag: &str) -> PathBuf {
         self.repo.blob_path(etag)
     }
@@ -82,7 +82,7 @@ impl Store {
         if fs::read_link(&path).is_ok_and(|t| t == Path::new(&target)) && path.is_file() {
             return Ok(());
         }
-        // Beside it first: a separate folder cannot get in the way.
+        // Written next to it first, in a separate folder that cannot conflict.
         let beside = folder_in(&folder).map_err(ModelError::io(&folder))?;
         let fresh = beside.path().join("link");
         symlink(&target, &fresh, &self.blob(etag)).map_err(ModelError::io(&path))?;
@@ -118,7 +118,7 @@ fn symlink(target: &str, at: &Path, _blob: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, at)
 }
 
-/// Links need a privilege on Windows; the ecosystem's clients copy there too.
+/// Links need a privilege on Windows; other clients also copy there.
 #[cfg(not(unix))]
 fn symlink(_target: &str, at: &Path, blob: &Path) -> std::io::Result<()> {
     fs::copy(blob, at).map(|_| ())

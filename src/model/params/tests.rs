@@ -1,4 +1,4 @@
-//! Names and layouts, there and back.
+//! Names and layouts, written and read back.
 
 use super::*;
 use crate::families::FAMILIES;
@@ -34,7 +34,7 @@ fn every_layout_comes_back_as_it_was() {
     }
 }
 
-/// transformers refuses BART's bias as a vector, and warns of a GPT-2 whose ids of begin and end lie outside its vocabulary.
+/// transformers refuses BART's bias as a vector, and warns about a GPT-2 whose begin and end ids are outside its vocabulary.
 #[test]
 fn folders_are_written_as_transformers_reads_them() {
     let arch = testing::archs().into_iter().find(|a| a.family == "bart").unwrap();
@@ -58,7 +58,7 @@ fn folders_are_written_as_transformers_reads_them() {
     assert_eq!((&config["bos_token_id"], &config["eos_token_id"]), (&0.into(), &0.into()));
 }
 
-/// The shipped folders are those that an export would write now.
+/// The shipped folders equal what an export would write now.
 #[test]
 fn shipped_configurations_are_what_an_export_writes() {
     for builtin in crate::builtin::BUILTINS {

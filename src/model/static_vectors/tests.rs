@@ -27,7 +27,7 @@ fn glove_and_word2vec_files_are_read() {
     let word2vec = read(b"2 3\r\n</s> 1 2 3 \r\nThe 4 5 6 \r\n").unwrap();
     assert_eq!((word2vec.words.len(), word2vec.width(), word2vec.fold), (2, 3, false));
     assert_eq!(word2vec.vectors.row(2), [4.0, 5.0, 6.0]);
-    // A numeric word on the first line is not a header, because a header has nothing else.
+    // A numeric word on the first line is not a header, which would have only two numbers.
     assert_eq!(read(b"1 0.5 0.25\n").unwrap().width(), 2);
 }
 

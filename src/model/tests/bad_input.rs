@@ -152,7 +152,7 @@ fn a_folder_in_place_of_a_file_is_said() {
     let dir = folder(&bert());
     std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
     std::fs::create_dir(dir.path().join("model.safetensors")).unwrap();
-    assert!(refusal(dir.path()).contains("no regular file"));
+    assert!(refusal(dir.path()).contains("not a regular file"));
 }
 
 #[test]

@@ -9,20 +9,21 @@ use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTok
 /// Largest factor by which steps may lengthen a text. A blank that becomes `\u{2581}` is 3.
 const GROWTH: f64 = 64.0;
 
-/// Steps of a part: some add a little to a text whatever they find in it.
+/// Maximum number of steps of a part, because some always lengthen a text.
 const STEPS: usize = 256;
 
-/// Bytes that a table of characters may put in the place of one.
+/// Maximum number of bytes that a character table may substitute for one.
 const ENTRY: usize = 256;
 
-/// Tokens and sequences of a frame, over all frames of a file.
+/// Maximum number of tokens and sequences in all frames of a file.
 const FRAME: usize = 1024;
 
-/// Frames that follow each other, each with one text, or a pair.
+/// Maximum number of successive frames, each with one text or a pair.
 const FRAMES: usize = 8;
 
-/// The parts that can make a text longer; everything else is skipped while reading. They are read as the library reads them, since it
-/// takes steps without a type, with a wrong one, and as lists of their fields: what it understood is judged, not what is written.
+/// The parts that can make a text longer; everything else is skipped while reading. They are parsed like in the
+/// library, which accepts steps without a type, with a wrong type, and as lists of fields: the check applies to its
+/// interpretation, not to the text.
 #[derive(Deserialize)]
 struct Shape {
     #[serde(default)]
@@ -35,11 +36,11 @@ struct Shape {
     decoder: Option<DecoderWrapper>,
 }
 
-/// Refuses recipes without bounds; says nothing of a text that is not a tokenizer, which the library does better.
+/// Refuses unbounded rules; ignores a text that is not a tokenizer, for which the library has a better error.
 pub(super) fn check(text: &[u8]) -> Result<(), String> {
     let shape = match super::guarded(|| Ok(serde_json::from_slice::<Shape>(text))) {
         Ok(Ok(shape)) => shape,
-        // The library takes the last of them.
+        // The library uses the last one.
         Ok(Err(e)) if e.to_string().starts_with("duplicate field") => {
             return Err("it has one of its parts twice".into());
         }
@@ -115,13 +116,13 @@ fn field<'a>(step: &'a Value, key: &str) -> &'a str {
 
 /// Largest factor by which a step can lengthen a text: one of a single byte.
 fn growth(step: &Value) -> f64 {
-    // An empty text is found around every byte.
+    // An empty pattern matches around every byte.
     let replaced = |found: usize, by: usize| if found > 0 { by as f64 / found as f64 } else { (2 * by + 1) as f64 };
     let worst: f64 = match kind(step) {
         "Replace" => {
             let content = field(step, "content").len();
             match step.get("pattern").map_or("", |p| field(p, "String")).len() {
-                // A regular expression may match one byte, or the place between two.
+                // A regular expression may match one byte, or the position between two.
                 0 => (content + 1) as f64,
                 found => replaced(found, content),
             }
@@ -140,8 +141,8 @@ fn growth(step: &Value) -> f64 {
     worst.max(1.0)
 }
 
-/// The longest text that a table of characters puts in the place of one. The table is the length of an index, the index, and all texts,
-/// each with a zero behind it.
+/// The longest text that a character table substitutes for a character. The table consists of the length of an index,
+/// the index, and all texts, each terminated by a zero.
 fn longest(step: &Value) -> usize {
     let table = BASE64_STANDARD.decode(field(step, "precompiled_charsmap")).unwrap_or_default();
     let Some((length, rest)) = table.split_first_chunk::<4>() else { return 0 };

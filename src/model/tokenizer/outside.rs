@@ -1,7 +1,7 @@
-//! Tokens and settings that lie outside `tokenizer.json`, put into its text before the library reads it, as transformers does:
+//! Tokens and settings outside `tokenizer.json`, merged into its text before the library reads it, as in transformers:
 //! `added_tokens.json`; in `tokenizer_config.json` and `special_tokens_map.json` the added and special tokens,
-//! `add_prefix_space`, and the normalizer's switches of BERT. As in transformers 5, `add_bos_token` and `add_eos_token` change nothing: the
-//! tokens that frame a text are those of the stored post-processor.
+//! `add_prefix_space`, and the normalizer's switches of BERT. As in transformers 5, `add_bos_token` and `add_eos_token`
+//! change nothing: the tokens that frame a text are those of the stored post-processor.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::Extras;
 /// Keys under which a special token is named.
 const ROLES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// The parts of a `tokenizer.json` that can differ from what lies beside it.
+/// The parts of a `tokenizer.json` that other files can override.
 #[derive(Deserialize)]
 struct Parts {
     #[serde(default)]
@@ -30,14 +30,14 @@ struct Added {
     content: String,
 }
 
-/// A token that a file beside `tokenizer.json` names.
+/// A token named by a file next to `tokenizer.json`.
 struct Outside {
     file: &'static str,
     id: Option<u64>,
     token: Map<String, Value>,
 }
 
-/// The text with everything from outside in it.
+/// The text with all external tokens and settings merged.
 ///
 /// # Errors
 /// A sentence that names the file and the token or setting that cannot be honoured.
@@ -62,7 +62,7 @@ pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a,
     Ok(Cow::Owned(whole.to_string().into_bytes()))
 }
 
-/// The parsed files beside a tokenizer; null where there is none.
+/// The parsed files next to a tokenizer; null if absent.
 struct Files {
     config: Value,
     map: Value,
@@ -85,7 +85,7 @@ impl Files {
         })
     }
 
-    /// Every token that is named, those with ids first and in their order.
+    /// Every named token, tokens with ids first, in order of id.
     fn tokens(&self) -> Result<Vec<Outside>, String> {
         let mut found: Vec<Outside> = Vec::new();
         let decoder = self.config.get("added_tokens_decoder").and_then(Value::as_object);
@@ -116,7 +116,7 @@ impl Files {
 
     /// BERT's normalizer with the switches of `tokenizer_config.json`, if they change it.
     fn normalizer(&self, stored: &Value) -> Option<Value> {
-        // These classes take the file as it is.
+        // These classes use the file unchanged.
         let as_stored = |class: &Value| class == "PreTrainedTokenizerFast" || class == "TokenizersBackend";
         if stored.get("type")? != "BertNormalizer" || self.config.get("tokenizer_class").is_some_and(as_stored) {
             return None;
@@ -162,7 +162,7 @@ fn special_tokens(file: &Value) -> impl Iterator<Item = &Value> {
 }
 
 impl Outside {
-    /// A token as a file writes it; none for what is neither a string nor an object with a `content`.
+    /// A token in a file's notation; `None` for anything other than a string or an object with a `content`.
     fn read(file: &'static str, id: Option<u64>, written: &Value, is_special: bool) -> Option<Outside> {
         let flags = match written {
             Value::Object(flags) => flags.clone(),
@@ -170,7 +170,7 @@ impl Outside {
         };
         let content = written.as_str().or_else(|| flags.get("content")?.as_str()).filter(|c| !c.is_empty())?;
         let flag = |key: &str, default: bool| flags.get(key).and_then(Value::as_bool).unwrap_or(default);
-        // Roles are special even where they are written without the flag.
+        // Tokens with a role are special even without the flag.
         let special = if id.is_some() { flag("special", is_special) } else { is_special };
         let token = json!({
             "content": content, "single_word": flag("single_word", false), "lstrip": flag("lstrip", false),
@@ -183,7 +183,7 @@ impl Outside {
         self.token.get("content")?.as_str()
     }
 
-    /// Puts the token into the text of a `tokenizer.json`, under its id where it has one.
+    /// Adds the token to the text of a `tokenizer.json`, under its id if it has one.
     fn put(self, whole: &mut Value) -> Result<(), String> {
         let content = self.content().unwrap_or_default().to_owned();
         let vocabulary = Vocabulary::of(whole);

@@ -1,4 +1,4 @@
-//! Tokenizers built from old vocabularies, switches that are switched off, and texts that are hard.
+//! Tokenizers built from old vocabularies, disabled options, and difficult texts.
 
 use super::*;
 
@@ -100,7 +100,7 @@ fn ids_without_embeddings_are_known_as_such() {
     assert_eq!((t.word_id("her"), t.word_id("##e")), (Some(10), None));
 }
 
-/// A causal model was asked what follows the token that closes the text.
+/// A causal model was asked for the continuation of the closing token.
 #[test]
 fn a_causal_model_is_not_shown_what_closes_a_text() {
     let arch = |causal| {
@@ -155,7 +155,7 @@ fn settings_outside_the_file_are_honoured() {
     assert_eq!(t.encode("ab").unwrap().ids, [4]);
 }
 
-/// A word-level tokenizer with other parts put in.
+/// A word-level tokenizer with replaced parts.
 fn recipe(parts: serde_json::Value) -> std::result::Result<Tokenizer, String> {
     let mut file = serde_json::json!({
         "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "Whitespace"},
@@ -207,7 +207,7 @@ fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
     assert!(recipe(frame(vec![token.clone(), text.clone(), token], 1)).is_ok());
 }
 
-/// The library takes a step whose type is missing or another's, and one that is a list of its fields; it doubles the text all the same.
+/// The library accepts a step whose type is missing or wrong, or that is a list of fields, and it still doubles the text.
 #[test]
 fn steps_are_judged_by_what_the_library_makes_of_them() {
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -220,7 +220,7 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
         r#"{"type": {"ByteLevel": null}}"#,
     ];
     for step in double.map(json) {
-        // That it works shows on ten of them, which are too few to hurt.
+        // Ten of them show the effect and are still harmless.
         let ten: tokenizers::NormalizerWrapper =
             serde_json::from_value(sequence("normalizers", vec![step.clone(); 10])).unwrap();
         let mut text = tokenizers::NormalizedString::from("a\u{e9}");
@@ -245,7 +245,7 @@ fn steps_are_judged_by_what_the_library_makes_of_them() {
     let lower = json(r#"{"type": "Lowercase"}"#);
     let said = recipe(serde_json::json!({"normalizer": sequence("normalizers", vec![lower; 300])})).err().unwrap();
     assert!(said.contains("300 steps"), "{said}");
-    // Of two the library takes the last.
+    // The library uses the last of two.
     let twice = br#"{"normalizer": null, "normalizer": {"type": "Lowercase"}}"#;
     let said = Tokenizer::from_json("t", twice, Extras::default()).err().unwrap().to_string();
     assert!(said.contains("twice"), "{said}");
@@ -292,7 +292,7 @@ fn frames_of_no_type_or_another_are_counted_as_well() {
         let said = recipe(serde_json::json!({"post_processor": frame})).err();
         assert!(said.as_ref().is_some_and(|s| s.contains("tokens around a text")), "{said:?}");
     }
-    // The id of a piece is found also where the piece is a list of its fields.
+    // The id of a piece is found even if the piece is a list of fields.
     let many = serde_json::json!({"a": {"id": "a", "ids": vec![0; 100_000], "tokens": vec!["a"; 100_000]}});
     let piece = serde_json::json!({"SpecialToken": ["a", 0]});
     let frame = serde_json::json!({"type": "TemplateProcessing", "single": [piece, text], "pair": [text], "special_tokens": many});

@@ -9,7 +9,7 @@ use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer
 use super::{Special, Tokenizer, guarded};
 use crate::error::{ModelError, Result};
 
-/// Stands for every word without a vector; its id is 0.
+/// The token for every word without a vector; its id is 0.
 pub const UNKNOWN: &str = "[UNK]";
 
 /// Rule by which texts are split into words.
@@ -22,14 +22,14 @@ pub enum Split {
     Spaces,
 }
 
-/// Rules of a word tokenizer besides the look-up.
+/// Further rules of a word tokenizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordRules {
     /// Words are looked up in lower case.
     pub fold: bool,
     /// Rule by which words end.
     pub split: Split,
-    /// Words put before and after every text, where the vocabulary has them.
+    /// Words added before and after every text, if the vocabulary has them.
     pub frame: Option<(String, String)>,
     /// Words without a vector are left out; otherwise they have a vector of zeros.
     pub(crate) drop_unknown: bool,
@@ -38,9 +38,9 @@ pub struct WordRules {
 /// Coverage of some texts by a vocabulary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Tokens, without those that the tokenizer adds.
+    /// Tokens, without the ones that the tokenizer adds.
     pub tokens: usize,
-    /// Those of them that the vocabulary does not have.
+    /// Tokens that the vocabulary does not have.
     pub unknown: usize,
 }
 
@@ -58,7 +58,7 @@ pub fn split(how: Split, text: &str) -> Vec<String> {
         Split::Words => Whitespace.pre_tokenize(&mut pieces),
         Split::Spaces => WhitespaceSplit.pre_tokenize(&mut pieces),
     };
-    // Cutting at fixed patterns has nothing to fail on; a text that could not be cut has no words.
+    // Splitting at fixed patterns cannot fail; if it did, the text would have no words.
     if done.is_err() {
         return Vec::new();
     }
@@ -67,7 +67,7 @@ pub fn split(how: Split, text: &str) -> Vec<String> {
 }
 
 impl Tokenizer {
-    /// Over words whose ids are 1, 2, ...; 0 is [`UNKNOWN`]. A frame word that is not among them is left out.
+    /// Creates it for words with ids 1, 2, ...; 0 is [`UNKNOWN`]. A frame word that is not among them is left out.
     pub(crate) fn from_words(file: &str, words: &[String], rules: &WordRules) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let id = |word: &str| words.iter().position(|w| w == word).map(|i| i + 1);

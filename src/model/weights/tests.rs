@@ -1,4 +1,4 @@
-//! Hostile and damaged weight files are refused with the reason; sound ones come back exactly.
+//! Hostile and damaged weight files are refused with the reason; valid ones are read back exactly.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
     assert_eq!(mode(&whole), mode(&ordinary));
 }
 
-/// The built-in models were in the program three times, and a fourth time in memory.
+/// The program contained three copies of the built-in models, with a fourth in memory.
 #[test]
 fn a_built_in_model_is_read_where_it_lies() {
     use crate::source::Files;

@@ -1,4 +1,4 @@
-//! Outcomes of mixtures in a file, one line each, so that a run that was stopped goes on where it was.
+//! Outcomes of mixtures in a file, one line each, so that a stopped run can resume.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,26 +13,26 @@ use crate::splits::Lot;
 use model::device::Device;
 use model::weights;
 
-/// The first line of a file of outcomes: whom they belong to.
+/// The first line of a file of outcomes, which identifies its model and settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
     model: String,
     hash: String,
     settings: Settings,
-    /// The facts that were taught and asked; a file without it is of a program that taught them all.
+    /// The facts that were taught and asked; missing in files of programs that taught them all.
     facts: Lot,
 }
 
 /// Places to keep outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// One line a mixture; mixtures in it are not trained again.
+    /// One line per mixture; mixtures in it are not trained again.
     pub file: Option<PathBuf>,
     /// Folder for the weights, a folder each.
     pub weights: Option<PathBuf>,
 }
 
-/// Goes through `diets` in order; `tell` is called with every outcome, also those that were on file.
+/// Goes through `diets` in order; `tell` is called with every outcome, even if it was on file.
 ///
 /// # Errors
 /// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`].
@@ -80,7 +80,7 @@ fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
     Ok(FileMark::new(name.into(), key))
 }
 
-/// Name of a diet's folder.
+/// Folder name of a mixture.
 fn folder(diet: Diet) -> String {
     match diet {
         Diet::None => "untouched".into(),
@@ -92,7 +92,7 @@ fn folder(diet: Diet) -> String {
 /// Largest file of outcomes; each is a line of a few hundred bytes.
 const MOST_OUTCOMES: u64 = 64 << 20;
 
-/// The outcomes on file; the file is begun where there is none. A last line that was cut off is left out.
+/// The outcomes on file; the file is created if missing. A truncated last line is ignored.
 fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
     let wrong = |what: &str| GalleryError::Resume { path: path.to_owned(), what: what.to_owned() };
     let io = |source| GalleryError::Io { path: path.to_owned(), source };

@@ -266,7 +266,7 @@ impl Squad {
         }
     }
 
-    /// Ends an epoch of every network; removes and returns those that have stopped.
+    /// Ends an epoch of every network; removes and returns the networks that have stopped.
     fn settle(&mut self, epoch: usize, validated: usize) -> Vec<Net> {
         let mut ended = Vec::new();
         for at in (0..self.nets.len()).rev() {

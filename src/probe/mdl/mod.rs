@@ -31,7 +31,7 @@ pub fn uniform(data: &Labelled) -> f64 {
     data.len() as f64 * (data.classes() as f64).log2()
 }
 
-/// Reasons for which there is no code length.
+/// Reasons why there is no code length.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MdlError {
     /// Too few examples for a first block.

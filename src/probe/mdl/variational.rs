@@ -312,8 +312,8 @@ pub struct Codelength {
     pub data: f64,
 }
 
-/// Columns with mean 0 and standard deviation 1; those that never change become 0. The receiver can do the same, so it
-/// costs no bits, and the search does not depend on their scale.
+/// Columns with mean 0 and standard deviation 1; constant columns become 0. The receiver can do the same, so it costs
+/// no bits, and the search does not depend on their scale.
 fn standardised(x: &Matrix) -> Matrix {
     let (n, d) = (x.rows(), x.cols());
     let mut mean = vec![0.0f64; d];

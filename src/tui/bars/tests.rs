@@ -1,4 +1,4 @@
-//! The lines above the panes: what they say, and what a click on them meets.
+//! The lines above the panes: their content, and clicks on them.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

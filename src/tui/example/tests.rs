@@ -1,4 +1,4 @@
-//! The example of the first start: what it is packed from, when it is shown and when it gives way.
+//! The example of the first start: its source, and when it is shown and removed.
 
 use serde_json::Value;
 
@@ -104,9 +104,9 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         {
             assert!(text.contains(part), "{part} at {size:?}\n{text}");
         }
-        assert_eq!(state.board.runs.len(), 1, "the example is no run of the session");
+        assert_eq!(state.board.runs.len(), 1, "the example is not a run of the session");
         assert!(state.board.family.is_empty());
-        // The first answer of its own takes the place, and what was not asked meanwhile is asked.
+        // The first answer of the user's run replaces it, and questions that were skipped meanwhile are asked.
         let own = example.run.results.clone();
         state.board.runs[0].results = own;
         let generation = state.board.generation;

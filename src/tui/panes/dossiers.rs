@@ -1,4 +1,4 @@
-//! A screen of two panes: a list of things, and what is known of the one under the cursor. Models and data sets are shown so.
+//! A screen of two panes: a list, and details of the entry under the cursor. Used for models and data sets.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -22,7 +22,7 @@ pub(crate) struct Dossiers {
     pub list: Pane,
     /// The pane of the page; its name precedes that of the entry in the title.
     pub page: Pane,
-    /// Per cent of the width that the list takes when the two are side by side.
+    /// Width of the list in per cent when the two are side by side.
     pub share: u16,
     /// The names of all entries.
     pub names: fn(&State) -> Vec<String>,
@@ -69,7 +69,7 @@ impl Dossiers {
         }
     }
 
-    /// Puts the cursor on the entry that the mouse was pressed on.
+    /// Puts the cursor on the clicked entry.
     pub(crate) fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
         if let Some(row) = self.listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == self.list) {
             self.go_to(state, row);
@@ -96,7 +96,7 @@ impl Dossiers {
         state.place_mut(self.id).scroll.remove(&self.page);
     }
 
-    /// Draws the page: what is known; or why nothing could be found out; or, if nothing was asked yet, what can be.
+    /// Draws the page: the details, or the reason why there are none, or the questions that can be asked.
     pub(crate) fn draw_page(
         &self,
         frame: &mut Frame,

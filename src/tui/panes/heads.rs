@@ -1,4 +1,4 @@
-//! What the heads of columns mean, for the search of the help: those that are no terms of the glossary.
+//! Meanings of column heads that are not in the glossary, for the search of the help.
 
 use labs::terms::Term;
 
@@ -6,7 +6,7 @@ const fn head(name: &'static str, symbol: &'static str, meaning: &'static str) -
     Term { name, symbol, meaning, labs: &[] }
 }
 
-/// Heads, each with the list that has it; beside them, other names of the same column.
+/// Heads, each with its list and with other names of the same column.
 pub(crate) const HEADS: &[Term] = &[
     head("method", "", "Methods: an intervention with its options; enter draws it."),
     head("at", "", "Methods: the strength at which the method scores best."),

@@ -1,4 +1,4 @@
-//! A list with a header and a cursor, and the space it shares with what is known of the line under the cursor.
+//! A list with a header and a cursor, and the space it shares with details of the line under the cursor.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::theme::Role;
 use base::text::{fit, width};
 
-/// From this width on, the two are side by side.
+/// Width from which the two are side by side.
 const WIDE: u16 = 100;
 
 /// A list with a header and a cursor.
@@ -85,7 +85,7 @@ impl Listing {
     }
 }
 
-/// A text cut from the left to `room` columns: the end of a path says more than its beginning.
+/// A text cut from the left to `room` columns: the end of a path is more informative than its beginning.
 pub fn ending(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();

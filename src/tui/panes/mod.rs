@@ -68,7 +68,7 @@ fn too_small(frame: &mut Frame, state: &State) {
 /// The border of a pane of the screen. Where several panes share a place their names are in the border, and the title below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
-    // What an example shows says so in every pane.
+    // Every pane that shows the example is marked.
     let mark = if pane != setup::PANE && state.example_shown().is_some() { "Recorded: " } else { "" };
     let title = &format!("{mark}{title}");
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
@@ -95,7 +95,8 @@ fn several(state: &State, pane: Pane) -> Option<Vec<Pane>> {
     slots.iter().find(|slot| slot.len() > 1 && slot.contains(&pane)).map(|slot| state.offered(slot))
 }
 
-/// The names of a slot's panes that fit a border, with whether each is in sight: all of them, or those around that one.
+/// The names of a slot's panes that fit a border, each with whether it is visible: all of them, or the ones around the
+/// visible one.
 fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     let at = slot.iter().position(|pane| *pane == here).unwrap_or(0);
     let room = usize::from(width).saturating_sub(6);
@@ -123,7 +124,7 @@ fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     names
 }
 
-/// The pane whose name is at a column of the border of one that is in sight.
+/// The pane whose name is at a column of the border of a visible pane.
 pub(crate) fn tab_at(state: &State, pane: Pane, rect: Rect, x: u16) -> Option<Pane> {
     let slot = several(state, pane)?;
     let mark = usize::from(state.focused(pane));
@@ -188,7 +189,7 @@ pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     frame.render_widget(text, area);
 }
 
-/// A problem in the pane that asked: what failed, on what, what to do.
+/// A problem in the pane that asked: the failure, its place and its remedy.
 pub fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
     let theme = state.theme();
     let line = |text: &str, role| Line::styled(printable(text).into_owned(), theme.style(role));

@@ -19,7 +19,7 @@ use crate::theme::Role;
 use base::text::{fit, pad, width, wrapped};
 use labs::terms::Term;
 
-/// Fewest columns of the first, textual column.
+/// Minimum number of columns of the first, textual column.
 const FIRST: usize = 10;
 
 /// The rows of a list. The first column is text; the others are numbers, the most important first.
@@ -28,11 +28,11 @@ pub struct Table {
     /// Their names.
     pub columns: Vec<&'static str>,
     pub rows: Vec<Row>,
-    /// The column that sorts unless the user says otherwise, and whether large values come first.
+    /// The default sort column, and whether large values come first.
     pub sort: (usize, bool),
-    /// Fewest columns of the first one, where they are more than usual.
+    /// Minimum width of the first column, if larger than usual.
     pub first: usize,
-    /// What the names of columns mean, from the longest form to the shortest; the first that the rows leave room for stands below them.
+    /// Legend of the column names, from the longest form to the shortest; the first that fits below the rows is shown.
     pub legend: &'static [&'static str],
 }
 
@@ -40,7 +40,7 @@ pub struct Table {
 pub struct Row {
     /// The text of each column, and the number that it sorts by.
     pub cells: Vec<(String, Option<f64>)>,
-    /// The word for rows of its kind, if it stands behind all others, in grey, whatever they are sorted by.
+    /// The word for rows of its kind, if it follows all others, in grey, whatever they are sorted by.
     pub last: Option<&'static str>,
 }
 
@@ -62,12 +62,12 @@ impl Table {
         listed.and_then(|l| l.sort).filter(|(column, _)| *column < self.columns.len()).unwrap_or(self.sort)
     }
 
-    /// The word for the rows that stand behind all others, if there are such.
+    /// The word for the rows that follow all others, if any.
     fn held_last(&self) -> Option<&'static str> {
         self.rows.iter().find_map(|row| row.last)
     }
 
-    /// The rows in the order in which they are listed; those whose first column begins with the filter come first.
+    /// The rows in the order in which they are listed; rows whose first column begins with the filter come first.
     pub(crate) fn order(&self, place: &Place, pane: Pane) -> Vec<usize> {
         let listed = place.listed.get(&pane);
         let wanted = listed.map_or(String::new(), |l| l.filter.to_lowercase());
@@ -97,7 +97,8 @@ impl Table {
         order
     }
 
-    /// The columns behind the first one that fit, with their widths, and the room of the first one. The selected column is among them.
+    /// The columns after the first one that fit, including the selected one, with their widths, and the width of the
+    /// first one.
     fn fitting(&self, room: usize, selected: usize) -> (Vec<(usize, usize)>, usize) {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|k| {
@@ -127,7 +128,7 @@ impl Table {
         let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
         let filter = listed.map_or("", |l| l.filter.as_str());
         let key = state.keymap.short_label("filter");
-        // Rows that stay behind the others look unsorted unless that is said.
+        // Rows that always come last look unsorted without a note.
         let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
         let title = match (filter, held) {
             ("", Some(word)) => format!("{name} ({}), {word} last", order.len()),
@@ -149,7 +150,7 @@ impl Table {
         let (column, down) = self.sorting(listed);
         let theme = state.theme();
         let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
-        // Under a filter the best matches come first, whatever they are sorted by.
+        // With a filter the best matches come first, regardless of the sort column.
         let sign = |k: usize| match (k == column && filter.is_empty(), down, ascii) {
             (false, ..) => "",
             (true, true, false) => "▾",
@@ -198,7 +199,7 @@ impl Table {
         scroll_mark(frame, area, state, (from, height, order.len()));
     }
 
-    /// Writes what the names of columns mean into the `spare` rows at the bottom.
+    /// Writes the legend of the column names into the `spare` rows at the bottom.
     fn explain(&self, frame: &mut Frame, inner: Rect, state: &State, spare: usize) {
         let room = usize::from(inner.width.saturating_sub(1));
         let mut forms = self.legend.iter().map(|text| wrapped(text, room));
@@ -219,12 +220,12 @@ impl Table {
     }
 }
 
-/// A cell made printable, whose sign for "nothing" is a hyphen where there are no other signs.
+/// A printable cell; the sign for "nothing" becomes a hyphen in ASCII mode.
 fn dashed(text: &str, ascii: bool) -> String {
     if ascii && text == "–" { "-".into() } else { base::text::printable(text).into_owned() }
 }
 
-/// Marks on the right border of a pane that there is more above or below.
+/// Marks on the right border of a pane when there is more above or below.
 pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, height, len): (usize, usize, usize)) {
     let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
     let style = state.theme().style(Role::Dim);
@@ -295,7 +296,7 @@ pub(crate) fn empty(state: &State, pane: Pane, nothing: String) -> String {
 
 static FILTER: Prompt = Prompt {
     label: "filter",
-    hint: "what is typed must occur; empty shows all",
+    hint: "shows rows that contain this text; empty shows all",
     take: |state, text| Ok(follow(state, text)),
     follow: Some(follow),
 };
@@ -312,7 +313,7 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Asks what must occur in the list.
+/// Asks for the filter of the list.
 pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     if state.view.popup.is_some() {
         let now = popups::filter(state).to_owned();
@@ -368,10 +369,11 @@ pub(crate) fn column_about(state: &State) -> Option<String> {
     Some(format!("{head}: {}", meaning(state, head)?))
 }
 
-/// The meaning of the head of a column: of the head itself, of a term of that name, of one of the lab with that symbol, of any with it.
+/// The meaning of the head of a column: of the head itself, of the term with that name, of the lab's term with that
+/// symbol, or of any term with it.
 fn meaning(state: &State, head: &str) -> Option<&'static str> {
     let lab = state.screen().setup().map(|setup| setup.lab());
-    // What stands before the colon is the list, and other lists follow.
+    // The part before the colon is the list, and other lists follow.
     let of_list = |text: &'static str| {
         let text = text.split_once(": ").map_or(text, |(_, meaning)| meaning);
         text.split_once(". ").map_or(text, |(first, _)| first)

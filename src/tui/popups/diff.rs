@@ -1,4 +1,4 @@
-//! The runs of a lab as a list, and two of them beside each other.
+//! The runs of a lab as a list, and two of them side by side.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -71,10 +71,10 @@ impl Picker for Compare {
     }
 }
 
-/// Two runs beside each other.
+/// Two runs side by side.
 pub(crate) struct Diff;
 
-/// The text of two runs beside each other, in lines of at most `room` cells where they can be made so.
+/// The text of two runs side by side, in lines of at most `room` cells if possible.
 fn text(state: &State, room: usize) -> Vec<String> {
     let all = runs::all(state);
     let find = |generation| all.iter().position(|run| run.job.generation == generation);
@@ -116,7 +116,7 @@ fn overlaid(state: &State) -> Option<Figure> {
             false => format!("run {}: {}; run {}: {}", first.0 + 1, f.title, second.0 + 1, g.title),
         };
         let mut both = Figure { layers, title, ..f.clone() };
-        // The axes of the first run need not hold the second.
+        // The second run may not fit the axes of the first.
         for (axis, other) in [(&mut both.x, &g.x), (&mut both.y, &g.y)] {
             let union = |(a, b): ((f64, f64), (f64, f64))| (a.0.min(b.0), a.1.max(b.1));
             axis.range = axis.range.zip(other.range).map(union);

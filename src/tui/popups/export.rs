@@ -37,7 +37,7 @@ pub(crate) enum Choice {
 /// Asks for the folder, and comes back to the dialog.
 static FOLDER: Prompt = Prompt {
     label: "folder",
-    hint: "made if it is missing; enter takes it and writes nothing yet",
+    hint: "created if missing; enter chooses it and writes nothing yet",
     take: |state, text| {
         if text.is_empty() {
             return Err("type a folder; `.` is the one you started in".into());
@@ -54,8 +54,8 @@ fn folder(state: &State) -> String {
     printable(&path.display().to_string()).into_owned()
 }
 
-/// The figure of the focused pane under the name of its files: where the lab has several runs, that of the shown one says how it differs, so
-/// that figures of two layers do not replace each other.
+/// The figure of the focused pane under the name of its files: if the lab has several runs, the name says how the shown
+/// one differs, so that figures of two layers do not replace each other.
 fn figure_of_run(state: &State) -> Option<Figure> {
     let mut figure = state.screen().figure(state).cloned()?;
     let setup = state.screen().setup();
@@ -108,7 +108,7 @@ impl Choice {
         }
     }
 
-    /// Its name on the screen and in what is kept between starts.
+    /// Its name on the screen and in the saved state.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Style(style) => style.name().into(),
@@ -148,7 +148,7 @@ impl Choice {
     }
 }
 
-/// The options with these names; those that are missing or unknown are as usual.
+/// The options with these names; missing or unknown ones have their defaults.
 pub(crate) fn named(names: &[String]) -> ExportOptions {
     let usual = ExportOptions::default();
     let mut options = ExportOptions { formats: Vec::new(), ..usual.clone() };
@@ -253,7 +253,7 @@ mod tests {
         assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
     }
 
-    /// Figures went to the folder of the start, wherever that was.
+    /// Figures were always written to the folder of the start.
     #[test]
     fn another_folder_is_typed_from_the_dialog_and_used() {
         let mut state = State::new(Start { folder: "/work".into(), ..Start::new() });
@@ -273,7 +273,7 @@ mod tests {
         assert!(!shown(&state).contains('\u{1b}'));
     }
 
-    /// Figures of two layers had one name, so that one replaced the other.
+    /// Figures of two layers had the same name, so that one replaced the other.
     #[test]
     fn files_of_two_runs_have_two_names() {
         let mut state = State::new(Start::new());

@@ -250,7 +250,7 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     if found.is_empty() && terms.is_empty() {
         return vec![Line::styled("no command or term matches", theme.style(Role::Dim))];
     }
-    // A term that is called what is typed comes before the keys.
+    // A term with exactly the typed name comes before the keys.
     let first = terms.first().is_some_and(|term| is_named(term, query));
     let heading = (!terms.is_empty()).then(|| Line::styled("Terms", theme.style(Role::Title)));
     let explained = terms.into_iter().flat_map(|term| pages::explanation(state, term, room));
@@ -310,7 +310,7 @@ fn menu_text(state: &State, selected: usize, room: usize) -> Vec<Line<'static>> 
     if entries.is_empty() {
         return vec![Line::styled("nothing can be done here yet", theme.style(Role::Dim))];
     }
-    // Where the sentences are cut, that of the entry under the cursor stands in full below.
+    // Where the sentences are cut, that of the entry under the cursor is in full below.
     let cut = entries.iter().any(|entry| width(entry.doc) > docs);
     let whole = entries.get(selected).filter(|_| cut).map_or(Vec::new(), |entry| wrapped(entry.doc, room));
     let below = whole.into_iter().map(|text| Line::styled(text, theme.style(Role::Text)));

@@ -1,4 +1,4 @@
-//! Popups to read: where numbers come from, what went wrong, and every comparison of the session.
+//! Popups to read: provenance, problems, and every comparison of the session.
 
 use ratatui::text::{Line, Span};
 
@@ -57,7 +57,7 @@ impl Page for Provenance {
     }
 }
 
-/// The question of the lab and the whole answer, of which a small screen has a part.
+/// The question of the lab and the whole answer, which a small screen shows only in part.
 pub(crate) struct Answer;
 
 impl Page for Answer {
@@ -128,7 +128,7 @@ pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'
     (0..heads.len().max(broken.len())).map(line).collect()
 }
 
-/// A message, how often it came, and the runs that it came from.
+/// A message, with its count and its runs.
 type Counted<'a> = (&'a Notice, usize, Vec<usize>);
 
 /// Messages, newest first, each once.
@@ -146,7 +146,7 @@ fn counted(state: &State) -> Vec<Counted<'_>> {
     all
 }
 
-/// ` (runs 1 and 3, 4 times)`: where a message came from, where there are several runs, and how often it came.
+/// ` (runs 1 and 3, 4 times)`: the origin of a message, if there are several runs, and its count.
 fn origin_of(state: &State, count: usize, runs: &[usize]) -> String {
     let mut numbers: Vec<String> = runs.iter().rev().map(ToString::to_string).collect();
     let last = numbers.pop().filter(|_| state.board.runs.len() > 1);

@@ -19,7 +19,7 @@ use labs::setting::{Kind, Value};
 /// Columns for the models of a waiting run.
 const MODELS: usize = 40;
 
-/// Columns for what tells a waiting run from others.
+/// Columns for the text that distinguishes a waiting run from others.
 const APART: usize = 90;
 
 /// The lines of a picker.
@@ -63,7 +63,7 @@ impl Picker for Choices {
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         match Self::row(state) {
             Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
-            // Whoever ticked nothing wants the entry under the cursor.
+            // If nothing is ticked, the entry under the cursor is chosen.
             Some(row) if self.marks(state) && !state.view.ticked && !ticked(&row, entry) => {
                 setup::toggle(state, &row, entry)
             }
@@ -86,7 +86,7 @@ fn ticked(row: &Row, entry: usize) -> bool {
     matches!(&row.value, Value::Marks(on) if on.get(entry) == Some(&true))
 }
 
-/// A run is in progress: what now?
+/// A run is in progress: asks how to proceed.
 pub(crate) struct Quit;
 
 const QUIT: [&str; 3] = ["Stop the run cleanly, then quit", "Quit at once", "Back"];
@@ -131,7 +131,7 @@ impl Picker for Quit {
     }
 }
 
-/// Something is not saved: what now?
+/// Something is not saved: asks how to proceed.
 pub(crate) struct Unsaved;
 
 impl Picker for Unsaved {
@@ -167,7 +167,7 @@ fn running(state: &State) -> String {
     state.board.job().map_or("another run".into(), |job| format!("the {} run", labs::by_id(job.spec.lab()).title()))
 }
 
-/// ` (about 40 s)`: what is left of the run in progress, once that is known.
+/// ` (about 40 s)`: the remaining time of the run in progress, once known.
 fn left(state: &State) -> String {
     let left = state.board.job().and_then(|job| job.progress.as_ref()?.left);
     left.map_or(String::new(), |t| format!(" ({})", about(t)))
@@ -178,7 +178,7 @@ fn upper(text: &str) -> String {
     chars.next().map_or(String::new(), |c| format!("{}{}", c.to_uppercase(), chars.as_str()))
 }
 
-/// A second run was requested while one is in progress: what becomes of that one?
+/// A second run was requested while one is in progress: asks what to do with the first.
 pub(crate) struct SecondRun;
 
 impl Picker for SecondRun {
@@ -196,7 +196,7 @@ impl Picker for SecondRun {
             1 => format!("Run this after it{} and the one that waits", left(state)),
             n => format!("Run this after it{} and the {n} that wait", left(state)),
         };
-        let texts = [wait, "Replace it: what it has measured stays".into(), "Back".into()];
+        let texts = [wait, "Replace it: what it has measured is kept".into(), "Back".into()];
         entries(state, selected, texts.into_iter())
     }
 
@@ -226,7 +226,7 @@ impl Picker for WaitingRuns {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        // They are told from each other, from the run in progress and from those before it.
+        // They are distinguished from each other, from the run in progress and from earlier runs.
         let runs = || state.board.runs.iter().map(|run| &run.job.spec).chain(&state.queue);
         let text = |spec: &Spec| {
             let (lab, common) = (labs::by_id(spec.lab()).title(), spec.common());
@@ -247,7 +247,7 @@ impl Picker for WaitingRuns {
     }
 }
 
-/// A figure or a document would replace files: what now?
+/// A figure or a document would replace files: asks how to proceed.
 pub(crate) struct Overwrite;
 
 /// The pending effect, and the files it would replace.
@@ -258,7 +258,7 @@ pub struct Held {
     pub files: Vec<PathBuf>,
 }
 
-/// Something to write that is kept until the user has said what becomes of the files in its way.
+/// Pending output, kept until the user has decided about the existing files.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept {
     Figure(Box<Export>),

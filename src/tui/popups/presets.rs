@@ -1,4 +1,4 @@
-//! The picker of the experiments that a lab ships under a name.
+//! The picker of a lab's presets.
 
 use ratatui::text::Line;
 

@@ -1,4 +1,4 @@
-//! Popups: what they show, how far their cursors go.
+//! Popups: their content and the range of their cursors.
 
 use super::*;
 use crate::state::Start;
@@ -108,7 +108,7 @@ fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
     let mut state = state();
     reduce(&mut state, Action::Start);
     let lines = words(&SecondRun.lines(&state, 1));
-    assert!(lines[0].contains("Run this after it") && lines[1].contains("has measured stays"), "{lines:?}");
+    assert!(lines[0].contains("Run this after it") && lines[1].contains("has measured is kept"), "{lines:?}");
     let spec = state.setup().unwrap().spec(&state);
     state.queue.push_back(spec.clone());
     assert!(words(&SecondRun.lines(&state, 0))[0].contains("and the one that waits"));
@@ -244,7 +244,7 @@ fn a_second_run_is_offered_after_the_one_that_is_named() {
     assert!(said(&state).1.contains("Run this after it (about 40 s"), "{:?}", said(&state));
 }
 
-/// The same message stood there four times.
+/// The same message was there four times.
 #[test]
 fn a_message_that_came_several_times_stands_once_with_its_count() {
     let mut state = state();

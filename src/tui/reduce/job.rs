@@ -1,4 +1,4 @@
-//! Runs, questions beside them, and the end of the program.
+//! Runs, questions, and the end of the program.
 
 use crate::action::{Effect, Resumed};
 use crate::example;
@@ -34,7 +34,7 @@ pub(super) fn start(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Sends a command to the engine. The board takes it in here, so that a recording of commands and events rebuilds the
+/// Sends a command to the engine. The board records it here, so that a recording of commands and events rebuilds the
 /// same board. A replay has no engine.
 pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     if state.replay.is_some() {
@@ -44,7 +44,7 @@ pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     vec![Effect::Send(command)]
 }
 
-/// Asks the engine, under a new number. It holds the models of the latest run only: those of others have to run again first.
+/// Asks the engine, under a new number. It has only the models of the latest run: other runs must be repeated first.
 pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     if let Question::Experiment { generation, .. } = &question
         && state.replay.is_none()
@@ -70,8 +70,8 @@ pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -
     ask(state, Question::Experiment { generation, question })
 }
 
-/// Runs the lab's experiment as it is set up. If another run is in progress, asks first what becomes of that one. In a replay on top
-/// of the program, goes on with that session instead.
+/// Runs the lab's experiment as it is set up. If another run is in progress, asks first what to do with it. In a replay
+/// on top of the program, continues that session instead.
 pub fn run(state: &mut State) -> Vec<Effect> {
     if let Some(file) = state.replay.as_ref().and_then(|replay| replay.file.clone()) {
         let spec = state.setup().map(|setup| Box::new(setup.spec(state)));
@@ -90,7 +90,7 @@ pub fn run(state: &mut State) -> Vec<Effect> {
         }
         return begin(state, spec);
     }
-    // A run that is being cancelled has been decided about already.
+    // A run that is being cancelled needs no further decision.
     if state.cancelling.is_some() { wait(state) } else { popups::pick(state, &popups::SecondRun, 0) }
 }
 
@@ -108,12 +108,12 @@ fn ready(state: &mut State) -> Option<Spec> {
         return None;
     }
     setup.take(state, &spec);
-    // Its answer is what one wants to see now.
+    // Its answer is shown next.
     setup::close_form(state);
     Some(spec)
 }
 
-/// Runs the lab's experiment after the run in progress and those that wait already.
+/// Runs the lab's experiment after the run in progress and the waiting ones.
 pub fn wait(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     state.queue.push_back(spec);
@@ -122,7 +122,7 @@ pub fn wait(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Runs the lab's experiment in place of the run in progress, and says where that one is found.
+/// Runs the lab's experiment instead of the run in progress, and says where to find that one.
 pub fn replace(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     let old = state.board.job().filter(|job| job.outcome.is_none()).map(|job| (job.spec.lab(), job.generation));
@@ -132,7 +132,7 @@ pub fn replace(state: &mut State) -> Vec<Effect> {
         let of = if lab == spec.lab() { String::new() } else { format!(" of {}", labs::by_id(lab).title()) };
         let number = place.map_or(0, |place| place + 1);
         state.view.toast =
-            Some(format!("stopped: what run {number}{of} measured stays; {earlier} shows it, {all} lists all"));
+            Some(format!("stopped: what run {number}{of} measured is kept; {earlier} shows it, {all} lists all"));
     }
     begin(state, spec)
 }
@@ -145,7 +145,7 @@ pub fn withdraw(state: &mut State, place: usize) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Sends a run to the engine under a new generation, and what its lab asks along with it.
+/// Sends a run to the engine under a new generation, with its lab's questions.
 fn begin(state: &mut State, spec: Spec) -> Vec<Effect> {
     let setup = setup_of(&spec);
     state.cancelling = None;
@@ -182,8 +182,8 @@ fn setup_of(spec: &Spec) -> Option<(&'static dyn Screen, &'static dyn Setup)> {
     labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)))
 }
 
-/// Goes on with a recorded session: its runs come before those of this one, and its lab is set up as it was. Where something ran here
-/// already, only the settings are taken.
+/// Continues a recorded session: its runs precede those of this one, and its lab gets its settings. If something has
+/// already run here, only the settings are used.
 pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     let Resumed { name, spec, past, gone } = resumed;
     let Some((screen, setup)) = setup_of(&spec) else { return Vec::new() };
@@ -193,10 +193,10 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
         state.example = None;
         let runs = match state.board.runs.len() {
             0 => "it ran nothing".to_owned(),
-            1 => "its run is here again".to_owned(),
-            runs => format!("its {runs} runs are here again"),
+            1 => "its run is restored".to_owned(),
+            runs => format!("its {runs} runs are restored"),
         };
-        let said = format!("going on from {}: {runs}; {run} runs the next", printable(&name));
+        let said = format!("continuing from {}: {runs}; {run} runs the next", printable(&name));
         effects.push(Effect::Adopt(name, past));
         said
     } else {
@@ -209,7 +209,7 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     effects
 }
 
-/// Takes in the entries of another session, but for what it said of its engine, and ends a run that it left unfinished. Returns them.
+/// Adds the entries of another session, except for the description of its engine, and ends an unfinished run. Returns them.
 fn adopt(state: &mut State, mut past: Vec<Entry>, gone: &[usize]) -> Vec<Entry> {
     past.retain(|entry| {
         let ours = matches!(&entry.item, Item::Event(Event::Ready(_) | Event::Models { .. }));
@@ -229,7 +229,7 @@ fn adopt(state: &mut State, mut past: Vec<Entry>, gone: &[usize]) -> Vec<Entry> 
     past
 }
 
-/// Takes in an event of the engine.
+/// Handles an event of the engine.
 pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let ran = state.board.running();
     state.board.on_event(event);
@@ -264,7 +264,7 @@ pub fn pause(state: &mut State) -> Vec<Effect> {
     send(state, Command::Pause { hold })
 }
 
-/// Stops what the shown screen has asked, or else the run, or else what any screen has asked. It never quits.
+/// Cancels the shown screen's question, or else the run, or else any screen's question. It never quits.
 pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if let Some(effects) = state.screen().interrupt(state) {
         return effects;
@@ -273,14 +273,14 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if state.busy() {
         let running = state.board.job().map(|job| job.id);
         if state.cancelling == running {
-            // Whoever waits for the end of a run in order to quit can have it at once.
+            // A user who is waiting for the end of a run in order to quit can quit at once.
             if state.quitting {
                 return quit(state);
             }
             state.view.toast = Some(format!("the run is being stopped; {key} quits"));
             return Vec::new();
         }
-        let then = if state.queue.is_empty() { "what was measured stays" } else { "the waiting one begins then" };
+        let then = if state.queue.is_empty() { "what was measured is kept" } else { "the waiting one begins then" };
         state.view.toast = Some(format!("stopping the run; {then}"));
         return cancel(state);
     }
@@ -303,7 +303,7 @@ pub(crate) fn ask_quit(state: &mut State) -> Vec<Effect> {
     ask_unsaved(state, ask_stop)
 }
 
-/// Asks what to do about what the user has made and not saved; goes on where there is nothing, or when asked again.
+/// Asks what to do about unsaved work; continues if there is none, or when asked again.
 fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Effect> {
     let asked = state.popup_name() == Some("unsaved");
     if asked || SCREENS.iter().all(|screen| screen.unsaved(state).is_none()) {
@@ -333,7 +333,7 @@ pub(crate) fn wait_then_quit(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Ends the program; the engine far away goes on.
+/// Ends the program; the remote engine continues.
 pub fn leave(_: &mut State) -> Vec<Effect> {
     vec![Effect::Leave]
 }

@@ -30,7 +30,7 @@ pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The slot whose panes are turned: the focused one, or else the first with several.
+/// The slot whose panes are cycled: the focused one, or else the first with several.
 fn turning(state: &State) -> Option<&'static [Pane]> {
     let slots = state.screen().slots();
     let several = || slots.iter().copied().filter(|slot| slot.len() > 1);
@@ -42,7 +42,7 @@ pub(crate) fn turns(state: &State) -> bool {
     turning(state).is_some()
 }
 
-/// Puts the next figure of the focused slot in sight, or that of the figures.
+/// Shows the next pane of the focused slot, or of the slot of figures.
 pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     let Some(slot) = turning(state) else { return Vec::new() };
     let now = state.here().shown(slot);
@@ -65,7 +65,7 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     })
 }
 
-/// Draws the bands of all lines, or of the chosen one alone.
+/// Draws the bands of all lines, or only of the chosen one.
 pub(crate) fn bands(state: &mut State) -> Vec<Effect> {
     state.view.all_bands = !state.view.all_bands;
     state.view.toast = Some(if state.view.all_bands { "bands of all lines" } else { "band of the main line" }.into());
@@ -117,7 +117,7 @@ pub fn theme(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Asks how the figure of the focused pane is written.
+/// Opens the export dialog for the figure of the focused pane.
 pub fn export(state: &mut State) -> Vec<Effect> {
     if state.screen().figure(state).is_some() {
         return popups::pick(state, &popups::ExportFigure, 0);
@@ -132,7 +132,7 @@ pub fn copy(state: &mut State) -> Vec<Effect> {
     copied(state, text)
 }
 
-/// Puts text on the clipboard; the loop says where it went.
+/// Puts text on the clipboard; the loop reports the destination.
 pub fn copied(state: &mut State, text: Option<String>) -> Vec<Effect> {
     if text.is_none() {
         state.view.toast = Some("nothing to copy yet".into());

@@ -25,7 +25,7 @@ use base::text::printable;
 use engine::message::{Event, Notice, NoticeLevel};
 use session::parts::watch::View;
 
-/// Folds an action into the state and returns what the loop has to do about it.
+/// Folds an action into the state and returns the effects for the loop.
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let derives = !matches!(
         &action,
@@ -76,7 +76,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
         Action::Sessions(Ok(mut sessions)) => {
-            // This one is not there to go on with.
+            // This one cannot be continued.
             let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
             sessions.retain(|session| !own(&session.name));
             state.sessions = Some(sessions);
@@ -112,7 +112,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
 /// Ticks that a message stays: four seconds.
 const TOAST: usize = 27;
 
-/// Moves what is animated, and takes away a message that has been there long enough.
+/// Advances animations, and removes a message after its time.
 fn tick(state: &mut State) {
     let view = &mut state.view;
     view.ticks = view.ticks.wrapping_add(1);
@@ -125,7 +125,7 @@ fn tick(state: &mut State) {
     }
 }
 
-/// Says where a figure was written, or asks about the files that it would replace.
+/// Reports where a figure was written, or asks about the files that it would replace.
 fn exported(state: &mut State, done: Exported) {
     match done {
         Exported::Wrote(paths) => {
@@ -144,7 +144,7 @@ fn exported(state: &mut State, done: Exported) {
     }
 }
 
-/// Says where a document was written, or asks about the file that it would replace.
+/// Reports where a document was written, or asks about the file that it would replace.
 fn saved(state: &mut State, done: Saved) {
     match done {
         Saved::Wrote(path) => {
@@ -163,7 +163,7 @@ fn saved(state: &mut State, done: Saved) {
     }
 }
 
-/// Takes in how far the grid is. What was seen last stays where nothing can be seen now.
+/// Records the progress of the grid. If it cannot be read now, the last state stays.
 fn followed(state: &mut State, seen: Result<Box<View>, Problem>) {
     let Some(followed) = &mut state.followed else { return };
     match seen {
@@ -172,7 +172,7 @@ fn followed(state: &mut State, seen: Result<Box<View>, Problem>) {
     }
 }
 
-/// Says which cells were submitted again, or why none were.
+/// Reports the resubmitted cells, or why there are none.
 fn submitted(state: &mut State, done: Result<String, Problem>) {
     if let Some(followed) = &mut state.followed {
         followed.submitting = false;
@@ -205,10 +205,10 @@ fn shortened(paths: &[PathBuf]) -> String {
     text
 }
 
-/// Commands that give away results as the session's own.
+/// Commands that would export the example's results as the session's own.
 const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
 
-/// Carries out a command, or says why it cannot be used now. A command of a menu closes it.
+/// Executes a command, or shows why it cannot be used now. A command of a menu closes it.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     if let (Some(Popup::Menu { .. }), Context::Menu(_)) = (&state.view.popup, command.context) {
         state.view.popup = None;
@@ -246,7 +246,7 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes the letters that are typed into a filter that was refused, up to `enter`: they are not commands.
+/// Swallows the letters typed for a refused filter, up to `enter`: they are not commands.
 fn is_swallowed(state: &mut State, key: Key) -> bool {
     if state.view.pending != Some(Pending::Filter) || state.view.popup.is_some() {
         return false;
@@ -271,7 +271,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     }
     let pending = state.view.pending;
     let effects = act(state, key);
-    // What was pending before this key is settled by it.
+    // This key settles the pending decision.
     if state.view.pending == pending {
         state.view.pending = None;
     }

@@ -1,4 +1,4 @@
-//! The mouse: focus, sliders, what panes offer, tabs and footer.
+//! The mouse: focus, sliders, clicks in panes, tabs and footer.
 
 use super::{look, perform, popup};
 use crate::action::{Effect, Mouse, MouseKind};

@@ -32,7 +32,7 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes the entry under the cursor and closes the popup.
+/// Chooses the entry under the cursor and closes the popup.
 pub fn accept(state: &mut State) -> Vec<Effect> {
     if popups::found(state).is_empty() && !popups::filter(state).is_empty() {
         return Vec::new();
@@ -60,7 +60,7 @@ pub fn mark(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Copies what the popup shows.
+/// Copies the content of the popup.
 pub fn copy(state: &mut State) -> Vec<Effect> {
     let text = match state.view.popup {
         Some(Popup::Page { page, .. }) => page.copy(state),

@@ -1,4 +1,4 @@
-//! A recording in place of an engine: what it yields, and how the user controls it.
+//! A recording in place of an engine: its entries, and its controls.
 
 use crate::action::{Effect, ReplayControl};
 use crate::popups::{self, Picker};
@@ -15,8 +15,8 @@ pub(crate) const SEEK: f64 = 5.0;
 /// Slowest and fastest speed that the keys can set.
 const SPEEDS: (f64, f64) = (0.125, 64.0);
 
-/// Takes in what the recording yields. The view follows the recorded commands, so that the replay shows what the
-/// user saw.
+/// Handles an entry of the recording. The view follows the recorded commands, so that the replay shows what the user
+/// saw.
 pub(super) fn on_step(state: &mut State, step: &Step) {
     let Some(replay) = &mut state.replay else { return };
     match step {
@@ -96,7 +96,7 @@ pub(crate) static NOTE: Prompt = Prompt {
     follow: None,
 };
 
-/// Takes in a line of a recording, or of what an engine far away did before this screen came.
+/// Handles a line of a recording, or of a remote engine's work before this screen attached.
 pub fn follow(state: &mut State, entry: &Entry) {
     entry.fold(&mut state.board);
     if let Item::Command(command) = &entry.item {

@@ -1,4 +1,4 @@
-//! The runs of a lab: earlier and later ones, and two of them beside each other.
+//! The runs of a lab: earlier and later ones, and two of them side by side.
 
 use crate::action::Effect;
 use crate::popups;
@@ -20,7 +20,7 @@ pub(crate) fn all(state: &State) -> Vec<&Run> {
     lab(state).map_or(Vec::new(), |lab| state.board.runs_of(lab).filter(|run| !run.gone).collect())
 }
 
-/// The place of the run that is shown among them.
+/// The index of the shown run among them.
 pub(crate) fn shown(state: &State) -> Option<usize> {
     let generation = state.board.run_of(lab(state)?)?.job.generation;
     all(state).iter().position(|run| run.job.generation == generation)

@@ -90,7 +90,7 @@ fn switching_screens_keeps_focus_zoom_and_cursor_of_each() {
         keys(&mut state, "j tab");
     }
     state.show(home);
-    // The round came by here as well and moved on by one pane.
+    // Cycling also reached this pane and moved on by one.
     assert_eq!(state.here().zoom, place.zoom);
     assert_ne!(state.here().focus, place.focus);
 }

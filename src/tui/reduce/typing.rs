@@ -8,7 +8,7 @@ use crate::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
 use base::text::printable;
 use labs::setting::Kind;
 
-/// Longest text that is taken; a paste may be of any length.
+/// Longest accepted text; a paste may have any length.
 const MAX_TYPED: usize = 1000;
 
 /// The text and the byte offset of the caret.
@@ -82,7 +82,7 @@ pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Tells whoever follows the typing. What can never become the number of a setting is refused at once.
+/// Notifies observers of the typing. Text that cannot become a setting's number is refused at once.
 fn follow(state: &mut State) -> Vec<Effect> {
     let Some(entry) = &state.view.entry else { return Vec::new() };
     let text = entry.buffer.clone();
@@ -105,7 +105,7 @@ fn follow(state: &mut State) -> Vec<Effect> {
 pub fn cancel(state: &mut State) -> Vec<Effect> {
     match state.view.entry.take() {
         None => state.view.popup = None,
-        // A list follows its filter while that is typed.
+        // A list is filtered as the filter is typed.
         Some(entry) if table::is_filter(&entry.purpose) => {
             table::clear_filter(state);
         }
@@ -114,7 +114,7 @@ pub fn cancel(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Accepts what was typed. What cannot be accepted stays in the field, with the reason.
+/// Accepts the typed text. Unacceptable text stays in the field, with the reason.
 pub fn accept(state: &mut State) -> Vec<Effect> {
     let Some(entry) = state.view.entry.take() else { return accept_query(state) };
     let text = entry.buffer.trim();
@@ -232,7 +232,7 @@ mod tests {
         step(&mut state, i64::MIN);
         erase(&mut state, false);
         insert(&mut state, "漢");
-        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "漢ad", "nothing stands before the beginning");
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "漢ad", "there is nothing before the beginning");
         step(&mut state, i64::MAX);
         erase_after(&mut state);
         insert(&mut state, "!");

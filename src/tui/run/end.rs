@@ -14,7 +14,7 @@ pub struct ExitReport {
     pub board: Board,
     /// State kept for the next start.
     pub memory: Memory,
-    /// Why it ended.
+    /// Reason for the end.
     pub reason: ExitReason,
 }
 
@@ -25,11 +25,11 @@ pub enum ExitReason {
     User,
     /// The terminal went away.
     InputClosed,
-    /// A signal asked for it.
+    /// A signal requested it.
     Signal,
 }
 
-/// Why the terminal program cannot go on.
+/// Reason why the terminal program cannot continue.
 #[derive(Debug, Error)]
 pub enum TuiError {
     /// The terminal could not be read or written.

@@ -13,7 +13,7 @@ use engine::{Down, Engine};
 use session::format::{Entry, Item as Line};
 use session::replay::{Recorded, Step};
 
-/// Why a session that is not recorded cannot be named or noted in.
+/// Reason why an unrecorded session cannot be named or get notes.
 fn unrecorded() -> Problem {
     Problem {
         what: "the session is not recorded".into(),
@@ -49,7 +49,7 @@ impl Feed {
         }
     }
 
-    /// An item that is there already.
+    /// An item that is already waiting.
     pub(super) fn try_next(&mut self) -> Option<Item> {
         match self {
             Feed::Events(events) => events.try_recv().ok().map(Item::Event),
@@ -79,7 +79,7 @@ impl Link {
         }
     }
 
-    /// The receiving end; nothing comes out of it a second time.
+    /// The receiving end, which can be taken only once.
     pub(super) fn take(&mut self) -> Feed {
         match self {
             Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
@@ -89,7 +89,7 @@ impl Link {
         }
     }
 
-    /// The screen goes, and nothing was said of what becomes of the engine: one far away goes on, a local one ends.
+    /// The screen closes without a decision about the engine: a remote one continues, a local one ends.
     pub(super) fn lose(&mut self, started: Instant) {
         match self {
             Link::Live { engine, recorder } => {
@@ -105,7 +105,7 @@ impl Link {
         }
     }
 
-    /// Some if the link to the engine is down.
+    /// `Some` if the link to the engine is down.
     pub(super) fn down(&self) -> Option<Down> {
         match self {
             Link::Live { engine, .. } | Link::Seen { engine, .. } => engine.down(),
@@ -138,7 +138,7 @@ impl Link {
         vec![Action::RecordingFailed(problem)]
     }
 
-    /// Records what another session had measured as the past of this one, with a note of its name.
+    /// Records another session's measurements as the past of this one, with a note of its name.
     pub(super) fn adopt(&mut self, name: &str, past: &[Entry], started: Instant) -> Vec<Action> {
         let Link::Live { recorder, .. } = self else { return Vec::new() };
         let Some(kept) = recorder else { return Vec::new() };
@@ -158,7 +158,7 @@ impl Link {
         vec![Action::RecordingFailed(problem)]
     }
 
-    /// Records a command and sends it. What went wrong comes back as actions.
+    /// Records a command and sends it. Failures are returned as actions.
     pub(super) fn send(&mut self, command: &Command, started: Instant) -> Vec<Action> {
         let Link::Live { engine, recorder } = self else { return Vec::new() };
         let mut actions = Vec::new();
@@ -172,7 +172,7 @@ impl Link {
         actions
     }
 
-    /// Records an event; what went wrong comes back as an action.
+    /// Records an event; a failure is returned as an action.
     pub(super) fn record(&mut self, event: &Event, started: Instant) -> Option<Action> {
         let Link::Live { recorder, .. } = self else { return None };
         let result = recorder.as_mut()?.event(started.elapsed().as_secs_f64(), event);

@@ -1,4 +1,4 @@
-//! Parts of a session that was read: its name, and what to go on from.
+//! Parts of a session that was read: its name, and how to continue it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) fn called(path: &Path) -> String {
     file.strip_suffix(session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
-/// Reads a session to go on with, from `spec` or else from what it ran last or started with.
+/// Reads a session to continue, with `spec` or else its last or first spec.
 pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -> Result<Box<Resumed>, Problem> {
     let past = session.until(f64::INFINITY);
     let (gone, past) = (past.gone, past.entries.collect::<Vec<_>>());
@@ -48,7 +48,8 @@ pub(super) fn example(lab: LabId) -> Result<(String, Session), Problem> {
     Ok((name, session))
 }
 
-/// The state of a replay of a session on top of another state, and the player. It opens at its end: whoever wants to watch it goes back.
+/// The state of a replay of a session on top of another state, and the player. It opens at its end; the user can go
+/// back to watch it.
 pub(super) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> (State, Recorded) {
     let end = session.duration();
     let start = Start {
@@ -94,7 +95,7 @@ mod tests {
         spec
     }
 
-    /// A session that set out with one spec and ran others.
+    /// A session that started with one spec and ran others.
     fn session(header: Option<Spec>, ran: &[u64]) -> Session {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.probity.jsonl");
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(seed(&[], None), 1);
     }
 
-    /// A lab that had run nothing was blank, and nothing showed what it finds.
+    /// A lab that had run nothing was blank, and did not show its kind of results.
     #[test]
     fn every_lab_has_a_shipped_session_that_answers_its_question() {
         for lab in LABS {

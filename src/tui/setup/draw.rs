@@ -15,9 +15,9 @@ use base::text::{brief_name, fit, fit_end, pad, printable, width};
 use labs::setting::{Kind, Value};
 use model::offers::ALL_LABS;
 
-/// Columns behind a value of the form from which there is room for a sentence.
+/// Free columns after a value of the form that are enough for a sentence.
 const SENTENCE: usize = 42;
-/// Fewest columns of a model's name beside what it serves.
+/// Minimum width of a model's name next to its uses.
 const NAME: usize = 16;
 
 /// Draws the pane, or the form in its place.
@@ -29,7 +29,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let lines = shown(state, setup, &rows);
     let here = state.here().row.min(lines.len().saturating_sub(1));
     let drawn = drawn(state, &rows, &lines);
-    // The pane keeps a line for what it does not show.
+    // The pane keeps a line for the number of hidden rows.
     let more = if form { 0 } else { hidden(setup, &rows) };
     let height = inner.height.saturating_sub(u16::from(more > 0));
     let first = first_drawn(&drawn, here, height);
@@ -132,7 +132,7 @@ fn limits_of(row: &Row) -> String {
     range(row) + &default
 }
 
-/// What is to be known of the row under the cursor: its sentence, its range and its default.
+/// Details of the row under the cursor: its sentence, its range and its default.
 pub(crate) fn explained(row: &Row) -> String {
     let what = if row.warning.is_empty() { row.help.clone() } else { format!("Warning: {}", row.warning) };
     format!("{what} ({})", limits_of(row))
@@ -144,13 +144,13 @@ fn typed(state: &State, row: &Row) -> Option<String> {
     matches!(&entry.purpose, Purpose::Setting(key) if *key == row.key).then(|| format!("{}_", entry.buffer))
 }
 
-/// Why a row did not take its latest value.
+/// Reason why a row rejected its latest value.
 fn refusal(state: &State, row: &Row) -> Option<String> {
     let (key, why) = state.place(state.view.lab).refused.as_ref()?;
     (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
 }
 
-/// Uses of a model that does not serve every lab.
+/// Uses of a model that not every lab can use.
 fn limits(state: &State, name: &str) -> String {
     let known = state.board.models.iter().find(|m| m.name == name);
     match known.map_or("", |m| m.serves.as_str()) {

@@ -13,7 +13,7 @@ pub(crate) struct History {
     last: Option<String>,
 }
 
-/// Most changes that are kept.
+/// Maximum number of changes that are kept.
 const CHANGES: usize = 100;
 
 /// Keeps the settings as they were before a change of a row.
@@ -58,7 +58,7 @@ pub(crate) fn undo(state: &mut State, redo: bool) -> Vec<Effect> {
         to.push(now);
         history.last = None;
         setup.take(state, &spec);
-        let text = if redo { "the change is made again" } else { "the last change is undone" };
+        let text = if redo { "redid the change" } else { "undid the last change" };
         state.view.toast = Some(text.into());
     }
     Vec::new()

@@ -11,7 +11,7 @@ pub struct Row {
     /// Its key, unique in the pane.
     pub key: String,
     pub label: String,
-    /// One sentence about it.
+    /// One sentence of help.
     pub help: String,
     /// Its control.
     pub kind: Kind,
@@ -26,7 +26,7 @@ pub struct Row {
     pub view: bool,
     /// The value in the shipped experiment; empty for rows of the view.
     pub default: String,
-    /// Why a run with this value may not answer; empty if nothing is known against it.
+    /// Warning about this value; empty if there is none.
     pub warning: String,
 }
 
@@ -61,7 +61,7 @@ impl Row {
         self
     }
 
-    /// A row of the view, which no spec holds.
+    /// A row of the view, which is not in the spec.
     pub(crate) fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
         let text = printable(&kind.show(&value)).into_owned();
         let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
@@ -70,7 +70,7 @@ impl Row {
         Self { key, label, help, kind, value, text, notes, changed, view, default, warning }
     }
 
-    /// The value a number of steps away; none if the row has no steps.
+    /// The value a number of steps away; `None` if the row has no steps.
     pub fn stepped(&self, by: i64) -> Option<Value> {
         match (&self.kind, &self.value) {
             (Kind::Choice(names), _) if names.is_empty() => None,
@@ -79,7 +79,7 @@ impl Row {
                 let next = (*at as i64 + by.signum()).rem_euclid(names.len() as i64);
                 Some(Value::Choice(Some(next as usize)))
             }
-            // A count has no end to go to.
+            // A count has no last value.
             (Kind::Integer(range), Value::Number(x)) if by.abs() <= FAR => {
                 Some(Value::Number((x + by as f64).clamp(range.min, range.max)))
             }
@@ -111,7 +111,7 @@ impl Row {
         }
     }
 
-    /// The stop nearest to a position on the track; none if the row is not a slider.
+    /// The stop nearest to a position on the track; `None` if the row is not a slider.
     pub(crate) fn at_share(&self, share: f64) -> Option<Value> {
         let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
         let before = usize::from(unset.is_some());

@@ -247,7 +247,7 @@ fn a_row_that_is_not_there_is_left_alone() {
     assert_eq!(typed(&mut state, "no.such.row", "5"), Ok(Vec::new()));
     let pane = compute(&state).unwrap().pane(PANE).unwrap();
     assert!(drag(&mut state, "no.such.row", pane, 5).is_empty());
-    assert!(line_at(&state, pane, pane.y).is_none(), "the border is no line");
+    assert!(line_at(&state, pane, pane.y).is_none(), "the border is not a line");
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn what_was_refused_is_forgotten_with_the_next_key() {
     assert_eq!(state.here().refused, None);
 }
 
-/// The footer offered `space` on every row, and on most of them it did nothing.
+/// The footer offered `space` on every row, although it had no effect on most.
 #[test]
 fn space_is_offered_on_boxes_alone() {
     let mut state = state();
@@ -316,7 +316,7 @@ fn the_pane_shows_few_rows_with_two_bars_and_says_how_many_more_there_are() {
         assert!(bars >= 2, "{}: {bars} bars", lab.title());
         assert!(hidden(setup, &rows) > 0, "{}", lab.title());
         for key in setup.short().iter().filter(|key| rows.iter().all(|row| row.key != **key)) {
-            assert!(key.contains("results"), "{}: {key} is no row", lab.title());
+            assert!(key.contains("results"), "{}: {key} is not a row", lab.title());
         }
     }
 }
@@ -359,7 +359,7 @@ fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
     assert!(text(&state).contains("✗ not that"));
 }
 
-/// The model came back behind the others, so that the result of the same models counted as not run.
+/// The model returned at the end of the list, so that results of the same models counted as not run.
 #[test]
 fn a_model_unticked_and_ticked_again_is_the_setup_that_ran() {
     let mut state = state();

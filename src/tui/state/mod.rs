@@ -1,4 +1,4 @@
-//! Everything the screen knows. Changed only by [`super::reduce::reduce`]; the view borrows it.
+//! The state of the screen. Changed only by [`super::reduce::reduce`]; the view borrows it.
 
 mod glyphs;
 mod notices;
@@ -39,9 +39,9 @@ use session::shelf::Recorded;
 pub struct State {
     /// Earlier and later settings of each lab.
     pub(crate) history: BTreeMap<LabId, History>,
-    /// Results: a fold over commands and events, and nothing else.
+    /// Results: a fold over commands and events.
     pub board: Board,
-    /// The recorded run that a first start shows in place of results, until there are some.
+    /// The recorded run that a first start shows until there are results.
     pub(crate) example: Option<Example>,
     /// State of each screen, including its settings.
     pub screens: Views,
@@ -51,7 +51,7 @@ pub struct State {
     pub keymap: Keymap,
     /// The themes to cycle through; never empty.
     pub themes: Vec<Theme>,
-    /// True if and under which name the session is recorded.
+    /// Name of the recorded session, if it is recorded.
     pub recording: Recording,
     /// The position in the recording, if one is played in place of an engine.
     pub replay: Option<ReplayState>,
@@ -59,7 +59,7 @@ pub struct State {
     pub far: Option<Seat>,
     /// Set while the link to it is down.
     pub down: Option<Down>,
-    /// The grid that is followed, if that is what the program was opened for.
+    /// The followed grid, if the program was opened for one.
     pub followed: Option<Followed>,
     /// Notices that the engine does not know about, each with the number of board notices that preceded it.
     pub local: Vec<(usize, Notice)>,
@@ -95,7 +95,7 @@ pub struct View {
     pub popup: Option<Popup>,
     /// The text field at the bottom.
     pub entry: Option<TextEntry>,
-    /// How figures are written.
+    /// Options for writing figures.
     pub(crate) export: ExportOptions,
     /// The characters that charts and sliders are drawn with.
     pub glyphs: Glyphs,
@@ -119,7 +119,7 @@ pub struct View {
     pub mouse_free: bool,
     /// A message that stays for a few seconds, or until the next key.
     pub toast: Option<String>,
-    /// What the next key means, where the last one needs another.
+    /// Meaning of the next key, if the last one needs another.
     pub(crate) pending: Option<Pending>,
     /// The message that the latest tick saw, and how many ticks have seen it.
     pub(crate) toast_age: (Option<String>, usize),
@@ -141,23 +141,23 @@ pub enum Drag {
     Pane(Pane),
 }
 
-/// What the next key means, where the last one needs another. It goes with the message that says so.
+/// Meaning of the next key, if the last one needs another. It disappears with its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pending {
     /// A filter was refused: letters are its text and not commands.
     Filter,
-    /// A run of unchanged settings was asked for: asked again, it runs.
+    /// A run of unchanged settings was requested: a second request runs it.
     Repeat,
 }
 
 /// True if the session is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recording {
-    /// It is not.
+    /// The session is not recorded.
     Off,
-    /// It is, under this name.
+    /// It is recorded under this name.
     On(String),
-    /// It was, until this went wrong.
+    /// It was recorded until this error.
     Failed(String),
 }
 
@@ -192,7 +192,7 @@ pub struct Start {
     pub size: (u16, u16),
     /// The name under which the session is recorded.
     pub recording: Option<String>,
-    /// True if the user gave that name: the session is kept whatever is asked in it.
+    /// True if the user gave that name: the session is then always kept.
     pub named: bool,
     /// The recording that is played in place of an engine.
     pub replay: Option<ReplayState>,
@@ -373,7 +373,7 @@ impl State {
         self.here().focus == pane
     }
 
-    /// Gives a pane of the shown screen the focus; the slot that had it keeps its pane in sight.
+    /// Gives a pane of the shown screen the focus; the slot that had it keeps its pane visible.
     pub fn focus_on(&mut self, pane: Pane) {
         let slots = self.screen().slots();
         let place = self.here_mut();
@@ -383,13 +383,13 @@ impl State {
         place.focus = pane;
     }
 
-    /// The panes of a slot of the shown screen that have something to show, and the one in sight.
+    /// The panes of a slot of the shown screen that have content, and the visible one.
     pub(crate) fn offered(&self, slot: &[Pane]) -> Vec<Pane> {
         let (screen, here) = (self.screen(), self.here().shown(slot));
         slot.iter().copied().filter(|pane| *pane == here || screen.offers(self, *pane)).collect()
     }
 
-    /// Puts a pane of the shown screen in sight; the focus moves only within its slot.
+    /// Shows a pane of the current screen; the focus moves only within its slot.
     pub fn turn_to(&mut self, pane: Pane) {
         let slots = self.screen().slots();
         let Some(slot) = slots.iter().find(|slot| slot.contains(&pane)) else { return };
@@ -400,7 +400,8 @@ impl State {
         place.tabs.insert(slot[0], pane);
     }
 
-    /// The pane whose figure and numbers are meant on a screen: the one with the focus, or for settings and lists the figure in sight.
+    /// The pane whose figure and numbers a command refers to: the focused one, or the visible figure if settings or a
+    /// list are focused.
     pub fn looked_at(&self, id: ScreenId) -> Pane {
         let place = self.place(id);
         let slots = screen(id).slots();

@@ -18,7 +18,7 @@ pub struct Place {
     pub form: bool,
     /// The pane that gets the focus back when the form closes.
     pub(crate) before_form: Option<Pane>,
-    /// The pane that was looked at last in each slot, by the slot's first pane.
+    /// The last visible pane of each slot, by the slot's first pane.
     pub tabs: BTreeMap<Pane, Pane>,
     /// Filters and sort orders of lists.
     pub listed: BTreeMap<Pane, Listed>,
@@ -35,7 +35,7 @@ impl Place {
         Self { focus, zoom: false, row: 0, form: false, before_form, tabs, listed, scroll, refused: None }
     }
 
-    /// The pane of a slot that is in sight.
+    /// The visible pane of a slot.
     pub fn shown(&self, slot: &[Pane]) -> Pane {
         if slot.contains(&self.focus) {
             return self.focus;

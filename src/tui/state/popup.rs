@@ -95,16 +95,16 @@ impl TextEntry {
 pub enum Purpose {
     /// A row of the setup, by its key.
     Setting(String),
-    /// Something else that is asked for.
+    /// Another purpose.
     Ask(&'static Prompt),
 }
 
-/// Something that is asked for in a text field.
+/// A purpose of a text field.
 pub struct Prompt {
     pub label: &'static str,
     /// Kind of text.
     pub hint: &'static str,
-    /// Takes what was typed; the error says why it cannot be taken.
+    /// Accepts the typed text; the error is the reason for a rejection.
     pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,
     /// Follows the typing, key by key.
     pub follow: Option<fn(&mut State, &str) -> Vec<Effect>>,

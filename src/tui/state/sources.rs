@@ -21,11 +21,11 @@ pub struct ReplayState {
     pub held: bool,
     /// True if everything has been played.
     pub ended: bool,
-    /// True while a session that opens at its end is read up to there.
+    /// True while a session that opens at its end is being read.
     pub opening: bool,
-    /// True for a remote engine that another screen steers; false for a recording.
+    /// True for a remote engine controlled by another screen; false for a recording.
     pub live: bool,
-    /// The recording's file, where an engine is at hand to go on with it.
+    /// The recording's file, if an engine can continue it.
     pub file: Option<PathBuf>,
 }
 
@@ -40,16 +40,16 @@ pub struct Seat {
     pub wait: Duration,
 }
 
-/// A grid that others compute.
+/// A grid computed by other processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Followed {
-    /// The machine that sees its folder, if it is not this one.
+    /// The machine with its folder, if it is not this one.
     pub host: Option<String>,
     /// Its folder.
     pub dir: String,
     /// The state last seen.
     pub view: View,
-    /// Reason for which it cannot be seen now.
+    /// Reason why it cannot be seen now.
     pub problem: Option<Problem>,
     /// True while failed cells are being submitted again.
     pub submitting: bool,

@@ -1,4 +1,4 @@
-//! The lines below the panes: what they say, and what a click on them meets.
+//! The lines below the panes: their content, and clicks on them.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -109,7 +109,7 @@ fn progress_is_never_at_its_end_before_the_end() {
     assert!(line.contains("99 %") && line.contains("a moment") && !line.contains("0 s"), "{line}");
 }
 
-/// A message took the place of the progress for as long as nobody pressed a key.
+/// A message replaced the progress until a key was pressed.
 #[test]
 fn a_message_leaves_the_progress_in_sight_and_expires() {
     let mut state = running(120);
@@ -214,7 +214,7 @@ fn a_key_that_a_screen_takes_for_itself_is_shown_once_with_its_own_word() {
         for (i, item) in items.iter().enumerate() {
             assert!(
                 items[..i].iter().all(|other| other.keys != item.keys),
-                "{}: {} stands twice",
+                "{}: {} is there twice",
                 screen.title(),
                 item.keys
             );
@@ -243,12 +243,8 @@ fn the_keys_are_the_same_whatever_progress_says() {
 /// A prefilled folder was cut at its beginning without a mark, beside a hint that took half of the line.
 #[test]
 fn what_is_typed_goes_before_the_hint_and_is_marked_where_it_is_cut() {
-    static ASKED: crate::state::Prompt = crate::state::Prompt {
-        label: "folder",
-        hint: "made if it is missing",
-        take: |_, _| Ok(Vec::new()),
-        follow: None,
-    };
+    static ASKED: crate::state::Prompt =
+        crate::state::Prompt { label: "folder", hint: "created if missing", take: |_, _| Ok(Vec::new()), follow: None };
     let mut state = state(60);
     let field = |state: &mut State, text: &str| {
         state.view.entry = Some(TextEntry::new(Purpose::Ask(&ASKED), text));

@@ -1,4 +1,4 @@
-//! Things that are drawn in more than one place.
+//! Shared widgets.
 
 pub(crate) mod bar;
 pub(crate) mod chart;

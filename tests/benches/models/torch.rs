@@ -47,7 +47,7 @@ impl Torch {
         torch.versions = format!(
             "torch {}{}, transformers {}, {} threads",
             hello["torch"].as_str().unwrap_or("?"),
-            if mkl { " (MKL told to use AVX-512)" } else { "" },
+            if mkl { " (MKL set to use AVX-512)" } else { "" },
             hello["transformers"].as_str().unwrap_or("?"),
             hello["threads"]
         );
@@ -57,7 +57,7 @@ impl Torch {
     fn read(&mut self) -> Result<Value, String> {
         let mut line = String::new();
         match self.from.read_line(&mut line) {
-            Ok(0) => return Err("Python ended; its error stands above".into()),
+            Ok(0) => return Err("Python ended; its error is above".into()),
             Ok(_) => {}
             Err(e) => return Err(e.to_string()),
         }

@@ -83,7 +83,7 @@ fn attacks_in_double_precision(dir: &Path) {
     report.finish();
 }
 
-/// Share of rows that are no longer classified correctly, and of those that reach the goal.
+/// Share of rows that are no longer classified correctly, and of rows that reach the goal.
 fn flips(mlp: &Mlp, h: &Matrix, truth: &[usize], goal: &[usize]) -> [f64; 2] {
     let logits = mlp.logits(h);
     let answers: Vec<usize> = logits.iter_rows().map(argmax).collect();

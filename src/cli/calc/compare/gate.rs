@@ -65,7 +65,7 @@ impl Gate {
 }
 
 /// A difference with its interval, as text.
-fn told(d: Estimate, share: bool) -> String {
+fn amount(d: Estimate, share: bool) -> String {
     let [mean, lo, hi] = [d.mean, d.lo, d.hi].map(|x| if share { points(x) } else { short(x) });
     format!("{mean} [{lo}, {hi}]{}", if share { " points" } else { "" })
 }
@@ -108,18 +108,21 @@ impl Gates {
         if let Some(gate) = &self.fail_if {
             let difference = at(gate.level);
             if gate.holds(difference, share)? {
-                let told = told(difference, share);
-                return Err(CliError::Gate(format!("failed: {subject} is {}: {told}", gate.text)));
+                let amount = amount(difference, share);
+                return Err(CliError::Gate(format!("failed: {subject} is {}: {amount}", gate.text)));
             }
-            passed.push(format!("it is not shown to be {} ({})", gate.text, told(difference, share)));
+            passed.push(format!("it is not shown to be {} ({})", gate.text, amount(difference, share)));
         }
         if let Some(gate) = &self.fail_unless {
             let difference = at(gate.level);
             if !gate.holds(difference, share)? {
-                let told = told(difference, share);
-                return Err(CliError::Gate(format!("failed: it is not shown that {subject} is {}: {told}", gate.text)));
+                let amount = amount(difference, share);
+                return Err(CliError::Gate(format!(
+                    "failed: it is not shown that {subject} is {}: {amount}",
+                    gate.text
+                )));
             }
-            passed.push(format!("it is {} ({})", gate.text, told(difference, share)));
+            passed.push(format!("it is {} ({})", gate.text, amount(difference, share)));
         }
         Ok(format!("passed: {subject}: {}", passed.join("; ")))
     }
@@ -141,7 +144,7 @@ mod tests {
         assert!(holds("not better by 1", -0.05, 0.009));
         let own = Gate::parse("worse by 1").unwrap();
         let few = Estimate { mean: -0.5, lo: -0.6, hi: -0.4 };
-        assert!(!own.holds(few, false).unwrap(), "a unit of its own");
+        assert!(!own.holds(few, false).unwrap(), "its own unit");
         // `1%` was read as a hundredth of a point.
         assert!(holds("worse by 1%", -0.05, -0.011) && !holds("worse by 1 %", -0.05, -0.009));
         assert!(Gate::parse("worse by .02").unwrap().holds(few, true).is_err(), "2 points or .02");

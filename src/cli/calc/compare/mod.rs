@@ -28,12 +28,12 @@ use stats::mcnemar::Test;
 use stats::power::share;
 use stats::required::Aim;
 
-/// When a prediction equals its target.
+/// Rule for comparing a prediction with its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Match {
-    /// If the characters are the same.
+    /// Exactly equal.
     Exact,
-    /// Apart from case and surrounding whitespace.
+    /// Equal except for case and surrounding whitespace.
     Lenient,
 }
 

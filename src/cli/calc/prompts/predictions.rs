@@ -193,10 +193,10 @@ fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut 
     for (k, ((model, adjusted), (_, stable))) in said.adjusted.0.iter().zip(&said.stability.0).enumerate() {
         let shares = ranked.each_ref().map(|r| share(r.models[k], r.exact));
         let stable = stable.map_or("n/a".to_owned(), |s| format!("{s:.3}"));
-        let line = format!("{model}: adjusted {adjusted:.3}  stability {stable}  rank consistency {}", told(shares));
+        let line = format!("{model}: adjusted {adjusted:.3}  stability {stable}  rank consistency {}", printed(shares));
         output::line(out, &printable_label(&line))?;
     }
-    let line = format!("whole order: rank consistency {}", told(ranked.each_ref().map(|r| share(r.whole, r.exact))));
+    let line = format!("whole order: rank consistency {}", printed(ranked.each_ref().map(|r| share(r.whole, r.exact))));
     output::line(out, &line)?;
     let counted = Regime::ALL.iter().zip(ranked).map(|(regime, r)| {
         let how = if r.exact { "all" } else { "drawn" };
@@ -206,7 +206,7 @@ fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut 
     output::line(out, &format!("draws of {subset} of {relations} relations: {counted}"))
 }
 
-fn told(shares: [String; 3]) -> String {
+fn printed(shares: [String; 3]) -> String {
     let named = Regime::ALL.iter().zip(shares);
     named.map(|(r, s)| format!("{} {s}", r.name())).collect::<Vec<_>>().join("  ")
 }
@@ -286,11 +286,11 @@ mod tests {
         assert_eq!(of("adjusted")["models"]["z"]["histogram"], serde_json::json!([0, 0, 6]));
         assert_eq!(of("random")["draws"], 50);
         assert_eq!((&v["subset"], &v["instances"]), (&2.into(), &12.into()));
-        let told = run(&path, &["--subset", "2"]).unwrap();
-        assert!(told.contains("whole order: rank consistency original 1.000 (counted)  random"), "{told}");
+        let printed = run(&path, &["--subset", "2"]).unwrap();
+        assert!(printed.contains("whole order: rank consistency original 1.000 (counted)  random"), "{printed}");
         assert!(
-            told.contains("draws of 2 of 4 relations: original 6 (all)  random 1000 (drawn)  adjusted 6 (all)"),
-            "{told}"
+            printed.contains("draws of 2 of 4 relations: original 6 (all)  random 1000 (drawn)  adjusted 6 (all)"),
+            "{printed}"
         );
     }
 
@@ -300,18 +300,18 @@ mod tests {
         assert!(run(&path, &[]).unwrap().contains("n/a: a draw needs 20 relations, but there are 4"));
         let v: serde_json::Value = serde_json::from_str(&run(&path, &["--json"]).unwrap()).unwrap();
         assert!(v["rank_consistency"].is_null() && v["adjusted"]["z"] == 1.0);
-        let Err(CliError::Usage(told)) = run(&path, &["--subset", "5"]) else { panic!() };
-        assert!(told.contains("4 relations"), "{told}");
+        let Err(CliError::Usage(printed)) = run(&path, &["--subset", "5"]) else { panic!() };
+        assert!(printed.contains("4 relations"), "{printed}");
     }
 
     #[test]
     fn a_line_that_makes_no_sense_and_a_flag_for_the_other_kind_of_file_are_bad_usage() {
         let (_dir, path) = file(&format!("{}{{\"relation\":\"r\"}}\n", lines()));
-        let Err(CliError::Usage(told)) = run(&path, &[]) else { panic!() };
-        assert!(told.contains("p.jsonl, line 73: "), "{told}");
+        let Err(CliError::Usage(printed)) = run(&path, &[]) else { panic!() };
+        assert!(printed.contains("p.jsonl, line 73: "), "{printed}");
         let table = path.with_extension("tsv");
         std::fs::write(&table, "relation\tprompt\ta\nr\tp\t2\n").unwrap();
-        let Err(CliError::Usage(told)) = run(&table, &["--draws", "5"]) else { panic!() };
-        assert!(told.contains("--draws is for predictions"), "{told}");
+        let Err(CliError::Usage(printed)) = run(&table, &["--draws", "5"]) else { panic!() };
+        assert!(printed.contains("--draws is for predictions"), "{printed}");
     }
 }

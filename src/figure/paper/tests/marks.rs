@@ -89,7 +89,7 @@ fn few(layer: Layer) -> Layer {
     }
 }
 
-/// Lines joined means of one or two originals, and full bars stood on one.
+/// Lines joined means of one or two originals, and full bars were drawn for one.
 #[test]
 fn values_of_too_few_units_are_marks_that_no_line_joins() {
     let coloured = |scene: &Scene<'_>| {
@@ -110,7 +110,7 @@ fn values_of_too_few_units_are_marks_that_no_line_joins() {
     assert_eq!([None, Some(7)].map(|units| drawn(&bars(units), full) > 0), [true, false]);
 }
 
-/// Points beside each other stood as much as two marks from their x, and their lines with them.
+/// Points beside each other were up to two marks away from their x, and their lines with them.
 #[test]
 fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     let line = |k: usize, y: f64| {

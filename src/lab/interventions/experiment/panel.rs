@@ -156,7 +156,7 @@ impl Panel {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
-                // Follows that of the other property, of the same kind.
+                // Follows the oracle of the other property of the same kind.
                 (Slot::Oracle(_, Roles::Further(_)), SlotProbe::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);

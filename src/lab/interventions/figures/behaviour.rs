@@ -14,7 +14,7 @@ use model::source::in_print;
 type Quantity = fn(&BehaviourFinding) -> Option<Banded>;
 
 /// Share of changed preferences, the model's confidence in the correct form, and the reciprocal of its rank among the
-/// verb forms, against the strength of one method in one model. `None` if the model was not asked.
+/// verb forms, against the strength of one method in one model. absent if the model was not asked.
 pub fn behaviour(
     results: &Results,
     engine: Option<&EngineInfo>,

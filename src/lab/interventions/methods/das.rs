@@ -35,7 +35,7 @@ const fn whole(name: &'static str, label: &'static str, doc: &'static str, defau
 
 static SETTINGS: [Setting; 5] = [
     whole("steps", "steps", "steps of the first rank", 500.0, 1e6),
-    whole("further", "further steps", "steps that each further rank adds to the previous search", 50.0, 1e6),
+    whole("further", "further steps", "additional steps of the previous search for each further rank", 50.0, 1e6),
     whole("batch", "batch", "pairs of examples per step", 128.0, 65_536.0),
     Setting {
         name: "learning_rate",

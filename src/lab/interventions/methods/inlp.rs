@@ -35,7 +35,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting {
         name: "intercept",
         label: "intercept",
-        doc: "whether the classifiers have one; AlterRep ignores it, so w.h > 0 is then not their side of the boundary",
+        doc: "whether the classifiers have an intercept; AlterRep ignores it, so its sides of the boundary then differ from theirs",
         kind: SettingKind::Flag,
         default: 0.0,
         min: 0.0,

@@ -259,7 +259,7 @@ mod tests {
         assert!(refused.err().unwrap().to_string().contains("size 5"));
     }
 
-    /// States edited externally by LEACE equal those that LEACE gives here.
+    /// States edited externally by LEACE equal the states from LEACE here.
     #[test]
     fn own_states_are_put_in_by_row() {
         let s = sample(3);

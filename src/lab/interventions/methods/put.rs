@@ -1,4 +1,4 @@
-//! Whole states that methods without a strength put in.
+//! Whole states that replace embeddings, for methods without a strength.
 
 use crate::method::{InterventionError, Prepared, check_value};
 use crate::parameter::WHOLE;

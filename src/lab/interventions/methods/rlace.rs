@@ -47,7 +47,7 @@ const fn real(name: &'static str, label: &'static str, doc: &'static str, defaul
 static SETTINGS: [Setting; 9] = [
     whole("steps", "steps", "maximum steps for the first rank (authors' code: 75,000)", 75_000.0, 1e7),
     whole("round", "steps per round", "steps between two judgements for the first rank (authors' code)", 1_000.0, 1e6),
-    whole("further", "further steps", "steps that each further rank adds to the previous game", 200.0, 1e6),
+    whole("further", "further steps", "additional steps of the previous game for each further rank", 200.0, 1e6),
     whole("batch", "batch", "examples per batch (authors' code)", 128.0, 65_536.0),
     real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, 10.0),
     real("weight_decay", "weight decay", "of both players (Canby et al.; 1e-4 in the authors' code)", 1e-5, 1.0),

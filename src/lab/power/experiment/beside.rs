@@ -1,5 +1,5 @@
-//! Measurements besides the comparison, at its largest size: code lengths, control tasks, six folds, and the comparison
-//! under more and more noise.
+//! Further measurements at the largest size: code lengths, control tasks, six folds, and the comparison under
+//! increasing noise.
 
 use super::probes::{Side, purposes, right};
 use super::report::Reporter;
@@ -22,7 +22,7 @@ pub(crate) struct Bench<'a> {
     pub sides: [&'a Side; 2],
     /// The comparison at each size.
     pub steps: &'a [(usize, Pairs)],
-    /// The probes of both sides; empty where nothing asks for them.
+    /// The probes of both sides; empty if nothing needs them.
     pub trained: &'a [Trained; 2],
     /// Seconds of a unit of [`weight`].
     pub pace: f64,
@@ -41,7 +41,7 @@ pub(crate) fn weight(spec: &Spec) -> f64 {
         + shortfall::share(spec) * count(also.shortfall)
 }
 
-/// Weight of the codes of both sides: a search takes the same steps whatever the size.
+/// Weight of the codes of both sides: a search takes the same number of steps at any size.
 fn codes(size: usize) -> f64 {
     CODES + 0.1 * super::probes::weight(size)
 }
@@ -53,7 +53,7 @@ const CODES: f64 = 6_000.0;
 const SIDES: [&str; 2] = ["a", "b"];
 
 impl Bench<'_> {
-    /// Measures what the spec asks for; the pooled comparison of the folds, where they are among it.
+    /// Makes the measurements in the spec; returns the pooled comparison of the folds, if requested.
     pub(crate) fn measure(&self, reporter: &mut Reporter, host: &mut Host<'_>) -> Result<Option<Pairs>, Fault> {
         let also = &self.spec.also;
         if also.mdl {
@@ -81,7 +81,7 @@ impl Bench<'_> {
         self.spec.task.sizes.last().copied().unwrap_or(0)
     }
 
-    /// Bits that the labels of the training sentences take, by every code and with every seed.
+    /// Code length of the labels of the training sentences, by every code and seed.
     fn mdl(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let purposes = purposes(self.spec, "code");
         let mut online: Option<f64> = None;
@@ -107,7 +107,7 @@ impl Bench<'_> {
                     }
                 };
                 let codelength = bits.iter().sum::<f64>() / bits.len().max(1) as f64;
-                // What the first side's prequential code took, once the second side's is there.
+                // The length of the first side's prequential code, kept until the second side's is known.
                 let before = (method.name == prequential::METHOD.name).then(|| online.replace(codelength)).flatten();
                 let finding = MdlFinding {
                     name: name.clone(),
@@ -222,7 +222,7 @@ impl Bench<'_> {
             }
         }
         if apart {
-            // Nothing pairs them; in the drawn order any first part is a fair one.
+            // Nothing pairs them; in the drawn order any prefix is a random sample.
             for side in [&mut pooled.a, &mut pooled.b] {
                 let order = reporter.order(side.first().map_or(0, Vec::len));
                 side.iter_mut().for_each(|list| *list = order.iter().map(|i| list[*i]).collect());
@@ -230,7 +230,7 @@ impl Bench<'_> {
         }
         reporter.of(format!("accuracy over {FOLDS} folds of {} sentences", pooled.n()), false);
         reporter.step(&pooled, host)?;
-        let what = "folds share most of their training sentences: the interval of the pooled comparison does not hold what other training sentences would change";
+        let what = "folds share most of their training sentences: the interval of the pooled comparison does not include what other training sentences would change";
         let hint = String::new();
         host.notice(NoticeLevel::Info, Problem { what: what.into(), r#where: "also.folds".into(), hint })?;
         Ok(pooled)

@@ -1,5 +1,4 @@
-//! Encoders that are trained on sentences with their words in random order before they are read. A training that was stopped goes on
-//! where it was.
+//! Encoders that are trained on sentences with their words in random order before they are read. A stopped training resumes.
 
 use std::time::Instant;
 
@@ -14,7 +13,7 @@ use pretraining::further::{CORRUPTED_BATCH, Diet, Settings, Start};
 use pretraining::own_text::OwnText;
 use pretraining::{GalleryError, Progress};
 
-/// Steps by which a corruption is forecast.
+/// Number of steps timed to forecast a corruption.
 const STEPS: usize = 8;
 
 /// A side's encoder with the text that corrupts it.
@@ -26,13 +25,13 @@ pub(crate) struct Corruption {
     first: bool,
 }
 
-/// The corruptions of both sides, loaded once for the forecast and the run; none where an encoder stays as it is.
+/// The corruptions of both sides, loaded once for the forecast and the run; `None` if an encoder stays as it is.
 pub(crate) fn load(spec: &Spec) -> Result<[Option<Corruption>; 2], Fault> {
     Ok([Corruption::new(spec, true)?, Corruption::new(spec, false)?])
 }
 
 impl Corruption {
-    /// Settings of the corruption. None: the encoder is not corrupted.
+    /// Settings of the corruption; `None` if the encoder is not corrupted.
     fn new(spec: &Spec, first: bool) -> Result<Option<Self>, Fault> {
         let (side, terms) = (spec.side(first), &spec.corruption);
         if side.corrupted == 0 {
@@ -57,7 +56,7 @@ impl Corruption {
     pub(crate) fn seconds(&self, host: &mut Host<'_>) -> Result<f64, Fault> {
         let store = host.store();
         let before = StoreMark::new(store.unfinished(&self.key), |_| {}).before();
-        // Another text has sentences of another length.
+        // A different text has sentences of different length.
         let Settings { batch, text, .. } = &self.settings;
         let kind = format!("corruption step {batch} {} {}", self.start.hash(), text.as_deref().unwrap_or_default());
         let step = host.rate(&kind, &mut || {
@@ -76,14 +75,14 @@ impl Corruption {
         self.train(&*host.store(), &mut |done, total| host.beat(done, total))
     }
 
-    /// Trains from where a run before was stopped, or killed; `beat` gets the steps of this one.
+    /// Resumes training from where an earlier run was stopped or killed; `beat` receives the steps of this one.
     fn train(
         self,
         store: &dyn Store,
         beat: &mut dyn FnMut(usize, usize) -> Result<(), Cancelled>,
     ) -> Result<Model, Fault> {
         let Self { start, settings, key, first } = self;
-        // A state that cannot be kept is trained again.
+        // A state that cannot be stored is trained again.
         let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
         let before = mark.before();
         let mut watch = |p: Progress| beat(p.done.saturating_sub(before), p.total.saturating_sub(before));
@@ -98,7 +97,7 @@ fn fault(e: GalleryError, first: bool) -> Fault {
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
         e @ GalleryError::Text { .. } => {
-            Fault::Failed(problem(&e, &format!("{key}_text"), "a file of UTF-8 text is expected, a sentence a line"))
+            Fault::Failed(problem(&e, &format!("{key}_text"), "expected a file of UTF-8 text, one sentence per line"))
         }
         e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
     }
@@ -180,7 +179,7 @@ mod tests {
         second.unwrap()
     }
 
-    /// A run that is killed leaves the state that it kept last, and neither says nor forgets anything.
+    /// A killed run leaves its last stored state, without a report or clean-up.
     #[test]
     fn a_corruption_that_was_killed_goes_on_where_it_was_and_ends_in_the_same_encoder() {
         let run = |seed: u64, store: &One| {
@@ -202,7 +201,7 @@ mod tests {
         let store = after(4);
         assert_eq!(run(0, &store), (whole.clone(), vec![(1, 2), (2, 2)]));
         assert!(store.unfinished(&key).is_none(), "a finished training is forgotten");
-        // Another seed's training is another one: it begins anew, and leaves this one's state where it is.
+        // Training with another seed starts from the beginning and leaves this one's state alone.
         let store = after(4);
         let (other, beats) = run(1, &store);
         assert!(other != whole && beats.len() == 6 && store.unfinished(&key).is_some());

@@ -1,4 +1,4 @@
-//! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
+//! The work of a run, counted from its spec alone, for balancing the shares of a grid.
 
 use super::forecast::times;
 use crate::spec::Spec;
@@ -6,15 +6,15 @@ use lab::demand::{Size, WORDS};
 use pretraining::further::CORRUPTED_BATCH;
 use probe::epochs::recipes;
 
-/// Epochs of a training on average.
+/// Average number of epochs of a training.
 const EPOCHS: u128 = 9;
-/// A forward and a backward pass in units of a forward one.
+/// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
-/// Classes of a task, and sentences of training, validation and test in units of those of training.
+/// Number of classes of a task, and of training, validation and test sentences per training sentence.
 const CLASSES: u128 = 2;
 const PARTS: (u128, u128) = (3, 2);
 
-/// Multiply-adds: sentences through each side's encoder up to its layer, and all its trainings; of files of results, nothing.
+/// Multiply-adds: sentences through each side's encoder up to its layer, and all its trainings; 0 for files of results.
 pub(crate) fn of(spec: &Spec, sizes: &[Size]) -> u128 {
     let largest = spec.task.sizes.last().copied().unwrap_or(0) as u128;
     let side = |first: bool| {

@@ -1,4 +1,4 @@
-//! Sentences to vectors: pooled at a layer, from the cache where it has them, with noise where it is asked for.
+//! Sentences to vectors: pooled at a layer, from the cache if possible, with optional noise.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use lab::store::{Key, Space, key};
 use model::{HookPoint, Long, Model, ModelError, Pooling, Readout};
 use stats::rng::stream;
 
-/// Sentences that go through the model between two beats.
+/// Number of sentences that the model reads between two progress reports.
 const TOGETHER: usize = 256;
 
 /// A side's encoder and its readout.
@@ -28,12 +28,12 @@ pub(crate) struct Reader {
     pooling: Pooling,
     long: Long,
     noise: f64,
-    /// `a` or `b`: noise of the two sides is drawn apart.
+    /// `a` or `b`: the noise of the two sides is drawn separately.
     side: &'static str,
 }
 
 impl Reader {
-    /// The reader of a side.
+    /// Creates the reader of a side.
     pub(crate) fn new(model: Arc<Model>, spec: &SideSpec, long: Long, side: &'static str) -> Result<Self, Fault> {
         let layers = model.arch().layers;
         let (layer, at) = match spec.layer {
@@ -64,7 +64,7 @@ impl Reader {
         let space = Space::new(&self.model, self.at, &Readout::Sentence(self.pooling));
         let tokenizer = self.model.tokenizer()?;
         let most = self.model.arch().max_positions;
-        // A cut text has the key of the shorter one; a text read in windows has that of all its tokens.
+        // A cut text has the key of its remaining tokens; a text read in windows has that of all its tokens.
         let key_of = |text: &&str| -> Result<Key, ModelError> {
             let encoding = tokenizer.encode(text)?;
             let read = if self.long == Long::Truncate { encoding.parts(most, self.long).pop() } else { None };
@@ -79,7 +79,7 @@ impl Reader {
         Ok(host.store().absent(&space, &keys).len())
     }
 
-    /// Vectors of sentences, without noise and past the cache.
+    /// Vectors of sentences, without noise and without the cache.
     pub(crate) fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
         let array = self.model.long_sentence_vectors(texts, self.at, self.pooling, self.long)?;
         let width = array.shape.last().copied().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Reader {
             chunk.iter().enumerate().for_each(|(k, i)| out.row_mut(*i).copy_from_slice(rows.row(k)));
             let kept: Vec<Key> = chunk.iter().map(|i| keys[*i]).collect();
             if let Err(e) = store.keep(&space, &kept, &rows) {
-                let what = format!("vectors could not be cached: {e}; the run goes on without");
+                let what = format!("vectors could not be cached: {e}; the run continues without the cache");
                 let hint = "free space, or set PROBITY_CACHE_DIR to another folder".to_owned();
                 let place = store.place().map_or_else(String::new, |d| d.display().to_string());
                 host.notice(NoticeLevel::Warning, Problem { what, r#where: place, hint })?;
@@ -117,7 +117,7 @@ impl Reader {
         Ok(out)
     }
 
-    /// Adds the noise of this side; that of a sentence does not depend on which others there are.
+    /// Adds the noise of this side; that of a sentence does not depend on the others.
     fn disturb(&self, texts: &[&str], rows: &mut Matrix, seed: u64) -> Result<(), Fault> {
         if self.noise == 0.0 {
             return Ok(());

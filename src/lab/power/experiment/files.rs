@@ -49,7 +49,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
     sides(spec, &pairs, &metric, &reporter, host)?;
     let order = reporter.order(pairs.n());
-    // A plan's comparison is made once, on the first items in the drawn order; other steps only show where it is going.
+    // A plan's comparison is made once, on the first items in the drawn order; other steps are interim.
     let planned = reporter.planned_within(pairs.n());
     let growing = std::iter::successors(Some(FIRST), |n| n.checked_mul(4)).take_while(|n| *n < pairs.n());
     let mut steps: Vec<usize> = growing.chain(planned).collect();
@@ -68,7 +68,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     if reporter.is_short_of_power() {
         // Measured in the bench `power` (`signs`).
-        let what = "whether to give up is judged by the size of the difference and by power, not by its sign over parts of the items: parts drawn at random turn it by chance, and would only say again that power is low";
+        let what = "whether to give up is judged by the size of the difference and by power, not by its sign over parts of the items: in random parts it changes by chance, which would only repeat that power is low";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
@@ -104,7 +104,7 @@ fn side(
     Ok(all)
 }
 
-/// The metric to compare: the one that was asked for, or the first that all files have. Others are reported.
+/// The metric to compare: the requested one, or the first that all files have. Others are reported.
 fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Result<String, Fault> {
     let (shared, lacking) = metrics(a.iter().chain(b));
     let none = || {

@@ -13,7 +13,7 @@ use lab::fault::{Fault, problem};
 use lab::finding::Label;
 use lab::host::NoticeLevel;
 
-/// Most items that are listed because they changed.
+/// Maximum number of changed items to list.
 pub(crate) const MOST_FLIPS: usize = 1_000;
 
 /// Reads the folders of both sides, each a system, compares every two of them task by task, and lists the items that changed.
@@ -51,7 +51,7 @@ pub(crate) fn run(spec: &Spec, wanted: &Wanted, host: &mut Host<'_>) -> Result<(
     Ok(())
 }
 
-/// The name of a system: the last part of its path, or the whole where another has the same.
+/// The name of a system: the last part of its path, or the whole path if another system has the same name.
 fn name(path: &str, all: &[&String]) -> String {
     let short = last_part(path);
     let once = all.iter().filter(|other| last_part(other) == short).count() == 1;
@@ -102,7 +102,7 @@ fn report(spec: &Spec, found: &Versus, adjusted: bool, host: &mut Host<'_>) -> R
     Ok(())
 }
 
-/// At most `most` items of all tasks on which the first runs differ.
+/// Up to `most` items of all tasks on which the first runs differ.
 fn flips(a: &System, b: &System, found: &Versus, most: usize) -> Vec<FlipFinding> {
     let mut all = Vec::new();
     for t in &found.tasks {

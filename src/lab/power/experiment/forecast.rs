@@ -23,7 +23,7 @@ const SLICE: usize = 32;
 /// Epochs of a training on average, measured on the shipped spec; each takes between [`PATIENCE`] and [`EPOCHS`].
 const EXPECTED: f64 = 9.0;
 
-/// Forecast of a run of this spec, one entry a model; of files of results next to nothing.
+/// Forecast of a run of this spec, one entry per model; almost 0 for files of results.
 pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     if spec.of_files() {
         return Ok(Vec::new());
@@ -32,7 +32,7 @@ pub(crate) fn of(spec: &Spec, host: &mut Host<'_>) -> Result<Vec<Forecast>, Faul
     with(spec, &super::probes::sentences(spec, host)?, [&a, &b], host)
 }
 
-/// The same for sentences that are there already.
+/// The same for sentences that exist already.
 pub(crate) fn with(
     spec: &Spec,
     both: &[Arc<Sentences>; 2],
@@ -91,7 +91,7 @@ fn seconds(
     let mut reading = Work::default();
     let hash = side.reader.model.hash().to_owned();
     let corrupted = spec.side(first).corrupted > 0;
-    // A corrupted encoder is another one, whose vectors are in no cache that could be looked into before it is made.
+    // A corrupted encoder is a different model, whose cached vectors cannot be looked up before it is made.
     let absent = if corrupted { texts.len() } else { side.reader.absent(&texts, host)? };
     reading.add(&format!("sentence {hash} {}", side.reader.layer), absent as f64);
     let read = reading.seconds(host, &mut |_| {
@@ -116,7 +116,7 @@ fn seconds(
 /// Steps of a slice of a search for a code.
 const STEPS: usize = 8;
 
-/// Seconds of the codes of a side, which are those of the searches: all else takes next to nothing.
+/// Seconds of the codes of a side: those of the searches, as the rest is negligible.
 fn coding(spec: &Spec, side: &Side, sentences: &Sentences, drawn: &Drawn, host: &mut Host<'_>) -> Result<f64, Fault> {
     let mut work = Work::default();
     if spec.also.mdl {
@@ -131,13 +131,13 @@ fn coding(spec: &Spec, side: &Side, sentences: &Sentences, drawn: &Drawn, host: 
             beats += 1;
             if beats > STEPS { Err(Cancelled) } else { Ok(()) }
         };
-        // A few steps, then it is stopped.
+        // A few steps before it is stopped.
         let _ = codes(&data, &[Purpose::new(0, "forecast", "")], &mut stop);
         Ok((STEPS * step(data.len())) as f64)
     })
 }
 
-/// The first training sentences with vectors that cost nothing to make.
+/// The first training sentences with dummy vectors.
 fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Result<Labelled, Fault> {
     let rows: Vec<usize> = drawn.parts[0].iter().copied().take(most).collect();
     let x = Matrix::from_fn(rows.len(), side.reader.width(), |i, j| ((i * 31 + j * 17) % 13) as f32 / 13.0 - 0.5);
@@ -163,7 +163,7 @@ fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn) -> Result<f64, Fault
         epochs += more;
         if epochs > recipes.len() { Err(Cancelled) } else { Ok(()) }
     };
-    // One epoch, then they are stopped.
+    // One epoch before they are stopped.
     let _ = train(&data, &data, &recipes, &Purpose::new(0, "forecast", ""), stop);
     Ok(data.len() as f64)
 }

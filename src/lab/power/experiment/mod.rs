@@ -1,4 +1,5 @@
-//! The procedure: both sides at rising sizes of training data, or two files of results; after each step what the pilot says.
+//! The procedure: both sides at increasing sizes of training data, or two files of results; after each step the
+//! conclusions from the pilot.
 
 mod beside;
 mod corruption;
@@ -88,7 +89,7 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         ..Comparison::of(LabId::Power, finding.spec, question, what, test)
     };
     match kind {
-        // A plan of equality counts by the test of equality.
+        // A plan of equivalence is decided by the equivalence test.
         Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
             let question = format!("{} as good as {}", c.a, c.b);
             let what = format!("{question}: {}", c.metric);
@@ -112,7 +113,7 @@ fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
             let what = format!("{question}: {} on {}", c.metric, c.task);
             Some(Comparison { p: c.p, ..about(question, what, &c.test) })
         }
-        // The comparison itself has joined the family already.
+        // The comparison itself is already in the family.
         Kind::Noise(c) if !c.own => {
             let what = format!("{} against {}: accuracy after {} training examples", c.a, c.b, c.n_train);
             let question = format!("{} against the other side with noise", c.a);
@@ -132,14 +133,14 @@ fn decisive(spec: &Spec) -> Spec {
     spec
 }
 
-/// The tests of plans that do not count by the p-value of the difference.
+/// The tests of plans that are not decided by the p-value of the difference.
 const EQUIVALENCE: &str = "two one-sided tests";
 const ANYTIME: &str = "sequential McNemar, p at any time";
 
-/// A spec at work.
+/// A running spec.
 struct Run {
     spec: Spec,
-    /// Both sides on the same items, as far as they are known: what questions are answered from.
+    /// Both sides on the same items, as far as known, for answering questions.
     pairs: Option<(Pairs, Reporter)>,
 }
 

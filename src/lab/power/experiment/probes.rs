@@ -1,4 +1,4 @@
-//! Two sides that are probes on encoders, trained at rising sizes of data and tested on the same sentences.
+//! Two sides that are probes on encoders, trained on increasing amounts of data and tested on the same sentences.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ use stats::Purpose;
 use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
-/// One side at work.
+/// One side during a run.
 pub(crate) struct Side {
     /// Sentences and labels: shared with the other side, unless that has a separate task.
     pub sentences: Arc<Sentences>,
     pub reader: Reader,
-    /// Settings that its classifier is chosen from.
+    /// Settings from which its classifier is chosen.
     pub recipes: Vec<Recipe>,
     classifier: String,
 }
@@ -58,7 +58,7 @@ impl Side {
         Ok(Self { sentences, reader, recipes, classifier: side.classifier.clone() })
     }
 
-    /// The side with its encoder corrupted, where the spec says so.
+    /// The side, with its encoder corrupted if the spec requires it.
     fn corrupted(self, by: Option<Corruption>, spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let Some(corruption) = by else { return Ok(self) };
         let model = Arc::new(corruption.encoder(spec, host)?);
@@ -121,7 +121,7 @@ impl Side {
         chosen.into_iter().map(sound).collect()
     }
 
-    /// Answers of every seed on the test sentences: 1 where right.
+    /// Correctness of every seed on the test sentences: 1 for right.
     pub(crate) fn answers(
         &self,
         spec: &Spec,
@@ -133,7 +133,7 @@ impl Side {
     }
 }
 
-/// Purposes of each seed's random draws: training, or sending, a classifier.
+/// Purposes of each seed's random draws: training a classifier, or coding labels.
 pub(crate) fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
     let (task, data) = spec.task_of(true);
     let task = data.unwrap_or(task);
@@ -147,7 +147,7 @@ pub(crate) fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
     logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
 }
 
-/// Weight of each training besides its sentences.
+/// Fixed weight of a training, in addition to its sentences.
 const BASE: usize = 64;
 
 /// Weight of training both sides at a size.
@@ -162,8 +162,7 @@ pub(crate) fn sentences(spec: &Spec, host: &mut Host<'_>) -> Result<[Arc<Sentenc
     Ok([first, second])
 }
 
-/// Reason for which two labellings of the same sentences are not paired; `None` if the sides share no test sentence, or
-/// all.
+/// Reason why two labellings of the same sentences are not paired; `None` if the sides share no test sentence, or all.
 fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let size = spec.task.sizes.last().copied().filter(|_| spec.is_apart())?;
     let tested =
@@ -241,7 +240,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     Ok(reporter.verdict(host)?)
 }
 
-/// Test sentences of each side that are read between two reports.
+/// Number of test sentences of each side between two reports.
 const TOGETHER: usize = 256;
 
 /// Right answers of both sides on the test sentences of a size. The sentences arrive in the drawn order, a part at a
@@ -295,7 +294,7 @@ fn placed(order: &[usize]) -> Vec<usize> {
     places
 }
 
-/// Training sentences that base lines learn from, at most.
+/// Maximum number of training sentences for baselines.
 const MOST_READ: usize = 50_000;
 
 /// Reports what the surface of a side's sentences gives away, on the probes' own training and test sentences.

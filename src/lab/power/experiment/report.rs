@@ -21,7 +21,7 @@ use lab::finding::Label;
 use stats::rng::{shuffle, stream};
 use stats::sequential::Sequential;
 
-/// Most places at which the sequential test is reported.
+/// Maximum number of steps at which the sequential test is reported.
 const PLACES: usize = 48;
 
 /// Sizes of the classifiers, for a bound.
@@ -42,18 +42,18 @@ pub(crate) struct Reporter {
     sizes: Option<Sizes>,
     /// Comparisons so far with their numbers of items.
     made: Vec<(usize, ComparisonFinding)>,
-    /// Power at the n of each of them, and whether it is of a part of the items, which a plan counted.
+    /// Power at the n of each of them, and whether it covers only the part of the items that a plan counted.
     powers: Vec<(f64, bool)>,
     /// True if the next report is of the largest comparison that the spec asks for.
     last: bool,
-    /// Training examples of the compared probes; none for files, and for folds, which are trained many times.
+    /// Training examples of the compared probes; `None` for files, and for folds, which are trained many times.
     trained: Option<usize>,
     /// Differences in each fold.
     folds: Vec<f64>,
 }
 
 impl Reporter {
-    /// For a run of the spec; `sizes` is `None` if the classifiers are unknown.
+    /// Starts the report of a run; `sizes` is `None` if the classifiers are unknown.
     pub(crate) fn new(spec: &Spec, sizes: Option<Sizes>) -> Self {
         let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
         let model = if spec.of_files() { format!("{},{}", names.a, names.b) } else { spec.models.join(",") };
@@ -94,12 +94,12 @@ impl Reporter {
         &self.names
     }
 
-    /// Takes note of the difference in a fold.
+    /// Records the difference in a fold.
     pub(crate) fn fold(&mut self, gap: f64) {
         self.folds.push(gap);
     }
 
-    /// True if a comparison of n items is the one of the plan.
+    /// True if a comparison of n items is the planned one.
     fn planned(&self, n: usize) -> bool {
         let at = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN);
         at.is_some_and(|plan| plan.n.map_or(self.last, |wanted| wanted == n))
@@ -116,13 +116,13 @@ impl Reporter {
         self.label.finding(n, is_final, t, kind)
     }
 
-    /// Reports everything that all pairs of a comparison say, and counts it as one that was made.
+    /// Reports everything about all pairs of a comparison, and counts it as made.
     pub(crate) fn step(&mut self, pairs: &Pairs, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &self.order(pairs.n()), (true, false), host)
     }
 
-    /// Reports on the first pairs, given in the drawn order: the sequential test goes through them as it will go
-    /// through all. It counts as a comparison only if a plan counts them.
+    /// Reports on the first pairs, given in the drawn order: the sequential test takes them in the same order as it
+    /// will take all. It counts as a comparison only if a plan counts them.
     pub(crate) fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut Host<'_>) -> Result<(), Cancelled> {
         self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
     }
@@ -161,7 +161,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Tallies of the first items in the drawn order, so that other terms and smaller pilots can be asked about later.
+    /// Tallies of the first items in the drawn order, so that other terms and smaller pilots can be computed later.
     fn tallies(&self, pairs: &Pairs, order: &[usize], all: &Tally) -> Vec<Kind> {
         let of = |at: usize| {
             let tally = if at == pairs.n() { all.clone() } else { pairs.select(&order[..at]).tally() };
@@ -171,8 +171,8 @@ impl Reporter {
         places(pairs.n()).into_iter().map(of).collect()
     }
 
-    /// Tells all comparisons, adjusted for their number. What a plan made of a part of the items is the same question as that of all of
-    /// them, and was there before any result: it is not adjusted for what was looked at later, nor they for it.
+    /// Reports all comparisons, adjusted for their number. A planned comparison on a part of the items was fixed before
+    /// any result: it is not adjusted for later comparisons, nor they for it.
     fn tell_comparisons(&mut self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         for part in [true, false] {
             let mine = self.made.iter_mut().zip(&self.powers).filter(|(_, (_, is_part))| *is_part == part);
@@ -184,23 +184,23 @@ impl Reporter {
         Ok(())
     }
 
-    /// Reason for which an item is not a step of the sequential test, if it is not.
+    /// Reason why an item is not a step of the sequential test, if it is not.
     pub(crate) fn stepless(&self) -> Option<&'static str> {
         self.made.last().and_then(|(_, c)| stepless(c))
     }
 
-    /// True if the latest comparison has less power than is wanted.
+    /// True if the latest comparison has less than the wanted power.
     pub(crate) fn is_short_of_power(&self) -> bool {
         self.powers.last().is_some_and(|(power, _)| *power < self.spec.test.target)
     }
 
-    /// Reports whether to give up; the last finding of a run.
+    /// Reports whether no number of items should be recommended; the last finding of a run.
     pub(crate) fn verdict(&self, host: &mut Host<'_>) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
         if last.both.is_none() && !last.unpaired {
             return Ok(());
         }
-        // The sign on a few of the items does not count: where a plan counted them, they are not a size of the run.
+        // The sign on a plan's part of the items is ignored, because that part is not a size of the run.
         let sizes = || self.made.iter().zip(&self.powers).filter(|(_, (_, part))| !part);
         let all: Vec<&ComparisonFinding> = sizes().map(|((_, c), _)| c).collect();
         let best_power = sizes().map(|(_, (power, _))| *power).fold(0.0, f64::max);
@@ -218,8 +218,8 @@ impl Reporter {
         Some(if linear { Counted::Linear } else { Counted::Mlp(hidden) }.parameters(dim))
     }
 
-    /// Training examples by the bound for a difference of prequential code lengths, in bits an example. The code is that of a
-    /// linear probe.
+    /// Training examples by the bound for a difference of prequential code lengths, in bits per example. The code is
+    /// that of a linear probe.
     pub(crate) fn coded(&self, gap: f64) -> Option<u64> {
         let (score, parameters) = (Score::Prequential { clip: CLIP }, Counted::Linear.parameters(self.sizes?.dim));
         let test = &self.spec.test;
@@ -231,7 +231,7 @@ impl Reporter {
         self.spec.test.risk(n, self.parameters()?)
     }
 
-    /// Items in the order in which the sequential test and smaller pilots take them.
+    /// Order of the items for the sequential test and smaller pilots.
     pub(crate) fn order(&self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         shuffle(&mut stream(self.spec.seed, "order of items"), &mut order);
@@ -243,8 +243,9 @@ impl Reporter {
         self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::Early && self.last)
     }
 
-    /// The sequential test over the items, at places that grow and where it may first stop; nothing where an item has no vote
-    /// of its own. A plan that stops early looks at its n items and no more; its word is marked once all items are there.
+    /// The sequential test over the items, reported at growing intervals and at the first possible stop; nothing where
+    /// items are not counted one by one. A plan that stops early looks at its n items and no more; its decision is
+    /// marked once all items are known.
     fn sequential(&self, pairs: &Pairs, order: &[usize], is_final: bool) -> Vec<Kind> {
         let Some(votes) = pairs.votes() else { return Vec::new() };
         let n = order.len().min(self.early().and_then(|plan| plan.n).unwrap_or(usize::MAX));
@@ -296,12 +297,12 @@ impl Reporter {
         };
         let mut changed = self.clone();
         changed.spec = asked.of(&self.spec);
-        // A result carries the hash of the spec that would make it.
+        // A result has the hash of the spec that would produce it.
         let spec = &changed.spec;
         changed.label = changed.label.under(spec.hash());
         let tally = pairs.tally();
         let (mut comparison, curve, required) = self.told(&tally, &changed.spec);
-        // Resampling does not depend on what can be asked, unless there are fewer items.
+        // Resampling does not depend on the terms, unless there are fewer items.
         let known = self.made.iter().rev().find(|(at, made)| !smaller && *at == n && made.metric == comparison.metric);
         comparison.bootstrap = match known {
             Some((_, made)) => made.bootstrap,

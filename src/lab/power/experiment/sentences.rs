@@ -1,5 +1,5 @@
-//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 (unless the spec says otherwise) within each
-//! class. Where a task keeps the words that it asks about in groups, no word is in two parts, nor in two folds.
+//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 (unless the spec says otherwise)
+//! within each class. If a task groups the probed words, no word is in two parts or two folds.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -15,23 +15,23 @@ use lab::host::NoticeLevel;
 use model::Long;
 use stats::rng::{shuffle, stream, unit};
 
-/// Most classes of a file.
+/// Maximum number of classes of a file.
 const MAX_CLASSES: usize = 50;
-/// Most sentences that are read of a file.
+/// Maximum number of sentences read from a file.
 const MAX_SENTENCES: usize = 4_000_000;
 
-/// Labelled sentences with the parts that each class gives to training, validation and test.
+/// Labelled sentences, split within each class into training, validation and test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sentences {
     pub texts: Vec<String>,
-    /// The class of each.
+    /// The class of each sentence.
     pub labels: Vec<usize>,
     pub classes: usize,
-    /// Rows of each class in the order in which they are taken: for training, validation, test.
+    /// Rows of each class in drawing order, for training, validation and test.
     parts: [Vec<Vec<usize>>; 3],
     /// Parts of training, validation and test.
     ratio: Ratio,
-    /// The fold of each sentence where the task says which words belong together; empty where it does not.
+    /// The fold of each sentence if the task groups words; otherwise empty.
     folds: Vec<usize>,
     /// Sentences of the file that are longer than an encoder of them reads.
     pub long: usize,
@@ -102,7 +102,7 @@ impl Sentences {
             shuffle(&mut rng, &mut rows);
             if !folds.is_empty() {
                 let of = |fold: usize| rows.iter().copied().filter(|r| folds[*r] == fold).collect::<Vec<_>>();
-                // One of each fold in turn, so that smaller sizes have words of all of them.
+                // Folds alternate, so that smaller sizes have words of all of them.
                 let train: Vec<Vec<usize>> = (0..4).map(of).collect();
                 parts[0].push((0..each[0]).filter_map(|k| train[k % 4].get(k / 4).copied()).collect());
                 parts[1].push(of(4).into_iter().take(each[1]).collect());
@@ -129,8 +129,8 @@ impl Sentences {
 pub(crate) const FOLDS: usize = 6;
 
 impl Sentences {
-    /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022): over all folds each
-    /// sentence of the size is tested once. Sizes that four does not divide leave a few sentences out.
+    /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022): so each
+    /// sentence of the size is tested once. Sizes not divisible by four leave a few sentences out.
     pub(crate) fn fold(&self, size: usize, i: usize) -> Drawn {
         let counts = self.ratio.parts(size);
         let quarter = counts[1];
@@ -168,7 +168,7 @@ impl Sentences {
     }
 }
 
-/// Names for classes that have only numbers.
+/// Names for numbered classes.
 fn numbered(classes: usize) -> Vec<String> {
     (0..classes).map(|i| i.to_string()).collect()
 }
@@ -248,10 +248,10 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     Ok((all.into_iter().map(|(text, _)| text).collect(), labels, names.into_keys().collect()))
 }
 
-/// Tokens that a tokenizer may add to a text; each other one has a byte of the text at least.
+/// Maximum number of tokens that a tokenizer adds to a text; every other token covers at least one byte.
 const FRAME: usize = 8;
 
-/// The sentences that every encoder of them can read, and how many are longer; says so, and what is done with them.
+/// The sentences that every encoder can read, and the number that are longer; reports how those are treated.
 fn fitting(
     spec: &Spec,
     first: bool,
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(folds[0].parts[2], folds[1].parts[1]);
     }
 
-    /// A word that is asked about is trained on or tested, never both, at every size and in every fold.
+    /// A probed word is in training or test, never in both, at every size and in every fold.
     #[test]
     fn words_of_a_grouped_task_stay_in_one_part_and_one_fold() {
         let task = ProbingTask::named("subj_number").unwrap();

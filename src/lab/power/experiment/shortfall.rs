@@ -1,10 +1,11 @@
 //! The accuracy that probes lack by optimisation and by data (Zhu et al. 2022, section D.1 and Figure 12).
 //!
-//! With f the trained probe, f̂ the best one on the training examples and f* the best one of all, the risk that f has too much is
-//! `(R(f) - R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size, and f* is the f̂ of the
-//! largest size, so that the second part is what more data gave in this run, not all that more could give. f̂ has the lowest
-//! cross entropy that is known on the training examples: that of logistic regression is solved for; that of a network is out of reach, and
-//! the seed with the lowest takes its place, so that the first part is a lower bound.
+//! With f the trained probe, f̂ the best one on the training examples and f* the best one of all, the excess risk of f
+//! is `(R(f) - R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size, and f*
+//! is the f̂ of the largest size, so that the second part is the gain from more data in this run, not the largest
+//! possible gain. f̂ has the lowest cross entropy that is known on the training examples: for logistic regression it is
+//! solved exactly; for a network the seed with the lowest loss is used instead, so that the first part is a lower
+//! bound.
 
 use super::probes::{Side, right, weight};
 use super::report::Reporter;
@@ -25,16 +26,16 @@ use stats::estimate::Estimate;
 use stats::paired::{Table, difference};
 use stats::replicates::Contrast;
 
-/// Weight of the data against the penalty where the best probe is solved for: next to no penalty. Without any, classes that a plane separates
-/// would have no best probe.
+/// Weight of the data relative to the penalty when solving for the best probe: nearly no penalty. Without any,
+/// separable classes would have no best probe.
 const FREE: f64 = 1e4;
 /// Resamples of the test sentences.
 const RESAMPLES: usize = 400;
 
-/// Probes of one side by size: one of each seed.
+/// Probes of one side by size, one per seed.
 pub(super) type Trained = Vec<(usize, Vec<Mlp>)>;
 
-/// Right answers on the test sentences after one size.
+/// Right answers on the test sentences after training on one size.
 struct Found {
     /// Training examples.
     n: usize,
@@ -87,7 +88,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// The probe with the lowest cross entropy on the training examples, and where it is from.
+/// The probe with the lowest cross entropy on the training examples, and its origin.
 fn best(
     train: &Labelled,
     probes: &[Mlp],
@@ -107,7 +108,7 @@ fn best(
 /// The same classifier with one logit per class.
 fn network(model: &Logistic) -> Option<Mlp> {
     let (rows, inputs) = (model.bias.len(), model.weight.cols());
-    // The one row of two classes is that of the second.
+    // With two classes the only row belongs to the second.
     let classes = rows.max(2);
     let row = |class: usize| if rows == 1 { class.checked_sub(1) } else { Some(class) };
     let weight = Matrix::from_fn(inputs, classes, |i, class| row(class).map_or(0.0, |r| model.weight.row(r)[i] as f32));
@@ -121,8 +122,9 @@ fn table(a: &[f64], b: &[f64]) -> Table {
     table
 }
 
-/// How much more the best probe gets right than those that were trained, with an interval over test sentences and seeds; with one seed
-/// over test sentences alone. It is never narrower than that over test sentences, which holds where few of them differ.
+/// Accuracy of the best probe minus that of the trained ones, with an interval over test sentences and seeds; with one
+/// seed over test sentences alone. It is never narrower than that over test sentences, which keeps its coverage with
+/// few differing sentences.
 fn lacking(best: &[f64], probes: &[Vec<f64>], spec: &Spec) -> Estimate {
     let level = spec.interval.level;
     let names = Names { a: String::new(), b: String::new(), metric: String::new() };
@@ -210,8 +212,9 @@ mod tests {
         held.count() as f64 / f64::from(runs)
     }
 
-    /// With two seeds or more it holds. One seed shows nothing of what trainings change: where they change much, its interval over test items
-    /// covers too seldom, which the answer of the lab says of all its intervals with one seed.
+    /// With two or more seeds the coverage holds. A single seed does not show the variation between trainings: if that
+    /// is large, the interval over test items covers too seldom, as the answer of the lab notes for all intervals with
+    /// one seed.
     #[test]
     fn the_interval_by_optimisation_covers_with_two_seeds_and_not_with_one() {
         for (seeds, n, lost, spread) in

@@ -1,4 +1,4 @@
-//! What the probes lack by optimisation and by data (Zhu et al. 2022, Figure 12).
+//! Accuracy that the probes lack by optimisation and by data (Zhu et al. 2022, Figure 12).
 
 use super::{covering, finished, provenance};
 use crate::finding::ShortfallFinding;

@@ -13,7 +13,7 @@ use lab::EngineInfo;
 /// Name of the column of this run's own data.
 const RUN: &str = "this run";
 
-/// Published sets by suite, the run's own data beside them, and a rule at each requirement. A collapsed comparison has no rule.
+/// Published sets by suite, the run's own data, and a rule at each requirement. A collapsed comparison has no rule.
 pub(super) fn survey(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let needed = results.needed()?;
     let mut suites: Vec<&str> = vec![RUN];

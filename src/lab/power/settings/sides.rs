@@ -26,7 +26,7 @@ pub(crate) fn of(first: bool) -> Vec<Setting<Spec>> {
 /// Classifiers that can be picked; others can be written into a spec.
 const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
 
-/// Poolings that can be picked; none is the model's own.
+/// Poolings that can be picked; `None` is the model's own.
 const POOLINGS: [Option<PoolOver>; 6] = [
     None,
     Some(PoolOver::Mean),
@@ -48,7 +48,7 @@ fn label(first: bool, word: &str) -> String {
     format!("{} {word}", if first { "A" } else { "B" })
 }
 
-/// A task of a side's own; the first entry is that of both.
+/// A separate task of a side; the first entry is the common task.
 fn own_task(first: bool) -> Setting<Spec> {
     let names = || {
         let own = PROBING.iter().map(|t| t.id.replace('_', " "));
@@ -57,7 +57,7 @@ fn own_task(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "task"),
         label(first, "task"),
-        "A task of this side's own. Other sentences are other items: the comparison is then unpaired.",
+        "A separate task for this side. Its sentences are different items, so the comparison is then unpaired.",
         move |_, _| Kind::Choice(names()),
         move |spec: &Spec, _| {
             let own = spec.side(first).task.as_ref();
@@ -91,7 +91,7 @@ fn encoder(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "encoder"),
         label(first, "model"),
-        "The model whose vectors this side reads; an untrained model has the shape of a trained one and fresh parameters.",
+        "The model whose vectors this side reads; an untrained model has the shape of a trained one and random parameters.",
         |spec, known| Kind::Choice(encoders(spec, known)),
         move |spec: &Spec, known| {
             Value::Choice(encoders(spec, known).iter().position(|n| n == spec.encoder(first)))
@@ -100,7 +100,7 @@ fn encoder(first: bool) -> Setting<Spec> {
             let names = encoders(spec, known);
             let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };
             let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
-            // The untrained copy of a model follows it.
+            // Each model is followed by its untrained copy.
             let copy = format!("untrained:{name}");
             if first && both[1] == format!("untrained:{}", both[0]) && names.contains(&copy) {
                 both[1] = copy;
@@ -111,7 +111,7 @@ fn encoder(first: bool) -> Setting<Spec> {
                 both[usize::from(first)] = name.clone();
             }
             spec.models = both.to_vec();
-            // One name serves both sides.
+            // A single name applies to both sides.
             spec.models.dedup();
             (spec.a.results, spec.b.results) = (Vec::new(), Vec::new());
             Ok(())
@@ -152,7 +152,7 @@ fn layer(first: bool) -> Setting<Spec> {
 }
 
 fn pooling(first: bool) -> Setting<Spec> {
-    let help = "How token vectors become one; the model's own way is the mean for most.";
+    let help = "How token vectors become one; the model's default is the mean for most.";
     row(key(first, "pooling"), label(first, "vector"), help).one_of(
         &POOLINGS,
         |p| p.map_or("model's own".to_owned(), |p| p.to_string()),
@@ -201,14 +201,14 @@ fn corrupted(first: bool) -> Setting<Spec> {
 }
 
 fn corrupted_text(first: bool) -> Setting<Spec> {
-    let help = "A file of text, a sentence a line, whose words are shuffled for the corruption.";
+    let help = "A file of text, one sentence per line, whose words are shuffled for the corruption.";
     row(key(first, "corrupted_text"), label(first, "shuffled text"), help).file(
         "built in",
         move |s: &Spec| s.side(first).corrupted_text.clone(),
         move |s, path| {
             let path = path.map(|p| typed(&s.task.base, p));
             let side = side_mut(s, first);
-            // Without steps a text would do nothing: those of the paper.
+            // Without steps a text has no effect, so the paper's steps are set.
             if path.is_some() && side.corrupted == 0 {
                 side.corrupted = 200;
             }
@@ -218,7 +218,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; several seeds with commas between), or a folder of them, task by task; several folders are several systems. Both sides need one.";
+    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; separate several seeds by commas), or a folder of them, task by task; several folders are several systems. Both sides need one.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),

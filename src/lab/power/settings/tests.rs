@@ -1,4 +1,4 @@
-//! Every row sets what it shows, and a spec that can run.
+//! Every row sets the value that it shows, and the spec stays valid.
 
 use super::*;
 use crate::plan::{Hypothesis, Plan, Stop};
@@ -25,7 +25,7 @@ fn every_step_of_every_row_leaves_a_spec_that_can_run() {
     }
 }
 
-/// A file that was typed took the folder of the spec away from its other files.
+/// After a file was typed, the spec's other files were no longer relative to its folder.
 #[test]
 fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
     let mut spec = Spec::shipped();
@@ -36,7 +36,7 @@ fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
     assert_eq!(spec.path(spec.task.data.as_ref().unwrap()), std::path::absolute("own.tsv").unwrap());
 }
 
-/// The terms of a corruption that nobody asked for were ignored without a word.
+/// Terms for a corruption that was not requested were silently ignored.
 #[test]
 fn terms_of_a_corruption_need_one() {
     let mut spec = Spec::shipped();
@@ -99,7 +99,7 @@ fn several_seeds_are_several_files_of_a_row() {
     assert_eq!((spec.a.results.len(), row("a.results").text(&spec, &known).as_str()), (3, "1.jsonl +2"));
 }
 
-/// The sizes between, the noises, the split, the bound's constant and its δ could be given in a spec file only.
+/// Intermediate sizes, noises, the split, the bound's constant and its δ could only be given in a spec file.
 #[test]
 fn lists_are_typed_and_what_they_cannot_be_is_refused() {
     let (known, rows, mut spec) = (Known::default(), settings(), Spec::shipped());

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use lab::spec::{Refuse, SpecError};
 
-/// Terms of the training that corrupts encoders, where they are not those of Zhu et al.
+/// Terms of the training that corrupts encoders, if they differ from those of Zhu et al.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CorruptionSpec {
-    /// Sentences of a step.
+    /// Sentences per step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
     /// Peak learning rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Share of the words that are masked, where the encoder is trained on masks.
+    /// Share of words masked, for encoders trained on masks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masking: Option<f64>,
 }
@@ -24,14 +24,14 @@ impl CorruptionSpec {
         *self == Self::default()
     }
 
-    /// Checks ranges; terms of a corruption that nobody asks for are refused.
+    /// Checks ranges; terms without a requested corruption are refused.
     pub(super) fn check(&self, corrupts: bool, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let CorruptionSpec { batch, rate, masking } = self;
         batch.map_or(Ok(()), |n| refuse.outside("corruption.batch", n, 1..=4_096))?;
         rate.map_or(Ok(()), |r| refuse.outside("corruption.rate", r, 1e-9..=1.0))?;
         masking.map_or(Ok(()), |m| refuse.outside("corruption.masking", m, 0.01..=0.95))?;
         if !self.is_usual() && !corrupts {
-            let problem = "has terms, and no encoder is corrupted: set a.corrupted or b.corrupted, for example to 200";
+            let problem = "is set, but no encoder is corrupted: set a.corrupted or b.corrupted, for example to 200";
             return refuse.because("corruption", problem.into());
         }
         Ok(())

@@ -17,7 +17,7 @@ pub(super) fn rows(results: &Results) -> Vec<Vec<String>> {
     row.collect()
 }
 
-/// One sentence a side, at the largest size with both parts.
+/// One sentence per side, at the largest size with both parts.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for side in ["a", "b"] {

@@ -1,5 +1,5 @@
-//! Questions to a model of the run: what can be its answer, which facts it can be asked for, and what it replies to every prompt
-//! under every name.
+//! Questions to a model of the run: the possible answers, the facts it can be asked for, and its replies to every
+//! prompt under every name.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 use model::{ModelError, Tokenizer};
 
-/// Queries that are written and run together, by whole prompts. Of a long relation progress comes, and a stop is heard, within
-/// seconds; queries of one length still fill their batches.
+/// Number of queries written and run together, in whole prompts: small enough that a long relation reports progress and
+/// can be cancelled within seconds, large enough that queries of one length fill their batches.
 const TOGETHER: usize = 8192;
 
 /// A query of a relation.
 struct Query<'a> {
-    /// Its prompt, among those that are asked together.
+    /// Index of its prompt among the prompts asked together.
     prompt: usize,
     /// Its name among those of all facts.
     at: usize,
@@ -31,8 +31,7 @@ struct Query<'a> {
 }
 
 impl Bench {
-    /// The answers that a relation allows for a model; no token or word at all if there is none that every model can
-    /// say.
+    /// The answers that a relation allows for a model; no token or word if the models share none.
     pub(crate) fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
@@ -64,7 +63,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Asks one model every prompt under every mention of every fact; what has been asked before comes from the store.
+    /// Asks one model every prompt under every mention of every fact; earlier replies come from the store.
     pub(crate) fn ask(
         &self,
         member: usize,
@@ -84,7 +83,7 @@ impl Bench {
             for (prompt, replies) in missing.into_iter().zip(asked) {
                 known.put(prompt, replies);
             }
-            // An answer that cannot be kept is asked again next time.
+            // If an answer cannot be stored, it is asked again next time.
             let _ = store.keep_trained(&key, &known.bytes());
         }
         Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
@@ -117,8 +116,8 @@ impl Bench {
     }
 }
 
-/// The names of all facts that a model can be asked for, each with its place among all names and the object. A query whose answer
-/// the model cannot give says nothing of it.
+/// The names of all facts that a model can be asked for, each with its place among all names and the object. A query
+/// whose answer the model cannot give says nothing about the model.
 fn names<'a>(m: &Member, rule: &Rule, facts: &'a [Fact]) -> Result<Vec<(usize, &'a str, &'a str)>, Fault> {
     let places = facts.iter().flat_map(|f| f.names.iter().map(move |name| (name.as_str(), f.object.as_str())));
     let says: Vec<bool> = sayable(m, rule, facts)?
@@ -146,7 +145,7 @@ pub(crate) fn sayable(m: &Member, rule: &Rule, facts: &[Fact]) -> Result<Vec<boo
     Ok(all)
 }
 
-/// Every prompt with every name in it, in tokens, on all threads; those that are too long for the model are left out.
+/// Every prompt with every name in it, in tokens, on all threads; queries that are too long for the model are left out.
 fn written<'a>(
     asker: &Asker<'_>,
     prompts: &[&String],
@@ -183,7 +182,7 @@ fn read(
     asker.read(&encoded, tokens, TOKENS_PER_BATCH, reply, between)
 }
 
-/// Reason for which a model cannot say an object under a rule, if so.
+/// Reason why a model cannot say an object under a rule, if so.
 pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
     if let Rule::Words(words) = rule {
         let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
@@ -192,7 +191,7 @@ pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<
     let id = m.words.object(m.model.tokenizer()?, object)?;
     Ok(match rule {
         _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
-        // A closed set of answers need not hold the objects.
+        // A closed set of answers need not contain the objects.
         Rule::Tokens(ids) if ids.is_empty() => Some("no answer of its relation is one token of every model".into()),
         _ => None,
     })

@@ -26,7 +26,7 @@ use lab::host::NoticeLevel;
 
 use model::Model;
 
-/// Words that are listed of what is left out, per reason.
+/// Number of omitted words listed per reason.
 pub(crate) const LISTED: usize = 200;
 
 /// A model of the run.
@@ -45,7 +45,7 @@ pub(crate) struct Bench {
     pub members: Vec<Member>,
     /// The relations that can be asked, and where they are from.
     pub library: Library,
-    /// Function words that are passed over.
+    /// Function words that are skipped.
     pub function_words: FunctionWords,
     /// Words that all models share.
     pub common: Common,
@@ -53,16 +53,16 @@ pub(crate) struct Bench {
     pub label: Label,
     /// The relations that have been asked.
     pub entries: Vec<Entry>,
-    /// By relation: the facts that prompts are found on, and those prompts once there are any.
+    /// By relation: the facts on which prompts are searched, and the prompts found so far.
     pub searches: HashMap<String, Searched>,
 }
 
-/// A relation as it is asked.
+/// A relation with the prompts and facts that are asked.
 pub(crate) struct Entry {
     pub relation: Relation,
     /// Its prompts that are asked.
     pub prompts: Vec<String>,
-    /// Those left out.
+    /// The prompts left out.
     pub prompts_left_out: Vec<LeftOut>,
     /// The facts that are asked of every model, with the mentions that are asked.
     pub facts: Vec<Fact>,
@@ -70,7 +70,7 @@ pub(crate) struct Entry {
     pub left_out: Vec<(Fact, String)>,
     /// By model: what was answered, and the rank of the object.
     pub scored: Vec<Scored>,
-    /// Words by the numbers of [`Answers::said`].
+    /// Words by the numbers in [`Answers::said`].
     pub said: Said,
 }
 
@@ -104,7 +104,7 @@ impl Said {
     }
 }
 
-/// Replies to all queries of some prompts over some facts; none where a query cannot be asked.
+/// Replies to all queries of some prompts over some facts; `None` if a query cannot be asked.
 pub(crate) type Replies = Vec<Option<Reply>>;
 
 impl Bench {
@@ -141,7 +141,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Tells of models that are one and the same under two names: rules for ties alone put them in an order.
+    /// Reports models that are the same model under two names: only the rules for ties would order them.
     fn tell_of_twins(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
@@ -157,8 +157,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Checks that every relation has as many weights of the user's as prompts: hours of asking may come before the
-    /// relation.
+    /// Checks that every relation has one user weight per prompt, before hours of queries.
     fn check_weights(&self) -> Result<(), Problem> {
         if self.spec.adjust.weights != Weighting::User {
             return Ok(());
@@ -171,9 +170,9 @@ impl Bench {
                 UserWeights::Joint(table) => table.len(),
             };
             if found != wanted {
-                let told = WeightError::Prompts { found, wanted };
+                let printed = WeightError::Prompts { found, wanted };
                 let hint = "give one for each prompt that is asked, in their order";
-                return Err(problem(&format!("{}: {told}", relation.id), "adjust.user", hint));
+                return Err(problem(&format!("{}: {printed}", relation.id), "adjust.user", hint));
             }
         }
         Ok(())
@@ -189,7 +188,7 @@ impl Bench {
         self.entries.iter().find(|e| e.relation.id == relation)
     }
 
-    /// The prompts of a relation that are asked, and those that are not.
+    /// The prompts of a relation that are asked, and the prompts left out.
     pub(crate) fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
         let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
         let found = self.searches.get(&relation.id).into_iter().flat_map(|s| s.found.iter().map(|f| &f.prompt));
@@ -214,7 +213,7 @@ impl Bench {
         relation.facts.iter().take(most).map(cut).collect()
     }
 
-    /// Reason for which a fact cannot be asked of a model, if so.
+    /// Reason why a fact cannot be asked of a model, if so.
     fn unfit(&self, fact: &Fact, rules: &[Rule], replies: &[&[Option<Reply>]]) -> Result<Option<String>, Fault> {
         for ((m, rule), replies) in self.members.iter().zip(rules).zip(replies) {
             if let Some(why) = unsayable(m, rule, &fact.object)? {
@@ -227,8 +226,8 @@ impl Bench {
         Ok(None)
     }
 
-    /// Puts the replies of all models together: the facts that all of them were asked, and who was right. `replies` is by
-    /// model, then by prompt.
+    /// Joins the replies of all models: the facts that all of them were asked, and which models were right. `replies`
+    /// is by model, then by prompt.
     pub(crate) fn enter(
         &mut self,
         relation: Relation,
@@ -308,7 +307,7 @@ fn leave_out(list: &mut Vec<LeftOut>, reason: String, what: &str) {
     }
 }
 
-/// Reason for which a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
+/// Reason why a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
 pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
     if !is_prompt(prompt) {
         return Some("it does not have [X] and [Y] once each".into());
@@ -350,7 +349,7 @@ fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
         functional(&mut library, wanted, host)?;
     }
     if !wanted.is_empty() {
-        // Facts that a file adds to a built-in relation are asked with all of it.
+        // Facts that a file adds to a built-in relation are asked with the relation's own.
         let added = |r: &Relation| spec.data.whole && !built_in.relations.contains(r);
         library.relations.retain(|r| wanted.contains(&r.id) || added(r));
     }
@@ -374,7 +373,7 @@ fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> 
     }
 }
 
-/// Tells of what a spec gives and the run does not use.
+/// Reports what a spec gives and the run does not use.
 fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fault> {
     let mut tell = |key: &str, what: String, hint: &str| {
         let problem = Problem { what, r#where: key.into(), hint: hint.into() };
@@ -396,16 +395,16 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     let most = library.relations.iter().map(prompts).max().unwrap_or(0);
     if let Some(wanted) = spec.adjust.prompts.filter(|n| *n > most) {
         let what =
-            format!("{wanted} prompts a relation are wanted, but no relation has more than {most}: all are averaged");
+            format!("{wanted} prompts per relation are wanted, but no relation has more than {most}: all are averaged");
         tell("adjust.prompts", what, "give fewer, or leave the key out")?;
     }
     Ok(())
 }
 
-/// Most relations that a notice names.
+/// Maximum number of relations that a notice names.
 const NAMED: usize = 3;
 
-/// Tells of relations that have facts and no prompt, or the other way round: an error where one of them is asked for by name.
+/// Reports relations that have facts and no prompt, or the reverse: an error if one of them is requested by name.
 fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let hint = || {
         "facts and prompts of a relation may lie in several files, under one and the same name; `probity data show` lists both".to_owned()

@@ -1,14 +1,14 @@
-//! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
+//! The work of a run, counted from its spec alone, for balancing the shares of a grid.
 
 use crate::spec::Spec;
 use lab::demand::{Size, WORDS};
 
-/// Relations where the spec does not name them, and prompts and facts of one where it sets no most: about what the built-in ones
-/// have. Files may have more; what they hold is not read for this.
+/// Numbers of relations, and of prompts and facts per relation, that are assumed if the spec does not limit them: about
+/// those of the built-in relations. Files may have more; they are not read for this.
 const RELATIONS: usize = 32;
 const PROMPTS: usize = 5;
 const FACTS: usize = 40;
-/// A forward and a backward pass in units of a forward one.
+/// Cost of a forward and backward pass, in forward passes.
 const BOTH_WAYS: u128 = 3;
 
 /// Multiply-adds: every query of every model, asked again after each further pretraining.

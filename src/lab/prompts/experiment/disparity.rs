@@ -1,6 +1,6 @@
 //! Sample disparity (Cao et al. 2022, section 5, Table 3): a model is trained further on more or less of the facts
-//! before it is asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is
-//! not trained again, and a training that was stopped goes on where it was, with the numbers of one that was not.
+//! before it is asked for them. The training is that of `probity gallery mix`; a measured mixture is not trained again,
+//! and a stopped training resumes with the same results as an uninterrupted one.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ fn models(spec: &Spec) -> Vec<String> {
     }
 }
 
-/// Steps of training, and relations that are asked, by which a mixture is forecast.
+/// Training steps and relations from which a mixture is forecast.
 const STEPS: usize = 8;
 const RELATIONS: usize = 4;
 
@@ -36,11 +36,11 @@ const RELATIONS: usize = 4;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cost {
     pub model: String,
-    /// By diet: the model as it is, then each mixture.
+    /// By mixture: the original model first.
     pub diets: Vec<f64>,
 }
 
-/// As it is, and every mixture.
+/// The original model, and every mixture.
 fn diets(spec: &Spec) -> impl Iterator<Item = Diet> {
     std::iter::once(Diet::None).chain(spec.disparity.gammas.iter().map(|g| Diet::Gamma(*g)))
 }
@@ -66,7 +66,7 @@ fn own_text(spec: &Spec) -> Result<Option<OwnText>, Fault> {
     spec.text_path().map(|path| OwnText::read(&path).map_err(fault)).transpose()
 }
 
-/// A model with the text that it goes on training on.
+/// A model with the text for its further training.
 fn load(name: &str, text: Option<&OwnText>) -> Result<Start, Fault> {
     let source: ModelSource = name.parse()?;
     Ok(Start::load(&source).map_err(fault)?.with_text(text.cloned()))
@@ -143,7 +143,7 @@ pub(crate) fn train(spec: &Spec, ahead: &Ahead, host: &mut Host<'_>) -> Result<(
     Ok(())
 }
 
-/// The key under which the outcome of a diet is kept.
+/// Cache key of the outcome of training on a mixture.
 fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
     let described = serde_json::to_string(&(diet, settings))
         .map_err(|e| Fault::Failed(problem(&e, name, "remove the model from disparity.models")))?;
@@ -157,7 +157,7 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
     }
-    // A state that cannot be kept is trained again; for a whole mixture the failure is reported at its end.
+    // A state that cannot be stored is trained again; for a whole mixture the failure is reported at its end.
     let mut mark = StoreMark::new(store.unfinished(&key), |bytes| drop(store.keep_unfinished(&key, bytes)));
     let before = mark.before();
     let mut watch = |p: Progress| match p.stage {

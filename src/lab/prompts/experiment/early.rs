@@ -14,23 +14,23 @@ use crate::library::{Fact, Relation};
 use crate::rule::Rule;
 use lab::fault::Fault;
 
-/// Queries of one model from which on a relation is reported model by model.
+/// Number of queries per model from which a relation is reported model by model.
 const LONG: usize = 2_000;
-/// Queries of one model up to which the usual names of the first relation are asked ahead of everything else.
+/// Maximum number of queries per model for asking the usual names of the first relation ahead of everything else.
 const FEW: usize = 1_000;
 
 /// A relation whose models are being asked.
 pub(crate) struct Early {
     /// The relation without answers.
     entry: Entry,
-    /// By fact that stays: the place of its usual name among the queries of a prompt.
+    /// For each kept fact, the index of its usual name among the queries of a prompt.
     places: Vec<usize>,
     rules: Vec<Rule>,
 }
 
 impl Early {
-    /// Report on a relation before any model is asked, if that is worthwhile: on the first one, and on those with many
-    /// queries.
+    /// Report on a relation before any model is asked, if that is worthwhile: for the first one, and for relations with
+    /// many queries.
     pub(crate) fn of(bench: &Bench, relation: &Relation, is_first: bool) -> Result<Option<Self>, Fault> {
         let ((prompts, prompts_left_out), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
@@ -69,7 +69,7 @@ impl Early {
         Ok(Some(Self { entry, places, rules }))
     }
 
-    /// Tells which facts and prompts will be asked.
+    /// Reports which facts and prompts will be asked.
     pub(crate) fn announce(&self, bench: &Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         report_relation(bench, &self.entry, None, host)
     }
@@ -102,7 +102,7 @@ impl Early {
         Ok(true)
     }
 
-    /// Tells the scores of one model, whose replies to all names are by prompt.
+    /// Reports the scores of one model, whose replies to all names are by prompt.
     pub(crate) fn tell_all(
         &self,
         bench: &Bench,

@@ -1,5 +1,5 @@
-//! Forecast of a run, before its long work begins: memory by arithmetic over counts, time by counted queries and a
-//! slice of them that is timed.
+//! Forecast of a run, before its long work begins: memory by arithmetic over counts, time by counting queries and
+//! timing a slice of them.
 
 use std::time::Instant;
 
@@ -24,15 +24,15 @@ const PER_QUERY: usize = 32;
 
 /// Time of a run, stage by stage, in seconds.
 pub(crate) struct Ahead {
-    /// One forecast a model. Each has the whole run's memory: the models of a comparison are in memory together.
+    /// One forecast per model. Each has the whole run's memory: the models of a comparison are in memory together.
     pub forecasts: Vec<Forecast>,
     pub relations: Vec<Seconds>,
     /// Further pretraining, by model that is trained.
     pub mixtures: Vec<Cost>,
 }
 
-/// Number of units, scaled so that a clock running since `begun` shows the pace of the part that took `timed` seconds:
-/// the preparation of a slice is not part of the work.
+/// Number of units, scaled so that the time since `begun` gives the rate of the part that took `timed` seconds: the
+/// preparation of a slice is not part of the work.
 pub(crate) fn units(done: f64, timed: f64, begun: Instant) -> f64 {
     done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
@@ -70,12 +70,12 @@ impl Ahead {
 pub(crate) struct Undone {
     /// Queries that the store does not answer.
     pub queries: usize,
-    /// Forward passes of one of them, at least and at most.
+    /// Minimum and maximum forward passes of one of them.
     pub passes: [usize; 2],
 }
 
 impl Undone {
-    /// Forward passes where words stay in the race so long: 0 as short as can be, 1 to the end.
+    /// Forward passes if words stay in contention for this share of their tokens: 0 is the minimum, 1 all.
     fn passes(self, share: f64) -> f64 {
         let [least, most] = self.passes.map(|n| n as f64);
         self.queries as f64 * (least + share * (most - least))
@@ -135,7 +135,7 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Ahead, Fault> {
     Ok(Ahead { forecasts, relations, mixtures })
 }
 
-/// One a model; `spent` are the seconds that the forecast itself took.
+/// One per model; `spent` is the time that the forecast itself took, in seconds.
 fn forecasts(
     bench: &Bench,
     seconds: Vec<(f64, Option<[f64; 2]>)>,
@@ -171,8 +171,8 @@ fn forecasts(
     .collect()
 }
 
-/// All queries of a model, and those that are to be asked: of facts whose object it can say, under prompts that the store has no
-/// replies to.
+/// All queries of a model, and the ones still to be asked: of facts whose object it can say, under prompts without
+/// stored replies.
 fn counted(bench: &Bench, k: usize, host: &mut Host<'_>) -> Result<Counted, Fault> {
     let (store, member) = (host.store(), &bench.members[k]);
     let mut counted = Counted::default();
@@ -213,7 +213,7 @@ fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Res
     host.rate(&kind, &mut || slices::queries(bench, k, undone))
 }
 
-/// By relation: seconds of a model's queries; and the least and most of all of them together, where that is not known.
+/// By relation: seconds of a model's queries; and the minimum and maximum for all of them, if that is not known.
 fn asks(
     bench: &Bench,
     k: usize,
@@ -233,7 +233,7 @@ fn asks(
         let races = seen.insert(slices::races(bench, k, undone)?);
         Ok(races.passes as f64)
     })?;
-    // The rate may be known from an earlier run, but how long words stay in the race is this one's.
+    // The rate may be known from an earlier run, but how long words stay in contention depends on this run.
     let races = match seen {
         Some(races) => races,
         None => slices::races(bench, k, undone)?,
@@ -244,7 +244,7 @@ fn asks(
     Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
 }
 
-/// Seconds of the search for the prompts of one relation, by the model that they are found for.
+/// Seconds of the search for the prompts of one relation, by the model for which they are found.
 fn searches(bench: &Bench, k: usize, undone: &[Undone], host: &mut Host<'_>) -> Result<f64, Fault> {
     let tuned = &bench.spec.tuned;
     if tuned.is_off() || tuned.member(&bench.spec.models) != k || undone.iter().all(|u| u.queries == 0) {

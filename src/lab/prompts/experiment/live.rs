@@ -125,7 +125,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<
     let n = entry.facts.len();
     let mut findings = vec![bench.label.finding(n, true, t, Kind::Instances(instances))];
     if n == 0 {
-        // All are left out, and the list says why.
+        // All are left out, and the list gives the reasons.
         return Ok(findings);
     }
     let fact = &entry.facts[asked.instance.min(n - 1)];
@@ -137,7 +137,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<
     Ok(findings)
 }
 
-/// By model and instance: what was said to a prompt of the relation, and whether it is the object.
+/// By model and instance: the answer to a prompt of the relation, and whether it is the object.
 fn known(entry: &Entry, prompt: usize) -> Vec<Vec<(String, bool)>> {
     let of = |s: &super::bench::Scored| {
         let at = |i: usize| s.answers.shape.at(prompt, i, 0);

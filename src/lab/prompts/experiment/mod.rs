@@ -81,7 +81,7 @@ impl Instrument for Prompts {
     }
 }
 
-/// A spec at work.
+/// A running spec.
 struct Run {
     spec: Spec,
     /// Material for answers to questions.
@@ -96,11 +96,11 @@ struct Run {
 pub(super) struct Gathered {
     /// For rank consistency.
     pub panel: Panel,
-    /// By pair of models: the parts of their gap, one entry a relation.
+    /// By pair of models: the parts of their gap, one entry per relation.
     pub parts: Vec<Vec<Parts>>,
-    /// By model, one entry a relation.
+    /// By model, one entry per relation.
     pub spreads: Vec<Vec<Spread>>,
-    /// One entry a relation: whether the order of the models changes with the prompt.
+    /// One entry per relation: whether the order of the models changes with the prompt.
     pub unstable: Vec<bool>,
     /// Instances that were asked.
     pub instances: usize,
@@ -113,7 +113,7 @@ pub(super) struct Spread {
     pub over: Preference,
     /// The adjusted score.
     pub adjusted: f64,
-    /// Gaps without the luck of the choice.
+    /// Gaps corrected for the choice of best and worst.
     pub honest: Option<Honest>,
     /// Verbalisation stability.
     pub stability: Option<f64>,
@@ -131,7 +131,7 @@ impl Experiment<Kind, Question> for Run {
         let bench = self.bench.insert(opened);
         relation::report_data(bench, host)?;
         let all = bench.library.relations.clone();
-        // Something to look at before anything is measured.
+        // Findings to show before anything is measured.
         let mut first = all.first().map(|r| Early::of(bench, r, true)).transpose()?.flatten();
         if let Some(early) = &first {
             early.announce(bench, host)?;
@@ -168,7 +168,7 @@ impl Experiment<Kind, Question> for Run {
         host.stage("ranks and ledgers".into(), "draws", forecast::REST);
         overall::conclude(bench, &gathered, host)?;
         serve(bench, host)?;
-        // Every relation asks all models, which stay until here. What is trained is loaded by itself.
+        // Every relation asks all models, so they stay loaded until here. Trained models are loaded separately.
         if !host.asked() {
             self.bench = None;
         }

@@ -22,7 +22,7 @@ const MEANWHILE: usize = 200;
 const STEP: usize = 250;
 /// Draws for each number of prompts of the curve.
 const CURVE: usize = 300;
-/// Most whole orders whose counts are reported.
+/// Maximum number of whole orders whose counts are reported.
 const ORDERS: usize = 20;
 
 /// Ranks over the relations so far, with draws of the same share of them; reported a few times on the way.
@@ -65,12 +65,12 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
 /// Ranks, spreads and ledgers over all relations.
 pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     if gathered.panel.relations() == 1 {
-        let what = "a single relation could be asked: intervals over relations hold all that there may be";
+        let what = "a single relation could be asked: intervals over relations span all possible values";
         let hint = "ask more relations; intervals over the instances of the relation hold".into();
         let problem = Problem { what: what.into(), r#where: "data.relations".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
-    // Without another prompt there is nothing to spread over: a gap of 0 says nothing then.
+    // A single prompt has no spread: its gap of 0 means nothing.
     let asked = bench.entries.iter().filter(|e| !e.facts.is_empty());
     if gathered.panel.relations() > 0 && asked.clone().all(|e| e.prompts.len() < 2) {
         let what = "every relation has a single prompt: gap, standard deviation and what is counted of them are 0 by definition";
@@ -184,7 +184,7 @@ fn tell_ranks(
     Ok(())
 }
 
-/// Names of the models from the worst place on.
+/// Names of the models, worst place first.
 fn by_place(places: &[u32], bench: &Bench) -> Vec<String> {
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by_key(|k| places[*k]);

@@ -1,9 +1,9 @@
-//! Weights of prompts by how likely the models find them: for each model w ∝ 1/PPL of the rendered prompt per token, averaged
-//! over the relation's subjects and normalised over its prompts; then averaged over the models, so that every model gets the
-//! same weights. Weights of each model's own would open the path that the adjustment is to close.
+//! Weights of prompts by how likely the models find them: for each model w ∝ 1/PPL of the rendered prompt per token,
+//! averaged over the relation's subjects and normalised over its prompts; then averaged over the models, so that every
+//! model gets the same weights. Separate weights for each model would open the path that the adjustment closes.
 //!
-//! A causal model's perplexity is that of what it is shown. For masked and denoising models it is the pseudo-perplexity: each
-//! token is masked in turn. The answer slot and the frame of special tokens are not scored.
+//! A causal model's perplexity is that of the text it is shown. For masked and denoising models it is the
+//! pseudo-perplexity: each token is masked in turn. The answer slot and the frame of special tokens are not scored.
 
 use super::bench::{Bench, Entry, Member};
 use crate::Host;
@@ -12,7 +12,7 @@ use crate::rule::log_sum;
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// The weight of each prompt, adding up to 1. `seconds` are what each model takes about.
+/// The weight of each prompt, adding up to 1. `seconds` is the approximate time of each model.
 pub(crate) fn weights(bench: &Bench, entry: &Entry, seconds: &[f64], host: &mut Host<'_>) -> Result<Vec<f64>, Fault> {
     let prompts = entry.prompts.len();
     let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();
@@ -64,7 +64,7 @@ pub(crate) fn perplexities(
                     ids[t] = mask;
                     probes.push((s, *id, Encoded { ids, position: t }));
                 }
-                // The first token follows nothing.
+                // The first token has no context.
                 None if t == 0 => {}
                 None => {
                     let ids = query.ids[..t].to_vec();

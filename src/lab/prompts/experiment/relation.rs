@@ -132,7 +132,7 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
     }
 }
 
-/// Tells what of a relation is asked; `weights` are there when all models have been asked.
+/// Reports what of a relation is asked; `weights` are known once all models have been asked.
 pub(crate) fn report_relation(
     bench: &Bench,
     entry: &Entry,
@@ -178,7 +178,7 @@ pub(crate) fn score(
     }
 }
 
-/// Tells everything about one model on a relation; gives its adjusted score.
+/// Reports everything about one model on a relation; returns its adjusted score.
 fn report_model(
     bench: &Bench,
     (entry, k): (&Entry, usize),
@@ -250,7 +250,7 @@ fn report_model(
     Ok(exact)
 }
 
-/// The answers that the adjusted score is the average of, with their weights: all, or a sample of K × K.
+/// The answers that the adjusted score averages, with their weights: all, or a sample of K × K.
 fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) -> (Answers, Weights) {
     let adjust = &bench.spec.adjust;
     if adjust.prompts.is_none() && adjust.mentions.is_none() {
@@ -261,12 +261,12 @@ fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) 
     (answers.part(&prompts, &mentions), weights.part(&prompts))
 }
 
-/// Gathers what ranks and ledgers are made from.
+/// Collects the data for ranks and ledgers.
 fn gather(bench: &Bench, entry: &Entry, weights: &Weights, averages: &[Exact], gathered: &mut Gathered) {
     let answers = |k: usize| &entry.scored[k].answers;
     let models = bench.members.len();
     let shared = bench.spec.ledger.draws == Sharing::Shared;
-    // One draw is a draw from what the adjusted score averages over, so that its mean is the adjusted gap.
+    // Draws are from the population over which the adjusted score averages, so that their mean is the adjusted gap.
     let drawn: Vec<(Answers, Weights)> = (0..models).map(|k| averaged(bench, entry, answers(k), weights)).collect();
     for (list, (a, b)) in gathered.parts.iter_mut().zip(pairs(models)) {
         list.extend(parts(&drawn[a].0, &drawn[b].0, &drawn[a].1, shared));

@@ -1,4 +1,5 @@
-//! Slices of a run's work, which are timed before it begins: queries spread over all relations, prompts and facts as the work is.
+//! Slices of a run's work, timed before it begins: queries spread over all relations, prompts and facts in proportion
+//! to the work.
 
 use std::time::Instant;
 
@@ -13,19 +14,19 @@ use crate::rule::{Rule, raced};
 use lab::fault::Fault;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Queries of a slice: one of this many of the work, within bounds.
+/// A slice contains one in this many queries of the work, within bounds.
 const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
-/// Queries that are asked untimed, the most that are asked together, and seconds after which a slice says enough.
+/// Number of untimed queries, maximum number asked together, and seconds after which a slice is long enough.
 const WARM: usize = 64;
 const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
-/// Forward passes of a slice of pseudo-log-likelihood about, and the fewest queries that they are of.
+/// Approximate number of forward passes in a slice of pseudo-log-likelihood, and the minimum number of queries.
 const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
-/// Queries of a slice of perplexity, each of which takes a pass a token.
+/// Queries in a slice of perplexity, each of which takes one pass per token.
 const PERPLEXITIES: usize = 12;
 
 /// One query of a slice.
@@ -36,7 +37,7 @@ struct Picked<'a> {
     object: &'a str,
 }
 
-/// About `size` queries: as many of each relation as its share of `work`, in it prompts and facts in equal steps.
+/// About `size` queries: for each relation in proportion to its share of `work`, with prompts and facts in equal steps.
 fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
     let all: f64 = work.iter().sum();
     let mut picked = Vec::with_capacity(size);
@@ -56,7 +57,7 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
         picked.extend((0..count).map(|k| {
             let fact = &facts[k * facts.len() / count];
             let names = fact.names.len().min(bench.spec.data.mentions).max(1);
-            // Of fewer queries than prompts some in equal steps, of more all in turn.
+            // With fewer queries than prompts, prompts in equal steps; otherwise all in turn.
             let prompt = if count < prompts.len() { k * prompts.len() / count } else { k % prompts.len() };
             let (name, object) = (fact.names[k % names].as_str(), fact.object.as_str());
             Picked { relation: r, prompt: prompts[prompt].clone(), name, object }
@@ -65,12 +66,12 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
     picked
 }
 
-/// Asks some queries of the run, written and read as the run does; gives their number.
+/// Asks some queries of the run, written and read as in the run; returns their number.
 pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
     let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
-    // As many together as a relation has: a batch that is not full, and leaves threads idle, does so in the run.
+    // As many together as a relation has, so that a batch that leaves threads idle in the run does so here.
     let relations = undone.iter().filter(|u| u.queries > 0).count().max(1);
     let together = (all / relations).clamp(FEWEST, TOGETHER);
     let picked = picked(bench, &work, (all / ONE_OF).clamp(together, MOST));
@@ -80,13 +81,13 @@ pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64,
         Some(r) => bench.rule(&bench.library.relations[r], k)?,
         None => Rule::Vocabulary,
     };
-    // The first pass of a model takes its memory, and its first batch finds nothing near.
+    // The first pass of a model allocates memory, and its first batch has cold caches.
     let warm: Vec<&Picked<'_>> = picked.iter().take(WARM).collect();
     ask(bench, k, &rule, &warm)?;
     let parts = picked.len().div_ceil(together).max(1);
     let (clock, mut done) = (Instant::now(), 0);
     for part in 0..parts {
-        // Every part is of all relations: the clock may stop after any.
+        // Every part covers all relations, because timing may stop after any of them.
         let some: Vec<&Picked<'_>> = picked.iter().skip(part).step_by(parts).collect();
         done += some.len();
         ask(bench, k, &rule, &some)?;
@@ -123,12 +124,12 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
 pub(crate) struct Races {
     /// Forward passes that it took.
     pub passes: usize,
-    /// By query: how far words stayed in the race, 0 as short as can be, 1 to the end.
+    /// By query: how long words stayed in contention, from 0 (minimum) to 1 (to the end).
     each: Vec<f64>,
 }
 
 impl Races {
-    /// The mean of how far words stay in the race, between its ends of two standard errors.
+    /// Mean time in contention, with its ends at two standard errors.
     pub(crate) fn shares(&self) -> [f64; 3] {
         let n = self.each.len() as f64;
         if n < 2.0 {
@@ -169,7 +170,7 @@ pub(crate) fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races,
     Ok(races)
 }
 
-/// Takes the perplexity of some prompts, `work` of each relation being as many as there are under all subjects; gives their number.
+/// Takes the perplexity of some prompts, where `work` is the number under all subjects by relation; returns their number.
 pub(crate) fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
     let work: Vec<f64> = work.iter().map(|n| *n as f64).collect();
     let picked = picked(bench, &work, PERPLEXITIES);

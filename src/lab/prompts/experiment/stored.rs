@@ -1,5 +1,5 @@
-//! Replies that were given before, found by the content of everything that shaped them: the model, the rule, the facts with
-//! their names, and the prompt. A new prompt of a relation, or a new model, costs only itself.
+//! Replies that were given before, found by a hash of everything that affected them: the model, the rule, the facts
+//! with their names, and the prompt. For a new prompt or model, only its own queries are run.
 
 use sha2::{Digest, Sha256};
 
@@ -12,15 +12,15 @@ use crate::spec::QuerySpec;
 use base::files::hex;
 use lab::store::instructions;
 
-/// Raised when a change of the program changes replies.
+/// Increased when a change of the program changes replies.
 const VERSION: u32 = 2;
 /// In place of a token: the query could not be asked.
 const UNASKED: u32 = u32::MAX;
 /// In place of a rank: the object is not a candidate.
 const UNRANKED: u32 = 0;
 
-/// The key of a model's replies about some facts under a rule; `fitted` says whether names are fitted into the sentence, which
-/// makes other queries of the same prompts.
+/// The key of a model's replies about some facts under a rule; `fitted` says whether names are fitted into the
+/// sentence, which changes the queries of the same prompts.
 pub(crate) fn key(
     member: &Member,
     query: &QuerySpec,
@@ -30,7 +30,7 @@ pub(crate) fn key(
 ) -> String {
     let model = &member.model;
     let mut hash = Sha256::new();
-    // Lengths keep neighbouring texts apart.
+    // Lengths separate adjacent texts.
     let mut text = |t: &str| {
         hash.update((t.len() as u64).to_le_bytes());
         hash.update(t);
@@ -69,7 +69,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// From what the store holds; what is no such list counts as nothing.
+    /// Reads the stored list; anything else in the store counts as empty.
     pub(crate) fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
         let width = facts.iter().map(|f| f.names.len()).sum();
         let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();

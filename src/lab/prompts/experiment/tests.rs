@@ -207,7 +207,7 @@ fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment<Kind, Question>>, Re
 }
 
 /// Findings of a run, without the time.
-fn told(desk: &Desk) -> Vec<String> {
+fn printed(desk: &Desk) -> Vec<String> {
     desk.found.iter().map(|f| serde_json::to_string(&f.body).unwrap() + &f.model).collect()
 }
 
@@ -227,16 +227,16 @@ fn a_run_tells_every_kind_and_a_second_one_says_the_same_from_the_store() {
     assert_eq!(experiment.examined(), kept);
     for r in &results.relations {
         let lost: usize = r.value.left_out.iter().map(|l| l.count).sum();
-        assert_eq!(r.value.kept + lost, r.value.facts, "every fact is asked or told of");
+        assert_eq!(r.value.kept + lost, r.value.facts, "every fact is asked or reported as left out");
     }
     // Uniform weights: the adjusted score is the mean over prompts where only the usual names are asked.
     let asked = desk.store.times.load(Ordering::Relaxed);
     assert!(asked >= 4 * 3, "every model is asked for every relation: {asked}");
-    let first = told(&desk);
+    let first = printed(&desk);
     desk.found.clear();
     let (_, result) = run(&spec(), &mut desk);
     result.unwrap();
-    assert_eq!(told(&desk), first);
+    assert_eq!(printed(&desk), first);
     assert_eq!(desk.store.times.load(Ordering::Relaxed), asked, "nothing is asked twice");
 }
 
@@ -298,9 +298,9 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
     let results = desk.results();
     assert!(results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")), "{:?}", desk.notices);
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
-    // Numbers that say nothing are said to: a gap of one prompt was a plain 0.
-    for told in ["a single prompt", "no subject that is asked has a second name"] {
-        assert!(desk.notices.iter().any(|n| n.what.contains(told)), "{told}: {:?}", desk.notices);
+    // Meaningless numbers are marked: the gap of a single prompt was a plain 0.
+    for printed in ["a single prompt", "no subject that is asked has a second name"] {
+        assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
     for l in &results.ledgers {
         let p = &l.value.parts;
@@ -327,8 +327,8 @@ fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
     assert_eq!(results.relation("field").unwrap().value.weights, [1.0 / 3.0; 3]);
     user.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 1.0]));
     let mut desk = Desk::new();
-    let Err(Fault::Failed(told)) = run(&user, &mut desk).1 else { panic!("weights that do not fit") };
-    assert!(told.what.contains("capital: 2 weights for 3 prompts"), "{told}");
+    let Err(Fault::Failed(printed)) = run(&user, &mut desk).1 else { panic!("weights that do not fit") };
+    assert!(printed.what.contains("capital: 2 weights for 3 prompts"), "{printed}");
     assert!(desk.found.is_empty() && desk.beats == 0, "it is said before anything is asked");
 
     let mut likely = spec();
@@ -381,7 +381,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         .collect();
     assert_eq!(scores, [None; 3]);
 
-    // A prompt of the relation that is asked again scores what it scored.
+    // A prompt of the relation that is asked again gets the same score.
     let relation = desk.results().relation("capital").unwrap().value.clone();
     let again = PromptQuestion { relation: "capital".into(), prompt: relation.prompts[1].clone() };
     let findings = experiment.answer(&Asked::Prompt(again), Share::All, &mut desk).unwrap();
@@ -391,14 +391,14 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
         assert_eq!(*s, known);
     }
     look(experiment.as_mut(), &mut desk, &relation.prompts[1], prompt);
-    for (relation, prompt, told) in [
+    for (relation, prompt, printed) in [
         ("capital", "no gaps", "[X] and [Y] once each"),
         ("capital", "[Y] of [X] .", "not last"),
         ("nothing", "[X] [Y]", "nothing has been asked"),
     ] {
         let asked = PromptQuestion { relation: relation.into(), prompt: prompt.into() };
         let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked), Share::All, &mut desk) else { panic!() };
-        assert!(why.what.contains(told), "{told}: {why}");
+        assert!(why.what.contains(printed), "{printed}: {why}");
     }
 }
 
@@ -425,7 +425,7 @@ fn look(experiment: &mut dyn Experiment<Kind, Question>, desk: &mut Desk, known:
 #[test]
 fn a_run_that_is_stopped_can_still_be_asked_about() {
     let mut desk = Desk::new();
-    // Behind the answers of the first relation.
+    // After the answers of the first relation.
     desk.cancel_after = 8;
     let (mut experiment, result) = run(&spec(), &mut desk);
     assert!(matches!(result, Err(Fault::Cancelled)));
@@ -452,11 +452,11 @@ fn further_pretraining_is_measured_once() {
     (desk.found, desk.asked) = (Vec::new(), false);
     run(&spec, &mut desk).1.unwrap();
     assert_eq!(desk.results().disparity, found);
-    assert_eq!(desk.holders, 1, "nobody asks, and training has a model of its own");
+    assert_eq!(desk.holders, 1, "nobody asks, and training has its own model");
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 
-/// Beyond the paper: what is two tokens long can be an answer where answers are compared by pseudo-log-likelihood.
+/// Beyond the paper: words of two tokens can be answers if answers are compared by pseudo-log-likelihood.
 #[test]
 fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Prompts that are found automatically: the facts that are held out for it, the search, and the scores of what was found.
+//! Prompts found automatically: the held-out facts, the search, and the scores of the found prompts.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ pub(crate) struct Searched {
     pub found: Vec<Found>,
 }
 
-/// Takes the facts of the searches out of those that are asked.
+/// Removes the facts of the searches from the facts that are asked.
 pub(crate) fn hold_out(spec: &Spec, library: &mut Library) -> HashMap<String, Searched> {
     if spec.tuned.is_off() {
         return HashMap::new();
@@ -98,7 +98,7 @@ fn gap(scores: &[f64]) -> Option<f64> {
     Preference::of(scores).map(|p| p.gap)
 }
 
-/// Reports the scores of what was found, model by model, beside the random words that each search started from.
+/// Reports the scores of the found prompts, model by model, next to the random words from which each search started.
 pub(crate) fn report(bench: &Bench, entry: &Entry, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(searched) = bench.searches.get(&entry.relation.id) else { return Ok(()) };
     let (id, n, level) = (entry.relation.id.as_str(), entry.facts.len(), bench.spec.interval.level);

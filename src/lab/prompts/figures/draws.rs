@@ -1,4 +1,4 @@
-//! Figures over draws of relations: rank consistency, places, and both against the number of prompts that are averaged.
+//! Figures over draws of relations: rank consistency, places, and both against the number of averaged prompts.
 
 use super::{Word, band, covering, figure, models};
 use crate::consistency::Regime;
@@ -20,7 +20,8 @@ const DRAWS: &str = "draws of relations";
 const OF_DRAWS: &str =
     "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
 
-/// The draws that are counted and those that are sampled: `original, adjusted: all 6 possible draws, hence no interval; random: a sample of 200 draws`.
+/// The counted and the sampled draws: `original, adjusted: all 6 possible draws, hence no interval; random: a sample of
+/// 200 draws`.
 fn sampled(results: &Results, model: Option<&str>) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for regime in Regime::ALL {
@@ -44,7 +45,7 @@ fn sampled(results: &Results, model: Option<&str>) -> String {
     each.join("; ") + &size
 }
 
-/// A figure that says what is counted and what is sampled.
+/// A figure whose caption states which draws are counted and which are sampled.
 fn with_draws(mut figure: Figure, draws: String) -> Figure {
     figure.provenance.entries.push(("draws".into(), draws));
     figure
@@ -103,7 +104,7 @@ fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
     bars
 }
 
-/// So many prompts in words.
+/// A number of prompts in words.
 pub fn some_prompts(n: usize) -> String {
     if n == 1 { "1 prompt".into() } else { format!("{n} prompts") }
 }

@@ -1,5 +1,5 @@
-//! Figures of the spread over prompts, over all relations: worst, best and standard deviation of every model, and on how many
-//! relations the choice of the prompt matters.
+//! Figures of the spread over prompts, over all relations: worst, best and standard deviation of every model, and the
+//! share of relations on which the choice of prompt matters.
 
 use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};
 use crate::finding::PreferenceSummaryFinding;
@@ -61,8 +61,8 @@ pub(crate) fn of_scores(layers: &[Layer]) -> Axis {
     Axis::linear("P@1").around(lo, hi)
 }
 
-/// On what share of the relations the choice of the prompt matters: of each model those with a gap above 10 points, and those on
-/// which the order of the models changes.
+/// Share of the relations on which the choice of prompt matters: for each model, relations with a gap above 10 points;
+/// for all, relations on which the order of the models changes.
 pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     let over = names.iter().enumerate().filter_map(|(at, model)| {

@@ -15,7 +15,7 @@ pub fn all(results: &Results) -> Vec<Table> {
     [preference(results), disparity(results), consistency(results)].into_iter().flatten().collect()
 }
 
-/// With as many decimals of a per cent as the paper prints.
+/// With the number of decimals that the paper prints.
 fn table(name: &str, caption: &str, decimals: usize, mine: Vec<Entry>, published: Vec<Entry>) -> Option<Table> {
     (!mine.is_empty()).then(|| Table {
         name: name.into(),
@@ -58,7 +58,7 @@ fn preference(results: &Results) -> Option<Table> {
 
 fn disparity(results: &Results) -> Option<Table> {
     let column = |gamma: Option<f64>| gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
-    // The run's rows name all columns, also those that the paper alone has, so that the shares rise from left to right.
+    // The run's rows name all columns, even columns that only the paper has, so that the shares rise from left to right.
     let mut gammas: Vec<f64> = results.disparity.iter().filter_map(|d| d.value.gamma).chain(GAMMAS).collect();
     gammas.sort_by(f64::total_cmp);
     gammas.dedup();

@@ -1,8 +1,8 @@
 //! Choosing the word to mask. One annotator chooses it; three rate their confidence that its answer is the only one (4), among the first
 //! three (3), among the first five (2) or none of these (1). It passes if nobody is below 3 (Shen et al. 2022, section 3.2).
 //!
-//! The paper does not say what becomes of the others: here another word is chosen, and after the third round the sentence is dropped, as
-//! for rationales.
+//! The paper does not say what happens to the others: here another word is chosen, and after the third round the
+//! sentence is dropped, as for rationales.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,8 +38,8 @@ impl Annotation {
         locate(text, words).map_or_else(|| joined(words), |spans| (text.clone(), spans))
     }
 
-    /// Masks adjacent words of a sentence without a mask; what they say becomes the answer. Marks and scores go: they were made for
-    /// another mask.
+    /// Masks adjacent words of a sentence without a mask; they become the answer. Marks and scores are dropped, because
+    /// they were made for another mask.
     ///
     /// # Errors
     /// A sentence that says why these words cannot be masked.
@@ -87,7 +87,7 @@ impl Annotation {
 pub struct RatedMask<'a> {
     pub sentence: String,
     pub answer: String,
-    /// Those who chose it.
+    /// The annotators who chose it.
     pub annotators: Vec<&'a str>,
     /// Confidence of each rater, in the order of the files.
     pub confidence: Vec<u8>,
@@ -131,7 +131,7 @@ pub fn rated(people: &[Person], round: u8) -> Vec<RatedMask<'_>> {
         .collect()
 }
 
-/// One low rating decides, however many are still to come.
+/// One low rating decides, even if more ratings follow.
 fn fate(confidence: &[u8], round: u8) -> Fate {
     match confidence.iter().any(|c| *c < CONFIDENT) {
         true if round < ROUNDS => Fate::GoesBack,
@@ -149,7 +149,7 @@ pub fn passed(all: &[RatedMask<'_>]) -> String {
     super::write(passed.iter())
 }
 
-/// The sentences of which an annotator is to mask another word. Those whose choosers gave no file go to everybody.
+/// The sentences in which an annotator must mask another word. If the chooser gave no file, they go to everybody.
 pub fn to_choose(all: &[RatedMask<'_>], annotator: &str) -> String {
     let mine =
         |m: &&RatedMask<'_>| m.fate == Fate::GoesBack && (m.annotators.is_empty() || m.annotators.contains(&annotator));
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(third.iter().filter(|m| m.fate == Fate::Dropped).count(), 2);
         let out = read(&passed(&found)).unwrap();
         assert_eq!((out.len(), out[0].confidence, out[0].answer()), (2, None, Some("planes")));
-        // The sentence goes back whole, and the word that was refused cannot be chosen again.
+        // The whole sentence goes back, and the refused word cannot be chosen again.
         let back = read(&to_choose(&found, "anna")).unwrap();
         assert_eq!((back.len(), back[0].words().join(" ").as_str(), back[0].mask()), (2, texts[2], None));
         let mut again = back[0].clone();

@@ -1,7 +1,7 @@
-//! Rationales of several people in files of their own: agreement, and the rounds of annotation and scoring of the benchmark.
+//! Rationales of several people, one file each: agreement, and the rounds of annotation and scoring of the benchmark.
 //!
-//! Annotators mark words; checkers score each rationale. One whose mean scores reach both thresholds passes. Others go back to those who
-//! marked them, and are discarded after the third round (Shen et al. 2022, section 3.4).
+//! Annotators mark words; checkers score each rationale. One whose mean scores reach both thresholds passes. Others go
+//! back to their annotators, and are discarded after the third round (Shen et al. 2022, section 3.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use stats::krippendorff::{Coincidences, Scale, alpha};
 pub const SUFFICIENT: f64 = 3.0;
 /// Least mean score of compactness.
 pub const COMPACT: f64 = 3.6;
-/// Rounds after which what does not pass is dropped.
+/// Rounds after which items that do not pass are dropped.
 pub const ROUNDS: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -23,30 +23,30 @@ pub struct Person {
 }
 
 impl Person {
-    /// True for one who has scored rationales.
+    /// True for a person who has scored rationales.
     pub fn is_checker(&self) -> bool {
         self.made.iter().any(|a| a.sufficiency.is_some() || a.compactness.is_some())
     }
 
-    /// True for one who has rated masks.
+    /// True for a person who has rated masks.
     pub fn is_rater(&self) -> bool {
         self.made.iter().any(|a| a.confidence.is_some())
     }
 }
 
-/// Those whose own work is judged: all who judge nothing. Where everybody judges, everybody's is.
+/// People whose work is judged: everyone who judges nothing, or everyone if all judge.
 pub(super) fn judged(people: &[Person], judges: fn(&Person) -> bool) -> impl Iterator<Item = &Person> {
     let all_judge = people.iter().all(judges);
     people.iter().filter(move |p| all_judge || !judges(p))
 }
 
-/// Those whose marks count.
+/// People whose marks count.
 fn annotators(people: &[Person]) -> impl Iterator<Item = &Person> {
     judged(people, Person::is_checker)
 }
 
-/// The annotations of each sentence, in the order of the sentences' first appearance, with the number that is left out since the words
-/// differ from those of the first.
+/// The annotations of each sentence, in the order of the sentences' first appearance, with the number left out because
+/// their words differ from the first.
 pub(super) fn by_sentence<'a>(
     people: impl Iterator<Item = &'a Person>,
 ) -> (Vec<Vec<(&'a Person, &'a Annotation)>>, usize) {
@@ -71,14 +71,14 @@ pub(super) fn by_sentence<'a>(
 pub struct Alphas {
     /// Sentences that at least two people have marked.
     pub sentences: usize,
-    /// Annotations that are left out since the sentence has other words in an earlier file.
+    /// Annotations left out because the sentence has other words in an earlier file.
     pub differing: usize,
-    /// Of marked words (nominal); masks are left out.
+    /// For marked words (nominal); masks are left out.
     pub marks: Option<Estimate>,
-    /// Of the scores of one rationale (ordinal).
+    /// For the scores of one rationale (ordinal).
     pub sufficiency: Option<Estimate>,
     pub compactness: Option<Estimate>,
-    /// Of the confidence in one mask (ordinal).
+    /// For the confidence in one mask (ordinal).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Estimate>,
 }
@@ -125,7 +125,7 @@ fn scores<const K: usize>(
     alpha(&units, Scale::Ordinal, level)
 }
 
-/// The different rationales of a sentence, each with those who have it.
+/// The different rationales of a sentence, each with its annotators.
 fn rationales<'s, 'a>(
     all: &'s [(&'a Person, &'a Annotation)],
 ) -> BTreeMap<&'a BTreeSet<usize>, Vec<&'s (&'a Person, &'a Annotation)>> {
@@ -140,9 +140,9 @@ fn rationales<'s, 'a>(
 pub enum Fate {
     /// Both means reach their thresholds.
     Passes,
-    /// One does not: its annotators correct it.
+    /// A mean is below its threshold: its annotators correct it.
     GoesBack,
-    /// One does not after the last round.
+    /// A mean is below its threshold after the last round.
     Dropped,
     /// Nobody has scored both properties, or too few have rated a mask.
     Unscored,
@@ -163,9 +163,9 @@ impl Fate {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scored<'a> {
     pub sentence: String,
-    /// Those who marked it.
+    /// The annotators who marked it.
     pub annotators: Vec<&'a str>,
-    /// Mean score; none without scores.
+    /// Mean score; `None` without scores.
     pub sufficiency: Option<f64>,
     pub compactness: Option<f64>,
     pub fate: Fate,
@@ -191,7 +191,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
         }
         let fate = match sufficiency.zip(compactness) {
             None => Fate::Unscored,
-            // A mean of tenths may lie a rounding below its threshold.
+            // A mean of tenths may be below its threshold by rounding.
             Some((s, c)) if s >= SUFFICIENT - 1e-9 && c >= COMPACT - 1e-9 => Fate::Passes,
             Some(_) if round < ROUNDS => Fate::GoesBack,
             Some(_) => Fate::Dropped,
@@ -203,7 +203,7 @@ pub fn scored(people: &[Person], round: u8) -> Vec<Scored<'_>> {
     found
 }
 
-/// The rationales that pass, a line a sentence in the benchmark's schema; several of one sentence are sets of which any suffices.
+/// The rationales that pass, one line per sentence in the benchmark's schema; if a sentence has several, any one suffices.
 pub fn merged(all: &[Scored<'_>]) -> String {
     let mut sentences: Vec<(&str, Vec<&Annotation>)> = Vec::new();
     for one in all.iter().filter(|s| s.fate == Fate::Passes) {
@@ -223,7 +223,7 @@ pub fn merged(all: &[Scored<'_>]) -> String {
     sentences.into_iter().filter_map(line).collect()
 }
 
-/// What an annotator is to correct, without scores, in the form of their own file.
+/// The sentences that an annotator must correct, without scores, in the format of the annotator's file.
 pub fn to_correct(all: &[Scored<'_>], annotator: &str) -> String {
     let mine = all.iter().filter(|s| s.fate == Fate::GoesBack && s.annotators.contains(&annotator));
     let mine: Vec<Annotation> = mine.map(|s| s.annotation.unscored()).collect();

@@ -1,4 +1,4 @@
-//! Material of a run: the sentences, and each model with the inputs and methods that it serves.
+//! Material of a run: the sentences, and each model with its inputs and the methods available for it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use lab::finding::Label;
 use lab::host::NoticeLevel;
 use model::{Long, Model};
 
-/// Reasons for which inputs were left out that a notice names.
+/// Maximum number of reasons for omitted inputs in a notice.
 const REASONS: usize = 4;
 
 /// A model of a run.
@@ -27,22 +27,22 @@ pub(crate) struct Member {
     pub hash: String,
     /// Layers and heads.
     pub shape: (usize, usize),
-    /// The model; none if it was dropped until its turn comes.
+    /// The model; `None` if it was dropped until its turn comes.
     model: Option<Arc<Model>>,
     /// Fields common to its findings.
     pub label: Label,
     /// The methods that it serves, the random ranking last.
     pub methods: Vec<&'static dyn Method>,
-    /// Methods that it does not serve, with the reason.
+    /// Methods not available for it, with the reason.
     pub refused: Vec<(String, String)>,
-    /// By sentence: the input; none if it cannot be asked.
+    /// By sentence: the input; `None` if it cannot be asked.
     pub inputs: Vec<Option<Input>>,
     /// Its needs, if they were measured before it was dropped.
     pub needs: Option<Needs>,
 }
 
 impl Member {
-    /// The model, loaded again where it was let go.
+    /// The model, loaded again if it was dropped.
     ///
     /// # Errors
     /// [`Fault`]: it cannot be loaded, or is not the one whose inputs were read.
@@ -64,7 +64,7 @@ impl Member {
     }
 }
 
-/// Everything that a run works on.
+/// Material of a run.
 pub(crate) struct Bench {
     pub spec: Spec,
     /// Fields common to findings about all models.
@@ -83,7 +83,7 @@ pub(crate) struct Bench {
     left_out: Vec<LeftOut>,
 }
 
-/// A model with the methods that it serves and no inputs yet.
+/// A model with its available methods and no inputs yet.
 pub(crate) fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host<'_>) -> Result<Member, Fault> {
     let model = host.model(name)?;
     Reader::new(&model)?;
@@ -110,7 +110,7 @@ pub(crate) fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut Host
     })
 }
 
-/// Mean share of the words that gold rationales take, by dimension; those without any have none.
+/// Mean share of the words in gold rationales, by dimension; absent without any.
 fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for s in sentences.iter().filter(|s| !s.gold.is_empty()) {
@@ -123,8 +123,8 @@ fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
 }
 
 impl Bench {
-    /// Draws the sentences, loads the models and reads every sentence for each. Models come one after the other, so where nobody can
-    /// ask about an earlier one, memory holds one at a time.
+    /// Draws the sentences, loads the models and reads every sentence for each. Models are processed one after the
+    /// other, so if earlier ones cannot be queried, only one is in memory at a time.
     pub(crate) fn open(spec: &Spec, host: &mut Host<'_>) -> Result<Self, Fault> {
         let drawn = draw(spec, host)?;
         let dimensions = drawn.dimensions();
@@ -171,7 +171,7 @@ impl Bench {
         }
     }
 
-    /// Tells what is asked of which models, and every sentence.
+    /// Reports what is asked of which models, and every sentence.
     pub(crate) fn report(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let t = host.elapsed();
         let data = self.data();
@@ -191,7 +191,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Unreadable rows deserve a warning; that a model cannot be asked some of them is often in its nature.
+    /// Unreadable rows deserve a warning; that a model cannot be asked some of them is often inherent.
     fn tell_what_is_left_out(&self, host: &mut Host<'_>) -> Result<(), Fault> {
         let hint = "the finding `data` counts each reason";
         for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {

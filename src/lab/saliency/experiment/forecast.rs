@@ -23,14 +23,14 @@ use stats::intervals::share;
 const SLICE: usize = 6;
 /// Steps of integrated gradients in a slice: a tenth of the paper's.
 const STEPS: usize = 10;
-/// Most rows whose completeness error is looked at beforehand, and the share of a run's inputs that they may be.
+/// Maximum number of rows whose completeness error is measured in the forecast, absolute and as a share of the inputs.
 const LOOKED_AT: usize = 12;
 const LOOKED_SHARE: usize = 8;
 /// Level of the interval of the share of rows that need more steps than planned.
 const LEVEL: f64 = 0.95;
 /// Seconds of means, intervals and tests, measured on the default run.
 const REST: f64 = 0.5;
-/// Bytes that a row of scores takes in findings and for the means.
+/// Memory of a row of scores in findings and for the means, in bytes.
 const PER_ROW: usize = 1_600;
 
 /// Needs of one model's part of a run, measured while it is in memory.
@@ -44,9 +44,9 @@ pub(crate) struct Needs {
     added: Estimate,
     /// Seconds that measuring took.
     measuring: f64,
-    /// Bytes of a pass that keeps what its gradient needs.
+    /// Memory of a pass that keeps its activations for the gradient, in bytes.
     pass: usize,
-    /// Tokens of its vocabulary.
+    /// Size of its vocabulary.
     vocabulary: usize,
     /// Bytes of the model.
     model: usize,
@@ -64,7 +64,7 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
     let seconds = work.seconds(host, &mut |_| slice(spec, member, &model))?;
     host.poll()?;
     let doubled = doubled(spec, member, &model, host)?;
-    // Passes that every row would take if all were as those that need more steps.
+    // Passes that every row would take if all needed more steps.
     let inputs = member.inputs.iter().flatten().count();
     let all = doubled.map_or(0.0, |d| inputs as f64 * WITH_GRADIENT as f64 * d.added);
     let share = doubled.map_or(Estimate::exact(0.0), |d| d.share());
@@ -75,14 +75,15 @@ pub(crate) fn needs(spec: &Spec, member: &Member, host: &mut Host<'_>) -> Result
         doubled,
         added: Estimate { mean: of(share.mean), lo: of(share.lo), hi: of(share.hi) },
         measuring: begun.elapsed().as_secs_f64(),
-        // A pass that keeps what its gradient needs holds about as much again for each layer; the executor counts a plain one.
+        // A pass that keeps activations for its gradient needs about that much again for each layer; the executor
+        // counts a plain one.
         pass: model.pass_bytes(TOKENS_PER_BATCH, longest) * (1 + model.arch().depth()),
         vocabulary: model.arch().vocab,
         model: model.bytes(),
     })
 }
 
-/// One forecast a model.
+/// One forecast per model.
 pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fault> {
     let limit = host.memory_limit();
     let mut all = Vec::new();
@@ -129,12 +130,12 @@ pub(crate) fn of(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Forecast>, Fa
     Ok(forecasts)
 }
 
-/// Predicts and explains a few inputs with fewer steps; gives the passes.
+/// Predicts and explains a few inputs with fewer steps; returns the number of passes.
 fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     let mut short = spec.clone();
     let path = &mut short.integrated_gradients;
     path.steps = path.steps.min(STEPS);
-    // The passes of a slice are counted without doubling, which `doubled` looks at.
+    // The passes of a slice are counted without doubling, which `doubled` covers.
     path.most_steps = path.steps;
     let some = spread(member, SLICE);
     let predicted = predict(model, &some, TOKENS_PER_BATCH, &mut NoPulse)?;
@@ -159,7 +160,7 @@ fn spread(member: &Member, count: usize) -> Vec<&Input> {
 struct Doubled {
     rows: usize,
     rough: usize,
-    /// Mean number of extra steps of a row whose steps were doubled; that of one doubling if the sample has none.
+    /// Mean number of extra steps of a row whose steps were doubled; that of one doubling if the sample has no such row.
     added: f64,
 }
 
@@ -187,7 +188,7 @@ impl Doubled {
     }
 }
 
-/// The steps that a row will take, by where it came to rest when it began with fewer.
+/// The steps that a row will take, extrapolated from where it stopped when started with fewer.
 fn steps(path: &PathSpec, found: &Scores) -> usize {
     let enough = found.steps.filter(|_| found.complete == Some(true)).unwrap_or(usize::MAX);
     let mut steps = path.steps.max(1);
@@ -197,7 +198,7 @@ fn steps(path: &PathSpec, found: &Scores) -> usize {
     steps
 }
 
-/// A host that only asks whether to go on; measurements beforehand are not progress of the run.
+/// A host that only polls for cancellation; measurements for the forecast are not progress of the run.
 struct Quiet<'a>(&'a mut Host<'a>);
 
 impl Pulse for Quiet<'_> {
@@ -206,7 +207,7 @@ impl Pulse for Quiet<'_> {
     }
 }
 
-/// Tries some rows with few steps, and with more only if they need them; `None` where steps cannot be doubled.
+/// Tries some rows with few steps, and with more only if needed; `None` if steps cannot be doubled.
 fn doubled(spec: &Spec, member: &Member, model: &Model, host: &mut Host<'_>) -> Result<Option<Doubled>, Fault> {
     let path = &spec.integrated_gradients;
     let method = member.methods.iter().find(|m| m.id() == "integrated_gradients");
@@ -231,7 +232,7 @@ mod tests {
         Scores { steps: Some(steps), complete: Some(complete), ..Scores::default() }
     }
 
-    /// The forecast knew the planned steps only, however many rows needed more.
+    /// The forecast counted only the planned steps, even if many rows needed more.
     #[test]
     fn rows_that_need_more_than_the_planned_steps_are_counted_with_what_they_add() {
         let path = PathSpec { steps: 100, most_steps: 800, ..PathSpec::default() };

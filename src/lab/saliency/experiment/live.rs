@@ -17,7 +17,7 @@ use lab::fault::{Fault, problem};
 use lab::finding::{Body, Label};
 use model::Offer;
 
-/// Polls the host and says nothing of progress: an answer is short.
+/// Polls the host without reporting progress, because an answer is short.
 struct Poll<'a>(&'a mut Host<'a>);
 
 impl Pulse for Poll<'_> {
@@ -31,7 +31,7 @@ impl Pulse for Poll<'_> {
 pub(crate) enum Steps {
     /// The settings of the spec, since the user is waiting.
     Planned,
-    /// Doubled until the completeness error is kept.
+    /// Doubled until the completeness error is within its tolerance.
     Doubled,
 }
 
@@ -101,7 +101,7 @@ fn sentence(
         }
         reasons.extend(member.refused.iter().map(|(method, reason)| format!("`{name}`: no {method}: {reason}")));
     }
-    // With nothing at all to show, the reasons are the answer.
+    // If there is nothing to show, the reasons are the answer.
     if findings.len() == 1 {
         return Err(problem(&reasons.join("; "), "sentence", "change the sentence, or choose another model").into());
     }
@@ -130,7 +130,7 @@ fn attention(
     let input = Reader::new(&model)?.with_long(spec.data.long).read(&sentence)?;
     let input =
         input.map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
-    // A model that allows one direction only is shown in that one.
+    // A model that allows only one direction is shown in that one.
     let direction = match one_way(&model, spec.attention.direction) {
         Some(_) => Direction::FromMask,
         None => spec.attention.direction,

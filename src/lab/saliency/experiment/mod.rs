@@ -1,5 +1,5 @@
 //! The procedure: every sentence goes through every model, every method explains the prediction, and the scores are
-//! reported row by row; then the rows are put together.
+//! reported row by row; then the rows are summarised.
 
 mod bench;
 mod counted;
@@ -151,7 +151,7 @@ impl Experiment<Kind, Question> for Run {
     }
 
     fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
-        // Nothing is drawn for an answer: the second would only repeat the first, but where steps are to be doubled.
+        // An answer involves no random draws: a second one would only repeat the first, unless steps are to be doubled.
         let steps = if share == Share::Quick { Steps::Planned } else { Steps::Doubled };
         let Self { spec, bench, latest, .. } = self;
         let findings =

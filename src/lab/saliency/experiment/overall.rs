@@ -33,15 +33,15 @@ fn rules(bench: &Bench, dimension: &str) -> Rules {
     Rules { membership, ..Rules::new(bench.size(dimension)) }
 }
 
-/// A judged original, with what belongs to its rows besides.
+/// A judged original, with further data of its rows.
 struct Family {
     dimension: String,
     judged: Judged,
-    /// What belongs to each row, in the order of [`Self::inputs`].
+    /// Further data of each row, in the order of [`Self::inputs`].
     rows: Vec<Beside>,
 }
 
-/// What belongs to a row beside its scores.
+/// Data of a row other than its scores.
 #[derive(Clone, Copy)]
 struct Beside {
     erasure: Option<Faithfulness>,
@@ -66,7 +66,7 @@ impl Family {
     }
 }
 
-/// Every original of a method whose row is there, with those of its partners.
+/// Every original of a method that has a row, with the rows of its partners.
 fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> {
     let mut found = Vec::new();
     for range in &bench.families {
@@ -110,7 +110,7 @@ fn kinds(bench: &Bench) -> Vec<String> {
     kinds
 }
 
-/// Tells everything about a model as far as it has been asked.
+/// Reports everything measured so far about a model.
 pub(crate) fn tell(
     bench: &Bench,
     k: usize,
@@ -126,7 +126,7 @@ pub(crate) fn tell(
     Ok(())
 }
 
-/// Inputs that a share of right answers is over.
+/// Inputs behind a share of right answers.
 #[derive(Clone, Copy)]
 struct Group<'a> {
     sample: Option<Sample>,
@@ -231,7 +231,7 @@ fn tell_method(
             let place = (dimension, kind.as_deref(), method);
             let (found, n) = interpretability(bench, &mine, place, &|_, _| true, cell);
             host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Interpretability(Box::new(found))))?;
-            // Its comparison is made once, on all sentences.
+            // The comparison is made once, on all sentences.
             let parts = if is_final { by_answers(bench, &mine, place, &right, alpha) } else { Vec::new() };
             for (found, n) in parts {
                 host.find(member.label.finding(n, true, host.elapsed(), Kind::Correctness(Box::new(found))))?;
@@ -370,11 +370,11 @@ pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>)
     }
     for (i, a) in all.iter().enumerate() {
         for b in &all[i + 1..] {
-            // Two methods of one model, or one method of two models; a comparison of both at once would say nothing.
+            // Two methods of one model, or one method of two models; changing both at once would be uninterpretable.
             if (a.1 == b.1) == (a.2 == b.2) {
                 continue;
             }
-            // Nor would one of two random rankings, which only makes the family larger.
+            // A comparison of two random rankings would only enlarge the family.
             if a.2 == RANDOM && b.2 == RANDOM {
                 continue;
             }

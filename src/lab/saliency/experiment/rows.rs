@@ -17,7 +17,7 @@ use lab::fault::Fault;
 use model::Model;
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Inputs of the first step, so that the first rows come at once, and of later ones.
+/// Inputs of the first step, small so that the first rows appear at once, and of later ones.
 const FIRST: usize = 4;
 const MOST: usize = 32;
 /// Passes of a prediction.
@@ -30,9 +30,9 @@ pub(crate) struct Kept {
     pub scored: Scored,
     /// True if its completeness error is within the tolerance.
     pub complete: Option<bool>,
-    /// Sufficiency and comprehensiveness, where they were asked for.
+    /// Sufficiency and comprehensiveness, if requested.
     pub erasure: Option<Faithfulness>,
-    /// Least relative change of its rationale that changes the prediction, where it was asked for.
+    /// Least relative change of its rationale that changes the prediction, if requested.
     pub sensitivity: Option<f64>,
     pub said: String,
 }
@@ -59,8 +59,7 @@ pub(crate) fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
     PREDICTION + member.methods.iter().map(each).sum::<usize>()
 }
 
-/// Counts the passes of a call within those of its stage. The call's own total grows where it finds that it needs more than
-/// was planned.
+/// Counts the passes of a call within those of its stage. The call's total grows if it needs more than was planned.
 struct Share<'a> {
     host: &'a mut Host<'a>,
     tally: &'a mut Tally,
@@ -86,7 +85,7 @@ impl<'a> Share<'a> {
 impl Pulse for Share<'_> {
     fn beat(&mut self, done: usize, total: usize) -> Result<(), Cancelled> {
         self.host.poll()?;
-        // Work that comes before the first pass only asks whether to go on.
+        // Work before the first pass only polls for cancellation.
         if done > 0 {
             let whole = (*self.at_first.get_or_insert(total)).max(1);
             self.needs = self.planned * total / whole;
@@ -207,13 +206,13 @@ fn of_words(input: &Input, token: usize, words: &[usize]) -> bool {
     !stays(input, token) && input.words[token].iter().any(|w| words.contains(w))
 }
 
-/// True for a token that no erasure takes: the mask is asked, and the frame says where the text begins and ends.
+/// True for a token that is never erased: the mask, and the special tokens that frame the text.
 fn stays(input: &Input, token: usize) -> bool {
     input.frame[token] || input.words[token].iter().all(|w| input.excluded.contains(w))
 }
 
 /// Loss of the prediction when only the top words are left, and when they are removed: removed tokens are at the
-/// baseline of integrated gradients. `tops` are the words of each case by falling score, and the size K.
+/// baseline of integrated gradients. `tops` are the words of each case by descending score, and the size K.
 fn replaced(
     model: &Model,
     cases: &[Case<'_>],
@@ -235,8 +234,8 @@ fn replaced(
     Ok(values.chunks_exact(3).map(|v| over_sizes(v[0], &[(v[1], v[2])])).collect())
 }
 
-/// The same where the words are deleted, averaged over ERASER's shares of the ranked words, at least one word each. `None` for an
-/// input of which nothing would be left.
+/// The same with the words deleted, averaged over ERASER's shares of the ranked words, at least one word each. `None`
+/// for an input of which nothing would remain.
 fn deleted(
     model: &Model,
     cases: &[Case<'_>],

@@ -1,5 +1,5 @@
-//! Progress of a model's passes: those that were planned, and those that doubled steps add. The additions so far are
-//! expected of the inputs that are left, so that the time left is that of the work there will be.
+//! Progress of a model's passes: the planned ones, and the ones that doubled steps add. The remaining inputs are
+//! expected to need additions at the rate so far, so that the time left covers them.
 
 /// Passes of a model, in steps of several calls each.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Nothing of `planned` passes is done.
+    /// None of `planned` passes is done.
     pub(crate) fn new(planned: usize) -> Self {
         Self { planned, steps: [0; 2], step: 0, calls: [0; 2] }
     }
@@ -37,11 +37,10 @@ impl Tally {
         self.steps[1] + self.calls[1]
     }
 
-    /// Passes that are done and expected in all, where a call of `planned` passes has done `done` of the `total` that it now
-    /// knows of.
+    /// Passes done and expected in total, if a call of `planned` passes has done `done` of its current `total`.
     pub(crate) fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
         let [before, taken] = self.steps;
-        // Actual passes a planned one, of the steps that are finished.
+        // Actual passes per planned pass in the finished steps.
         let each = if before > 0 { taken as f64 / before as f64 } else { 1.0 };
         let expected = |planned: usize| (planned as f64 * each).round() as usize;
         let known = self.calls[1] + total + self.step.saturating_sub(self.calls[0] + planned);

@@ -79,7 +79,7 @@ fn changes_between_originals_and_partners(found: &Found) {
     }
 }
 
-/// A list of methods was taken for one that is not there.
+/// A list of methods was rejected as an unknown method.
 fn several_methods_are_laid_side_by_side(found: &Found) {
     let original = &found.sentences[0].value;
     let pick = |more: &[(&str, &str)]| {
@@ -294,7 +294,7 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
     assert_eq!(figures::own(&found, None).unwrap().name, "own");
 }
 
-/// A path that eight times the steps do not smooth kept whoever typed waiting for most of a second.
+/// A path that stays rough with eight times the steps delayed the answer to a typed sentence by most of a second.
 #[test]
 fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 4);
@@ -350,7 +350,7 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
             "token index 9, but there are 4 tokens (line 2)",
             "not a row of this format",
             "its original is missing (f)",
-            "no word stands beside the mask (d)",
+            "there is no word beside the mask (d)",
         ] {
             assert!(told.iter().any(|t| t.starts_with("1 x ") && t.contains(part)), "{part}: {told:?}");
         }
@@ -364,7 +364,7 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
     assert!(spec.reach("x").unwrap_err().to_string().contains("no such file or folder"));
 }
 
-/// Doubled steps were not counted: progress stood still at the end of a step while they ran, and the time left was too short.
+/// Doubled steps were not counted: progress stopped at the end of a step while they ran, and the time left was too short.
 #[test]
 fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);

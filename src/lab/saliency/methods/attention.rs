@@ -1,5 +1,6 @@
-//! Attention (ATT): the weight between the mask and each token in one layer, the last by default. Of a causal model, what its last
-//! token attends to; of a denoising one, what its decoder attends to in the encoder where the mask is predicted.
+//! Attention (ATT): the weight between the mask and each token in one layer, the last by default. For a causal model,
+//! the attention of its last token; for a denoising one, the decoder's attention to the encoder where the mask is
+//! predicted.
 
 use super::{Case, Method, Scores};
 use base::Pulse;
@@ -13,7 +14,7 @@ pub(crate) static METHOD: Attention = Attention;
 
 pub(crate) struct Attention;
 
-/// Layers and heads of the attention that is read.
+/// Layers and heads from which attention is read.
 pub fn shape(model: &Model) -> (usize, usize) {
     let arch = model.arch();
     arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
@@ -24,7 +25,7 @@ pub(crate) fn pattern(model: &Model, layer: usize) -> HookPoint {
     if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
 }
 
-/// Reason for which a direction makes no sense for a model.
+/// Reason why a direction is meaningless for a model.
 pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     let arch = model.arch();
     match direction {
@@ -113,7 +114,7 @@ pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind
     sums
 }
 
-/// One score a token from those of the heads.
+/// Combines the scores of the heads into one score per token.
 pub fn put_together(heads: &[Vec<f64>], head: HeadRef) -> Vec<f64> {
     let count = heads.len().max(1) as f64;
     let sum = || -> Vec<f64> {

@@ -2,8 +2,8 @@
 //! integrated by the trapezoid rule, times their difference.
 //!
 //! The path is one of word embeddings (of an encoder-decoder those of its encoder: its decoder reads the text as it
-//! is); positions and segments stay. Scores add up to what the target gains along the path; what they miss is the
-//! completeness error, and steps are doubled until it is small: the points in between are the only new ones.
+//! is); positions and segments stay. Scores add up to the gain of the target along the path, up to the completeness
+//! error; steps are doubled until it is small, and only the points in between are new.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};
@@ -17,7 +17,7 @@ pub(crate) static METHOD: IntegratedGradients = IntegratedGradients;
 
 pub(crate) struct IntegratedGradients;
 
-/// A gain smaller than this has no error relative to it: rounding is a part of it.
+/// Below this gain no relative error is computed, because rounding would dominate.
 const LEAST_GAIN: f64 = 1e-3;
 
 /// The integral of one input so far.
@@ -78,7 +78,7 @@ impl Method for IntegratedGradients {
         let at = At { model, cases, ends: &ends, target: path.target };
         let mut before = 0;
         integrate(&ends, cases, path, &mut |points, take| {
-            // Points of doubled steps come on top of those that were planned: the total grows.
+            // Points of doubled steps are added to the planned ones: the total grows.
             let mut counted = |done: usize, total: usize| pulse.beat(before + done, before + total);
             at.gradients(points, &mut counted, take)?;
             before += points.len();
@@ -87,9 +87,9 @@ impl Method for IntegratedGradients {
     }
 }
 
-/// Takes the place of a point, the target there and its gradient.
+/// Receives the index of a point, the target there and its gradient.
 type Take<'t> = &'t mut dyn FnMut(usize, f64, &[f32]);
-/// Says what the target and its gradient are at some points.
+/// Computes the target and its gradient at some points.
 type Slope<'s> = dyn FnMut(&[Point], Take<'_>) -> Result<(), Fault> + 's;
 
 fn integrate(
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// The place on the path from all zeros to the input.
+    /// The point on the path from all zeros to the input.
     fn share(point: &Point) -> f32 {
         if let Point::Along(_, share) = point { *share } else { unreachable!() }
     }
@@ -227,7 +227,7 @@ mod tests {
         let path = PathSpec { steps: 2, tolerance: 0.01, most_steps: 64, ..PathSpec::default() };
         let found = run(&[1.0], &path, steep, slope);
         assert_eq!((found.steps, found.complete), (Some(32), Some(true)), "{found:?}");
-        // Doubling is the same rule with more steps, not another rule.
+        // Doubling gives the same result as starting with twice the steps.
         let at_once = run(&[1.0], &PathSpec { steps: 32, ..path.clone() }, steep, slope);
         assert!((at_once.tokens[0] - found.tokens[0]).abs() < 1e-6, "{at_once:?} {found:?}");
         let short = run(&[1.0], &PathSpec { most_steps: 7, ..path }, steep, slope);

@@ -1,4 +1,4 @@
-//! The methods that give each token a score: one file and one line in the registry each.
+//! The methods that give each token a score: each has a file and a line in the registry.
 
 mod path;
 
@@ -12,11 +12,11 @@ pub use self::attention::{from_mask, heads, one_way, put_together, shape, to_mas
 pub(crate) use self::path::{At, Ends};
 pub use self::path::{Point, value_at_points};
 
-/// An input with what is explained.
+/// An input with the explained target.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     pub input: &'a Input,
-    /// The tokens whose prediction is explained, one a slot.
+    /// The tokens whose prediction is explained, one per slot.
     pub predicted: &'a [u32],
     /// Identifier of the sentence, for random streams.
     pub name: &'a str,
@@ -25,18 +25,18 @@ pub struct Case<'a> {
 /// Scores of an input by a method.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
-    /// A score a token; special tokens around the text have 0.
+    /// One score per token; special tokens around the text have 0.
     pub tokens: Vec<f64>,
-    /// Completeness error, where the method has one.
+    /// Completeness error, if the method has one.
     pub gap: Option<f64>,
-    /// Steps that were taken, where there are any.
+    /// Number of steps, if the method has any.
     pub steps: Option<usize>,
     /// True if the error is within the tolerance.
     pub complete: Option<bool>,
 }
 
 impl Scores {
-    /// Scores without further ado; those of special tokens become 0.
+    /// Scores without further data; those of special tokens become 0.
     fn plain(mut tokens: Vec<f64>, input: &Input) -> Self {
         tokens.iter_mut().zip(&input.frame).filter(|(_, frame)| **frame).for_each(|(score, _)| *score = 0.0);
         Self { tokens, ..Self::default() }
@@ -50,9 +50,9 @@ pub trait Method: Sync {
     fn title(&self) -> &'static str;
     /// The name in tables.
     fn short(&self) -> &'static str;
-    /// One sentence: what a score is, and who proposed it.
+    /// One sentence: the definition of a score, and who proposed it.
     fn about(&self) -> &'static str;
-    /// Reason for which a model cannot be explained by it; `None` if it can.
+    /// Reason why a model cannot be explained by it; `None` if it can.
     fn refuses(&self, model: &Model, spec: &Spec) -> Option<String>;
     /// Forward passes over an input of `words` words; a pass with gradients counts as three.
     fn passes(&self, spec: &Spec, words: usize) -> usize;
@@ -89,12 +89,12 @@ registry! {
 /// Identifier of the random ranking, which is always measured.
 pub const RANDOM: &str = "random";
 
-/// The method of a name; its short name serves too, in any case.
+/// The method with a name or short name, in upper or lower case.
 pub fn named(name: &str) -> Option<&'static dyn Method> {
     METHODS.iter().copied().find(|m| m.id() == name || m.short().eq_ignore_ascii_case(name))
 }
 
-/// Reason for which a model has no gradients, if it has none.
+/// Reason why a model has no gradients, if it has none.
 pub(crate) fn no_gradients(model: &Model) -> Option<String> {
     if let Err(e) = model.require(Offer::Gradients) {
         return Some(e.to_string());
@@ -105,12 +105,12 @@ pub(crate) fn no_gradients(model: &Model) -> Option<String> {
     }
 }
 
-/// Reason for which its input embeddings cannot be replaced, if they cannot.
+/// Reason why its input embeddings cannot be replaced, if they cannot.
 fn no_embeddings(model: &Model) -> Option<String> {
     model.require(Offer::Hidden).err().map(|e| e.to_string())
 }
 
-/// Passes that one with gradients counts as.
+/// Cost of a pass with gradients, in passes.
 pub(crate) const WITH_GRADIENT: usize = 3;
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl Method for Occlusion {
         for ((point, word), value) in points.iter().zip(&words).zip(values) {
             match (point, word) {
                 (Point::Without(case, gone), Some(_)) => {
-                    // The word's loss is shared out, so that its tokens add up to it again.
+                    // The word's loss is divided among its tokens, which add up to it again.
                     let share = (whole - value) / gone.iter().filter(|g| **g).count().max(1) as f64;
                     let each = tokens[*case].iter_mut().zip(gone).filter(|(_, gone)| **gone);
                     each.for_each(|(score, _)| *score += share);

@@ -1,5 +1,5 @@
-//! Points in the space of word embeddings: positions and segments stay, the vectors of tokens move. What the model says there,
-//! and the gradient, for many inputs in one batch.
+//! Points in the space of word embeddings: positions and segments stay, the vectors of tokens move. The model's output
+//! there, and the gradient, for many inputs in one batch.
 
 use super::Case;
 use crate::input::Input;
@@ -14,9 +14,9 @@ use model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
 /// A point: its case, and the vector at each token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Point {
-    /// All tokens at this share of the way from the baseline to the input.
+    /// All tokens at this fraction of the path from the baseline to the input.
     Along(usize, f32),
-    /// The marked tokens are at the baseline, the others as they are.
+    /// The marked tokens at the baseline, the others unchanged.
     Without(usize, Vec<bool>),
     /// These vectors.
     At(usize, Vec<f32>),
@@ -62,7 +62,7 @@ fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> 
     let all: Vec<u32> = (0..arch.vocab as u32).collect();
     let row = arch.max_positions.clamp(1, 512);
     let mut sum = vec![0.0f64; arch.embedding.width];
-    // Some rows at a time: a large table twice in memory would be too much.
+    // A few rows at a time, because two copies of a large table would need too much memory.
     for part in all.chunks(row * 16) {
         pulse.beat(0, 1)?;
         let rows: Vec<Vec<u32>> = part.chunks(row).map(<[u32]>::to_vec).collect();
@@ -110,7 +110,7 @@ impl Ends {
         Ok(Self { width, from, to })
     }
 
-    /// Ends that are given.
+    /// Given ends of the paths.
     #[cfg(test)]
     pub(crate) fn of(width: usize, from: Vec<Vec<f32>>, to: Vec<Vec<f32>>) -> Self {
         Self { width, from, to }
@@ -187,8 +187,8 @@ impl At<'_> {
         chunks(&lengths, TOKENS_PER_BATCH)
     }
 
-    /// The target at each point with its gradient with respect to the word embeddings (tokens x width), averaged over the
-    /// slots; `take` gets the place of the point.
+    /// The target at each point with its gradient with respect to the word embeddings (tokens x width), averaged over
+    /// the slots; `take` receives the index of the point.
     pub(crate) fn gradients(
         &self,
         points: &[Point],
@@ -238,13 +238,13 @@ impl At<'_> {
         self.over_slots(points, &of, pulse)
     }
 
-    /// True where what is explained is the most probable at every slot.
+    /// True if the explained tokens are the most probable ones at every slot.
     pub(crate) fn kept(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<bool>, Fault> {
         let best = |row: &[f32], token: u32| f64::from(u8::from(argmax(row) == token as usize));
         Ok(self.over_slots(points, &best, pulse)?.into_iter().map(|share| share == 1.0).collect())
     }
 
-    /// The mean over the slots of a number of the logits and the token there.
+    /// The mean over the slots of a function of the logits and the token there.
     fn over_slots(
         &self,
         points: &[Point],
@@ -277,7 +277,7 @@ impl At<'_> {
     }
 }
 
-/// The probability of what is explained at some points, for what is left of a prediction without some tokens.
+/// The probability of the explained tokens at some points, to measure a prediction without some tokens.
 pub fn value_at_points(
     model: &Model,
     cases: &[Case<'_>],

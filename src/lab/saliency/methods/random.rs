@@ -1,4 +1,5 @@
-//! The random ranking: every word gets a uniform number from a stream of its sentence. What any method must beat.
+//! The random ranking: every word gets a uniform number from a stream of its sentence. The baseline that any method
+//! must beat.
 
 use super::{Case, Method, Scores};
 use base::Pulse;
@@ -25,7 +26,7 @@ impl Method for Random {
     }
 
     fn about(&self) -> &'static str {
-        "A number by chance: the base line."
+        "A random number: the baseline."
     }
 
     fn refuses(&self, _model: &Model, _spec: &Spec) -> Option<String> {
@@ -46,7 +47,7 @@ impl Method for Random {
         let of = |case: &Case<'_>| {
             let mut rng = stream(spec.seed, &format!("random ranking {}", case.name));
             let words: Vec<f64> = (0..case.input.count).map(|_| unit(&mut rng)).collect();
-            // Shared out over a word's tokens: a sum of numbers by chance would favour long words.
+            // Divided among a word's tokens, because a sum of random numbers would favour long words.
             let pieces = |word: usize| case.input.words.iter().filter(|of| of.contains(&word)).count() as f64;
             let token = |of: &Vec<usize>| of.iter().map(|w| words[*w] / pieces(*w)).sum();
             Scores::plain(case.input.words.iter().map(token).collect(), case.input)

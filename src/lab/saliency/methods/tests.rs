@@ -20,7 +20,7 @@ fn quick() -> Spec {
     spec
 }
 
-/// The inputs of some sentences with what the model predicts there.
+/// The inputs of some sentences with the model's predictions.
 fn asked(model: &Model, texts: &[&str]) -> (Vec<Input>, Vec<Vec<u32>>) {
     let reader = Reader::new(model).unwrap();
     let read = |text: &&str| reader.read(&own(text, None).unwrap()).unwrap().unwrap();
@@ -97,7 +97,7 @@ fn integrated_gradients_add_up_to_what_is_gained() {
                 let values = at.values(&[Point::Along(k, 0.0), Point::Along(k, 1.0)], &mut NoPulse).unwrap();
                 let (gain, sum) = (values[1] - values[0], scores.tokens.iter().sum::<f64>());
                 let gap = (sum - gain).abs() / gain.abs().max(1e-3);
-                // The same number from another pass: values without a gradient.
+                // The same number from a different pass, without gradients.
                 assert!((gap - scores.gap.unwrap()).abs() < 1e-2, "{name} {target:?} {baseline:?}: {gap} {scores:?}");
                 assert_eq!(scores.complete, Some(scores.gap.unwrap() <= 0.05));
             }

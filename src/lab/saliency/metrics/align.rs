@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A place of two aligned inputs: a word of each, or of one alone, which then faces a virtual word.
+/// A position of two aligned inputs: a word of each, or a word of one that is paired with a virtual word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Index in the original.
@@ -25,10 +25,10 @@ impl Slot {
     }
 }
 
-/// An alignment that was given and makes no sense.
+/// An invalid given alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AlignError {
-    /// An index that no word has.
+    /// An index out of range.
     #[error("the alignment pairs word {original} with word {perturbed}, but there are {words} and {others} words")]
     Outside {
         /// Index in the original.
@@ -76,7 +76,7 @@ pub fn common_subsequence<T: PartialEq>(original: &[T], perturbed: &[T]) -> Vec<
     slots
 }
 
-/// Completes an alignment that lists the pairs only: the words that it leaves out face virtual ones. The words of the
+/// Completes an alignment that lists the pairs only: the other words are paired with virtual ones. The words of the
 /// original come in their order; an inserted word follows the pair whose word it follows in the perturbed input.
 ///
 /// # Errors
@@ -112,8 +112,8 @@ pub fn given(pairs: &[(usize, usize)], words: usize, others: usize) -> Result<Ve
     Ok(slots)
 }
 
-/// Pairs replaced words: between two aligned words (or an end), as many deletions as insertions are taken as words that were
-/// replaced one for one, in their order. Other gaps stay as they are.
+/// Pairs replaced words: between two aligned words (or an end), an equal number of deletions and insertions counts as
+/// words replaced one for one, in order. Other gaps stay as they are.
 pub(crate) fn one_for_one(slots: &[Slot]) -> Vec<Slot> {
     let aligned = |slot: &Slot| slot.original.is_some() && slot.perturbed.is_some();
     let mut out = Vec::with_capacity(slots.len());
@@ -160,7 +160,7 @@ mod tests {
         // Two words for one are not a replacement of one by one.
         let slots = common_subsequence(&words("a b c"), &words("a x y c"));
         assert_eq!(one_for_one(&slots), slots);
-        // At the ends too.
+        // Also at the ends.
         let slots = common_subsequence(&words("a b"), &words("x b"));
         assert_eq!(pairs(&one_for_one(&slots)), [(Some(0), Some(0)), (Some(1), Some(1))]);
         assert!(one_for_one(&[]).is_empty());

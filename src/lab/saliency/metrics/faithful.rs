@@ -1,5 +1,5 @@
-//! Faithfulness of a rationale: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4), from
-//! probabilities of the answer that a model gave. The caller decides which words the model sees.
+//! Faithfulness of a rationale: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4), from the
+//! probabilities of the model's answer. The caller decides which words the model sees.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,28 +7,28 @@ use super::map::{Membership, mean_average_precision, occurrences};
 use super::random::expected_map;
 use super::top_k::{first_of, order};
 
-/// Most words of an input: an alignment takes time in the product of two lengths.
+/// Maximum number of words of an input: an alignment takes time in the product of two lengths.
 pub const MAX_WORDS: usize = 4096;
 
 /// An input that cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum InputError {
-    /// Another number of scores than of words.
+    /// The number of scores differs from the number of words.
     #[error("{scores} scores for {words} words")]
     Lengths { scores: usize, words: usize },
     /// A score that is not a finite number.
     #[error("the score of word {0} is not a finite number")]
     Score(usize),
-    /// A gold rationale with an index that no word has.
+    /// A gold rationale with an index out of range.
     #[error("a gold rationale names word {index}, but there are {words} words")]
     Gold { index: usize, words: usize },
-    /// More words than are judged.
+    /// More words than the maximum.
     #[error("{0} words, more than the {MAX_WORDS} that are judged")]
     Long(usize),
     /// No word has a score.
     #[error("no word has a score")]
     Empty,
-    /// An alignment that makes no sense.
+    /// An invalid alignment.
     #[error(transparent)]
     Align(#[from] AlignError),
 }
@@ -42,7 +42,7 @@ pub struct Scored {
     scores: Vec<Option<f64>>,
     golds: Vec<Vec<usize>>,
     ranking: Vec<usize>,
-    /// True if the scores are only ranks, between which no distance is known.
+    /// True if the scores are only ranks.
     ranks_only: bool,
 }
 
@@ -76,8 +76,8 @@ impl Scored {
         Ok(Self { id: id.into(), words, scores, golds, ranking, ranks_only: false })
     }
 
-    /// An input of which only the order of the words is known, the most important first. Words that the ranking leaves out are
-    /// outside it; PCC is not made of it.
+    /// An input for which only the order of the words is known, the most important first. Other words are outside the
+    /// ranking; PCC is not computed for it.
     pub(crate) fn from_ranking(
         id: impl Into<String>,
         words: Vec<String>,
@@ -88,7 +88,7 @@ impl Scored {
         for (place, &index) in ranking.iter().enumerate() {
             let count = words.len();
             let score = scores.get_mut(index).ok_or(InputError::Gold { index, words: count })?;
-            // A word listed twice counts at its better place.
+            // A word listed twice counts at its better rank.
             score.get_or_insert(-(place as f64));
         }
         Ok(Self { ranks_only: true, ..Self::new(id, words, scores, golds)? })
@@ -98,7 +98,7 @@ impl Scored {
         &self.words
     }
 
-    /// The score of each word; none outside the ranking.
+    /// The score of each word; `None` outside the ranking.
     pub fn scores(&self) -> &[Option<f64>] {
         &self.scores
     }
@@ -123,7 +123,7 @@ impl Scored {
         self.golds.iter().map(Vec::len).min()
     }
 
-    /// Length of the gold rationale over that of the input, of several rationales the mean; `None` without gold.
+    /// Length of the gold rationale divided by that of the input (the mean for several rationales); `None` without gold.
     pub fn ratio(&self) -> Option<f64> {
         let (sets, words) = (self.golds.len() as f64, self.words.len() as f64);
         let length = self.golds.iter().map(Vec::len).sum::<usize>() as f64;
@@ -140,7 +140,7 @@ impl Scored {
 /// subsequence of the words without regard to case. `replaced` pairs words that were replaced one for one.
 ///
 /// # Errors
-/// [`InputError::Align`] for a given alignment that makes no sense.
+/// [`InputError::Align`] for an invalid given alignment.
 pub fn slots(
     original: &Scored,
     perturbed: &Scored,
@@ -155,7 +155,7 @@ pub fn slots(
     Ok(if replaced { one_for_one(&slots) } else { slots })
 }
 
-/// MAP of two inputs, and what two rankings by chance would get. `slots` are needed for [`Membership::Position`] only.
+/// MAP of two inputs, and that expected of two random rankings. `slots` are needed for [`Membership::Position`] only.
 pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership: Membership) -> (f64, f64) {
     fn both<T: Eq + std::hash::Hash + Copy>(o: &Scored, p: &Scored, a: &[T], b: &[T]) -> (f64, f64) {
         let a: Vec<T> = o.ranking.iter().map(|i| a[*i]).collect();
@@ -173,7 +173,8 @@ pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership:
             both(original, perturbed, &occurrences(&original.words), &occurrences(&perturbed.words))
         }
         Membership::Position => {
-            // Words of the perturbed input by the word of the original that they are, or by a number that no such word has.
+            // For each word of the perturbed input, the index of the same word in the original, or an index that does
+            // not occur there.
             let own: Vec<usize> = (0..original.words.len()).collect();
             let mut other: Vec<usize> = (0..perturbed.words.len()).map(|j| own.len() + j).collect();
             for slot in slots {
@@ -236,10 +237,10 @@ mod tests {
         let p = scored("the cat saw the dog", &[0.05, 0.3, 0.15, 0.1, 0.4]);
         let slots = slots(&o, &p, None, false).unwrap();
         assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either `the` will do");
-        let told = map_of(&o, &p, &slots, Membership::Occurrence).0;
+        let printed = map_of(&o, &p, &slots, Membership::Occurrence).0;
         // The fourth place holds another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
-        assert!((told - 0.95).abs() < 1e-12, "{told}");
-        assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, told);
+        assert!((printed - 0.95).abs() < 1e-12, "{printed}");
+        assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, printed);
     }
 
     #[test]

@@ -14,13 +14,13 @@ use stats::correlation::{Correlation, Undefined};
 pub struct Rules {
     /// Words of a predicted rationale.
     pub size: Size,
-    /// Choice among several gold rationales.
+    /// Rule for several gold rationales.
     pub several: Several,
     /// Rule by which words of both inputs count as the same for MAP.
     pub membership: Membership,
     /// True if words that were replaced one for one are aligned with each other.
     pub replaced: bool,
-    /// Level below which a correlation is kept.
+    /// p-value below which a correlation is kept.
     pub alpha: f64,
 }
 
@@ -39,9 +39,9 @@ pub struct Single {
     pub id: String,
     /// Words of the predicted rationale.
     pub k: usize,
-    /// Token-F1; none if the gold rationale is unknown.
+    /// Token-F1; `None` if the gold rationale is unknown.
     pub f1: Option<f64>,
-    /// Expected F1 of a ranking by chance, with the same K.
+    /// Expected F1 of a random ranking with the same K.
     pub random_f1: Option<f64>,
     /// Length of the gold rationale over that of the input.
     pub ratio: Option<f64>,
@@ -58,9 +58,9 @@ pub struct Pair {
     pub single: Single,
     /// MAP of the partner's ranking against the original's.
     pub map: f64,
-    /// Expected MAP of two rankings by chance.
+    /// Expected MAP of two random rankings.
     pub random_map: f64,
-    /// Correlation of the scores; none if it is not made for this perturbation, or only ranks are known.
+    /// Correlation of the scores; `None` if it is not defined for this perturbation, or only ranks are known.
     pub correlation: Option<Result<Correlation, Undefined>>,
 }
 
@@ -71,7 +71,7 @@ pub struct Judged {
     pub original: Single,
     /// Its partners.
     pub pairs: Vec<Pair>,
-    /// Kinds of the partners that there should have been and were not.
+    /// Kinds of the missing partners.
     pub missing: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct Partner {
     pub scored: Scored,
     /// Kind of the perturbation.
     pub perturbation: String,
-    /// Pairs of word indices, original and perturbed; none if the alignment is unknown.
+    /// Pairs of word indices, original and perturbed; `None` if the alignment is unknown.
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 
@@ -103,7 +103,7 @@ pub fn single(scored: &Scored, rules: &Rules) -> Single {
 /// Judges a pair.
 ///
 /// # Errors
-/// [`InputError::Align`] for a given alignment that makes no sense.
+/// [`InputError::Align`] for an invalid given alignment.
 pub fn pair(original: &Scored, partner: &Partner, rules: &Rules) -> Result<Pair, InputError> {
     let scored = &partner.scored;
     let slots = slots(original, scored, partner.alignment.as_deref(), rules.replaced)?;
@@ -116,7 +116,7 @@ pub fn pair(original: &Scored, partner: &Partner, rules: &Rules) -> Result<Pair,
 /// Judges an original with its partners.
 ///
 /// # Errors
-/// [`InputError::Align`] for a given alignment that makes no sense.
+/// [`InputError::Align`] for an invalid given alignment.
 pub fn judge(original: &Scored, partners: &[Partner], rules: &Rules) -> Result<Judged, InputError> {
     let pairs = partners.iter().map(|p| pair(original, p, rules)).collect::<Result<_, _>>()?;
     Ok(Judged { original: single(original, rules), pairs, missing: Vec::new() })

@@ -1,4 +1,4 @@
-//! MAP: whether two rankings agree from the top on (equation 2 of the benchmark paper, after Wang et al. 2022).
+//! MAP: agreement of two rankings from the top (equation 2 of the benchmark paper, after Wang et al. 2022).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// The formula as it is written.
+    /// The formula, evaluated literally.
     fn plainly(original: &[u8], perturbed: &[u8]) -> f64 {
         let precision = |i: usize| {
             let top = &original[..i.min(original.len())];

@@ -1,5 +1,5 @@
-//! The measures of Shen et al. (2022), "An Interpretability Evaluation Benchmark for Pre-trained Language Models",
-//! with their base lines, from words and scores alone: nothing here knows of models, files or screens.
+//! The measures of Shen et al. (2022), "An Interpretability Evaluation Benchmark for Pre-trained Language Models", with
+//! their baselines, from words and scores alone: nothing here knows of models, files or screens.
 //!
 //! | question | measure |
 //! | --- | --- |

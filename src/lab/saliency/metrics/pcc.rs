@@ -1,6 +1,6 @@
-//! PCC: whether the scores themselves agree (equation 3 of the benchmark paper, after Ding and Koehn 2021).
+//! PCC: agreement of the scores themselves (equation 3 of the benchmark paper, after Ding and Koehn 2021).
 //!
-//! The mean over the pairs with p < .05 is biased upward, since it leaves out those that do not agree. It is always
+//! The mean over the pairs with p < .05 is biased upward, since it leaves out pairs that do not agree. It is always
 //! shown with the number of pairs that survived, and the mean over all pairs.
 
 use super::align::Slot;
@@ -9,13 +9,14 @@ use stats::correlation::{Correlation, Undefined, pearson};
 /// The level below which a correlation survives the paper's filter.
 pub const ALPHA: f64 = 0.05;
 
-/// True if PCC is made for this kind of perturbation: for all but syntactic transformations, which reorder words.
+/// True if PCC is computed for this kind of perturbation: all but syntactic transformations, which reorder words.
 pub(crate) fn suits(perturbation: &str) -> bool {
     !perturbation.trim().to_lowercase().starts_with("trans")
 }
 
-/// The scores of both inputs, slot by slot; a word that the other side lacks faces a virtual word of score 0. Words without a
-/// score (outside the ranking, such as the mask) count as virtual, and slots in which no word has a score are left out.
+/// The scores of both inputs, slot by slot; a word missing on the other side is paired with a virtual word of score 0.
+/// Words without a score (outside the ranking, such as the mask) count as virtual, and slots in which no word has a
+/// score are left out.
 pub fn facing(original: &[Option<f64>], perturbed: &[Option<f64>], slots: &[Slot]) -> (Vec<f64>, Vec<f64>) {
     let at = |scores: &[Option<f64>], index: Option<usize>| index.and_then(|i| scores.get(i).copied().flatten());
     let scored = |slot: &Slot| {

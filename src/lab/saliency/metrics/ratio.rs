@@ -1,4 +1,4 @@
-//! F1 and MAP against the rationale length ratio (the paper's Figure 1): does a score merely follow from long rationales?
+//! F1 and MAP against the rationale length ratio (the paper's Figure 1): does a score merely reflect long rationales?
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,12 @@ use super::judge::Judged;
 use super::summary::cell;
 use stats::Estimate;
 
-/// The originals whose gold rationale makes a share of their words in `[from, to)`, with their partners.
+/// The originals whose rationale ratio is in `[from, to)`, with their partners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bin {
     /// Lower end.
     pub from: f64,
-    /// Upper end; the last bin holds its own.
+    /// Upper end, which only the last bin includes.
     pub to: f64,
     pub originals: usize,
     /// Pairs with their partners.
@@ -28,8 +28,8 @@ pub(crate) struct Bin {
     pub random_map: Option<Estimate>,
 }
 
-/// The curve in bins of equal width between 0 and 1; bins without an original are left out. An original's partners go where the
-/// original is. Originals without a gold rationale are in no bin. `alpha` is the level of the filter of PCC.
+/// The curve in bins of equal width between 0 and 1; bins without an original are left out. An original's partners are
+/// in the same bin. Originals without a gold rationale are in no bin. `alpha` is the level of the filter of PCC.
 pub(crate) fn against_ratio(judged: &[&Judged], bins: usize, alpha: f64, level: f64) -> Vec<Bin> {
     let bins = bins.max(1);
     let bin_of = |ratio: f64| ((ratio * bins as f64) as usize).min(bins - 1);

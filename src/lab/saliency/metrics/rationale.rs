@@ -21,14 +21,14 @@ pub struct F1 {
 pub enum Several {
     /// The single one with the highest F1.
     Best,
-    /// The best single one, or the best union of some if it is better: from each one on, those that follow join it as long as
-    /// the F1 rises (the procedure of the authors' public code).
+    /// The best single one, or the best union of some if it is better: starting from each rationale, the following ones
+    /// are joined as long as the F1 rises (the procedure of the authors' public code).
     #[default]
     United,
 }
 
-/// F1 of two sets of word indices; an index that is listed twice counts once. 1 where both are empty (both say that nothing
-/// matters), 0 where one is, or where they have nothing in common.
+/// F1 of two sets of word indices; an index that is listed twice counts once. 1 if both are empty, 0 if only one is or
+/// they have nothing in common.
 pub fn token_f1(predicted: &[usize], gold: &[usize]) -> F1 {
     let set = |list: &[usize]| list.iter().copied().collect::<BTreeSet<usize>>();
     f1_of(&set(predicted), &set(gold))
@@ -98,7 +98,7 @@ mod tests {
         assert!((best.f1 - 2.0 / 3.0).abs() < 1e-12, "{best:?}");
         let united = best_f1(&[0, 1, 2, 3], &golds, Several::United).unwrap();
         assert_eq!(united.f1, 1.0, "the first two together, and not the third");
-        // The first meets the prediction badly and must not be carried along: unions begin at each one.
+        // The first rationale fits badly and must not be part of every union: unions start at each rationale.
         let late = [vec![0, 4, 5, 6, 7], vec![1], vec![2]];
         assert_eq!(best_f1(&[1, 2], &late, Several::United).unwrap().f1, 1.0);
         assert_eq!(best_f1(&[1], &[], Several::United), None);

@@ -1,7 +1,7 @@
 //! One cell of the table of interpretability: a dimension, a kind of perturbation (or all), one method of one model.
 //!
-//! Every mean has an interval by Student's t over originals: an original's partners count with it, since they are made from it. A mean over
-//! inputs is a ratio of sums over originals, linearised.
+//! Every mean has an interval by Student's t over originals: an original's partners belong to the same unit, because
+//! they are made from it. A mean over inputs is a ratio of sums over originals, linearised.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct NotDefined {
     pub few: usize,
 }
 
-/// A cell. Means are none if there are no values.
+/// A cell. Means are absent without values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Originals: all of them, or those with a partner of the kind.
@@ -40,7 +40,7 @@ pub struct Cell {
     pub inputs: usize,
     /// Pairs of an original and a partner.
     pub pairs: usize,
-    /// Partners that there should have been and were not; no mean counts them.
+    /// Missing partners; no mean includes them.
     pub missing: usize,
     /// Inputs whose gold rationale is empty.
     pub empty_gold: usize,
@@ -60,7 +60,7 @@ pub struct Cell {
     pub map: Option<Estimate>,
     /// Expected MAP of rankings by chance.
     pub random_map: Option<Estimate>,
-    /// MAP over the pairs for which PCC is made.
+    /// MAP over the pairs for which PCC is computed.
     pub map_star: Option<Estimate>,
     /// MAP over the pairs that survive the filter of PCC.
     pub(crate) map_kept: Option<Estimate>,
@@ -70,15 +70,15 @@ pub struct Cell {
     pub pcc_all: Option<Estimate>,
     /// Pairs that survive.
     pub pcc_kept: usize,
-    /// Pairs for which PCC is made.
+    /// Pairs for which PCC is computed.
     pub pcc_total: usize,
-    /// Those of them that have none.
+    /// Pairs of these without a value.
     pub pcc_undefined: NotDefined,
     /// Mean length ratio of the gold rationales of the inputs behind `token_f1`.
     pub ratio: Option<Estimate>,
 }
 
-/// An original as a cell sees it.
+/// An original with the data of a cell.
 struct Seen<'j> {
     original: &'j Single,
     /// Its partners of the cell's kind that are inputs of the cell.
@@ -115,7 +115,7 @@ impl Clustered {
         Self::each(view.iter().map(values))
     }
 
-    /// From the values of each original.
+    /// Computes it from the values of each original.
     fn each(values: impl Iterator<Item = Vec<f64>>) -> Self {
         let mut found = Self::default();
         for values in values {
@@ -135,7 +135,7 @@ impl Clustered {
 
     fn mean(&self) -> Option<f64> {
         let (lo, hi) = self.range?;
-        // Rounding must not carry a mean of ones above 1.
+        // Rounding must not raise a mean of ones above 1.
         Some(self.all.mean().clamp(lo, hi))
     }
 
@@ -150,12 +150,12 @@ impl Clustered {
         Some(self.all.sums.iter().zip(&self.all.sizes).map(|(sum, n)| (sum - mean * n) / size).collect())
     }
 
-    /// The mean within these limits. One original says nothing of another: its interval is all that there may be.
+    /// The mean within these limits. With one original the interval is the whole range.
     fn estimate(&self, limits: (f64, f64), level: f64) -> Option<Estimate> {
         Some(by_t(self.mean()?, &self.pulls()?, self.clusters(), limits, level))
     }
 
-    /// A mean of scores from 0 to 1: where all are equal they show no spread, and the interval is the exact one.
+    /// A mean of scores from 0 to 1: if all are equal, they have no spread and the interval is the exact one.
     fn score(&self, level: f64) -> Option<Estimate> {
         let found = self.estimate(SHARE, level)?;
         let (lo, hi) = self.range?;
@@ -208,7 +208,7 @@ const SIGNED: (f64, f64) = (-1.0, 1.0);
 /// Selects pairs by both of their inputs, and an input as if it were a pair with itself.
 pub type Keeps<'a> = &'a dyn Fn(&Single, &Single) -> bool;
 
-/// The originals as a cell of a kind of perturbation sees them.
+/// The originals with the data of a cell for a kind of perturbation.
 fn seen<'j>(judged: &[&'j Judged], perturbation: Option<&str>, keeps: Keeps<'_>) -> Vec<Seen<'j>> {
     let seen = |j: &&'j Judged| {
         let of_kind = || j.pairs.iter().filter(|p| perturbation.is_none_or(|kind| p.perturbation == kind));
@@ -228,7 +228,7 @@ pub fn cell(judged: &[&Judged], perturbation: Option<&str>, alpha: f64, level: f
     Cell { missing, ..cell_where(judged, perturbation, &|_, _| true, (alpha, level)) }
 }
 
-/// The part of a cell that is kept. Missing partners are in no part.
+/// The selected part of a cell. Missing partners are in no part.
 pub(crate) fn cell_where(
     judged: &[&Judged],
     perturbation: Option<&str>,
@@ -291,14 +291,14 @@ pub fn contrast(
 }
 
 /// Mean of shares with its interval, one list of values for each original. Where few of them are 0 or few are 1 it is not narrower than the
-/// exact one. None without values.
+/// exact one. `None` without values.
 pub(crate) fn share_by_original(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     let all = Clustered::each(values.iter().cloned());
     let found = all.estimate(SHARE, level)?;
     Some(widened(found, exact_floor(found.mean, all.clusters(), false, level)))
 }
 
-/// Mean of differences of shares with its interval, one list of values for each original. None without values.
+/// Mean of differences of shares with its interval, one list of values for each original. `None` without values.
 pub(crate) fn change_of_each(values: &[Vec<f64>], level: f64) -> Option<Estimate> {
     mean_by_original(values, SIGNED, level)
 }
@@ -308,13 +308,14 @@ pub fn mean_by_original(values: &[Vec<f64>], limits: (f64, f64), level: f64) -> 
     Clustered::each(values.iter().cloned()).estimate(limits, level)
 }
 
-/// Mean of `after` less mean of `before` with its interval, one list of shares of each for every original. None where either is empty.
+/// Mean of `after` minus mean of `before` with its interval, one list of shares of each for every original. `None` if
+/// either is empty.
 pub(crate) fn change_by_original([before, after]: [&[Vec<f64>]; 2], level: f64) -> Option<Estimate> {
     let [before, after] = [before, after].map(|values| Clustered::each(values.iter().cloned()));
     Some(after.minus(&before, SIGNED, level)?.0)
 }
 
-/// The kinds of perturbation in the order of their first appearance, those that are only missing included.
+/// The kinds of perturbation in the order of their first appearance, including kinds that are only missing.
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in judged

@@ -13,7 +13,7 @@ pub struct Accuracy {
     pub sample: String,
     /// Kind of perturbation, or `all`.
     pub perturbation: String,
-    /// Share of answers that are the best guess.
+    /// Share of answers that are the top prediction.
     pub top1: Option<Estimate>,
     /// Share of answers among the three best guesses.
     pub top3: Option<Estimate>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Number of words in a predicted rationale. With [`Size::Gold`], and with a [`Size::Ratio`] that was measured on the
-/// same gold rationales, the prediction knows something of the answer's length: every display of such a score says so.
+/// same gold rationales, the prediction knows something of the answer's length: every display of such a score notes it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
@@ -11,7 +11,7 @@ pub enum Size {
     Ratio(f64),
     /// The same number for every input (five in the authors' public code).
     Fixed(usize),
-    /// As many as the shortest gold rationale of the input has.
+    /// The length of the input's shortest gold rationale.
     Gold,
 }
 
@@ -20,7 +20,7 @@ impl Size {
     /// ratios rounded half up (`⌊ratio · words + ½⌋`). 0 only if there are no words.
     pub fn of(self, words: usize, gold: usize) -> usize {
         let k = match self {
-            // A product beyond the whole numbers saturates, and is then held to the words.
+            // An overflowing product saturates and is then limited to the number of words.
             Size::Ratio(ratio) => (ratio * words as f64 + 0.5).floor().max(0.0) as usize,
             Size::Fixed(k) => k,
             Size::Gold => gold,

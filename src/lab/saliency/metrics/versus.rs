@@ -61,12 +61,11 @@ pub struct Versus {
     pub originals: usize,
     /// Scores behind it.
     pub items: usize,
-    /// Scores of the first alone, and of the second alone; they count nowhere.
+    /// Scores that only the first has, and that only the second has; they are not used.
     pub unmatched: [usize; 2],
 }
 
-/// Compares two rankings of the same originals, matched by name. `None` with fewer than two originals in common, of which
-/// nothing can be said.
+/// Compares two rankings of the same originals, matched by name. `None` with fewer than two originals in common.
 pub fn versus(a: &[&Judged], b: &[&Judged], metric: Metric, level: f64) -> Option<Versus> {
     let others: HashMap<&str, &Judged> = b.iter().map(|j| (j.original.id.as_str(), *j)).collect();
     let mut differences = Differences::default();

@@ -1,4 +1,4 @@
-//! Kernels of our own for NVIDIA GPUs (`kernels.cu`), where candle's general ones take many times as long as the memory
+//! Custom kernels for NVIDIA GPUs (`kernels.cu`), where candle's general ones take many times as long as the memory
 //! needs. Each function returns `None` where its kernel does not serve: other devices and dtypes, odd widths, views.
 
 use candle_core::{D, Shape, Tensor};
@@ -50,7 +50,7 @@ fn launch(_: (&str, usize), _: &[&Tensor], _: &Shape, _: usize, _: &[usize]) -> 
     Ok(None)
 }
 
-/// Runs a kernel with so many threads: inputs, output, numbers are its arguments in this order.
+/// Runs a kernel with the given number of threads: inputs, output, numbers are its arguments in this order.
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code)] // Memory is allocated without being set and a kernel is launched: see SAFETY.
 fn launch(

@@ -1,4 +1,4 @@
-//! The candle executor: every device that candle knows, gradients by a graph of our own (`value`, `ops`).
+//! The candle executor: every device that candle knows, gradients by a custom graph (`value`, `ops`).
 
 mod gpu;
 mod head;

@@ -100,7 +100,7 @@ pub(super) struct Network {
     pub decoder: Option<Stack>,
     /// The norm behind the last block.
     pub final_norm: Option<NormWeights>,
-    /// The output side; none if the model is loaded without it.
+    /// The output side; `None` if the model is loaded without it.
     pub head: Option<HeadWeights>,
 }
 

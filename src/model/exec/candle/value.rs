@@ -1,8 +1,8 @@
 //! Tensors that remember how they were computed, as far as somebody asks for a gradient, and the backward pass.
 //!
-//! candle has an autograd of its own. It computes the gradients of frozen weights too, adds every gradient to zeros, and
-//! lets fused operations cut the way of a gradient without a word. Here only what leads to a watched value is recorded,
-//! and each operation (`ops`) states its derivative.
+//! candle has autograd. It computes the gradients of frozen weights too, adds every gradient to zeros, and lets fused
+//! operations cut the way of a gradient without a word. Here only what leads to a watched value is recorded, and each
+//! operation (`ops`) states its derivative.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

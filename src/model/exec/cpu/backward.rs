@@ -1,4 +1,4 @@
-//! The way down: vector-Jacobian products of blocks and embeddings, written by hand.
+//! The backward pass: vector-Jacobian products of blocks and embeddings, written by hand.
 
 use super::forward::{Climb, each_token};
 use super::grads::{Grads, RowsOf};
@@ -18,10 +18,10 @@ use kernels::rotary::rotate;
 /// Gradients of weights, where they are wanted.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;
 
-/// A decoder's memory on the way down: the encoder's states, and their gradient, which is added to.
+/// A decoder's memory in the backward pass: the encoder's states, and their gradient, which is added to.
 pub(super) type MemoryBack<'a> = Option<(&'a [f32], &'a mut [f32])>;
 
-/// One block on the way down.
+/// The backward pass of one block.
 struct Level<'a> {
     l: usize,
     w: &'a Block,

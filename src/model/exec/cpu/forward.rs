@@ -1,4 +1,4 @@
-//! The way up: embeddings and blocks.
+//! The forward pass: embeddings and blocks.
 
 use super::rows::Rows;
 use super::stack::{BlockPoint, Stack};
@@ -57,7 +57,7 @@ impl Pass<'_> {
         product(self.team, left, Right::packed(&w.weight), to, ld, ending(w.bias(0..w.weight.cols())));
     }
 
-    /// Normalises `from`, or `to` in place, and keeps what the way back needs.
+    /// Normalises `from`, or `to` in place, and keeps what the backward pass needs.
     pub(crate) fn normalise(&self, w: &NormWeights, from: Option<&[f32]>, to: &mut [f32], kept: &mut KeptNorm) {
         let rows = to.len() / w.view().weight.len();
         let keep = (self.keep >= Keep::Hidden)

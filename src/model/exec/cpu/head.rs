@@ -1,4 +1,4 @@
-//! From the states after the last block to logits and scalars, and the way back.
+//! From the states after the last block to logits and scalars, and the backward pass.
 
 use super::forward::Pass;
 use super::grads::{Grads, RowsOf};
@@ -22,7 +22,7 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The rows of these words; none without a head.
+    /// The rows of these words; `None` without a head.
     pub(crate) fn new(weights: &Weights, ids: &[u32]) -> Option<Vocabulary> {
         let head = weights.head.as_ref()?;
         let decoder = &head.decoder;

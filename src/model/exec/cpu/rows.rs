@@ -146,7 +146,7 @@ impl Rows {
         self.kept = kept;
     }
 
-    /// Selects the rows of `sites`, those that lie in these sentences.
+    /// Selects the rows of `sites` that are in these sentences.
     pub(crate) fn select(&mut self, sites: &[(usize, usize)], heads: usize) {
         let mut s = std::mem::take(&mut self.spare);
         s.places.clear();

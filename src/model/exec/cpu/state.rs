@@ -15,7 +15,7 @@ pub(super) enum Keep {
     Weights,
 }
 
-/// A normalisation's input, in the form that its way back needs.
+/// A normalisation's input, in the form that its backward pass needs.
 #[derive(Default)]
 pub(super) struct KeptNorm {
     /// Normalised rows before weight and bias.
@@ -146,7 +146,7 @@ pub(super) struct State {
     pub final_norm: KeptNorm,
     /// The head's.
     pub head: HeadState,
-    /// Gradients on the way back.
+    /// Gradients in the backward pass.
     pub back: Back,
 }
 

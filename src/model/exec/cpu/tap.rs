@@ -25,7 +25,7 @@ pub(super) struct Tap<'a> {
     /// The cotangent's inner product, sentence by sentence: added up in order at the end.
     products: Mutex<Vec<f64>>,
     gradients: Vec<Mutex<Array>>,
-    /// The last point that the way back must reach.
+    /// The last point that the backward pass must reach.
     lowest: Option<usize>,
 }
 
@@ -139,8 +139,8 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// The way back through a point: takes in the cotangent, hands out the gradient, and stops it where the vectors were
-    /// overwritten.
+    /// The backward pass through a point: takes the cotangent, returns the gradient, and stops it where the vectors
+    /// were overwritten.
     pub(crate) fn back(&self, p: HookPoint, rows: &Rows, selected: bool, d: &mut [f32]) {
         let Some(g) = self.plan.gradient.as_ref().filter(|_| self.touches(p)) else { return };
         let width = p.width(self.arch).unwrap_or(1);

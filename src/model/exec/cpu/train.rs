@@ -1,5 +1,5 @@
-//! Training on the CPU: the executor's own way up and down with gradients of weights, and a fused AdamW step; what it
-//! does is said in [`crate::exec::train`].
+//! Training on the CPU: the executor's forward and backward passes with gradients of weights, and a fused AdamW step;
+//! what it does is said in [`crate::exec::train`].
 
 use std::borrow::Cow;
 

@@ -138,7 +138,7 @@ fn groups(batch: &Batch) -> Vec<Layout> {
     groups
 }
 
-/// The order of points on the way up.
+/// The order of points in the forward pass.
 fn height(p: HookPoint) -> usize {
     p.layer().map_or(0, |l| l + 1)
 }

@@ -1,5 +1,5 @@
 //! Mistral (Jiang et al., 2023), Gemma 2 (Gemma Team, 2024), Qwen3 (Yang et al., 2025) and Phi-3 (Abdin et al., 2024):
-//! decoders that keep keys and values of what they have read.
+//! decoders with a cache of keys and values.
 
 use candle_core::{Device, Tensor};
 use candle_transformers::models::{gemma2, mistral, phi3, qwen3};
@@ -147,7 +147,7 @@ fn open_mistral(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn Logits
         max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
         rms_norm_eps: c.rms_norm_eps,
         rope_theta: plain_theta(file)?,
-        // The library counts the tokens before the present one, transformers the present one too.
+        // The library counts the tokens before the current one, transformers includes the current one.
         sliding_window: f.sliding_window.map(|w| w - 1),
         use_flash_attn: false,
     };
@@ -200,7 +200,7 @@ fn attention_cap() -> Option<f64> {
 fn gemma2_fields(file: &ConfigFile) -> Result<Gemma2> {
     let f: Gemma2 = file.fields()?;
     plain_theta(file)?;
-    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    file.only(f.tie_word_embeddings, "a separate output matrix")?;
     file.only(!f.attention_bias, "attention_bias is set")?;
     file.only(f.query_pre_attn_scalar > 0, "a query_pre_attn_scalar of 0")?;
     for cap in [f.final_logit_softcapping, f.attn_logit_softcapping].into_iter().flatten() {
@@ -220,7 +220,7 @@ impl Gemma2 {
     }
 }
 
-/// Takes texts up to `most` tokens, if that is fewer.
+/// Limits texts to `most` tokens.
 fn shorten(sizes: &mut Sizes, most: Option<usize>, why: Limit) -> Limit {
     match most.filter(|w| *w < sizes.max_positions.min(super::LONGEST)) {
         Some(w) => {
@@ -378,7 +378,7 @@ fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
 }
 
 impl Phi3 {
-    /// Rotated dimensions of a head, as transformers counts them.
+    /// Rotated dimensions of a head, counted as in transformers.
     fn rotated(&self, head_dim: usize) -> usize {
         self.partial_rotary_factor.map_or(head_dim, |share| (head_dim as f64 * share) as usize)
     }
@@ -391,7 +391,7 @@ impl Phi3 {
         // The library ignores the window.
         let mut limit = shorten(&mut sizes, self.sliding_window, Limit::Window);
         if self.rope_scaling.is_some() {
-            // Longer texts take the long factors, for all their tokens.
+            // Longer texts use the long factors for all their tokens.
             let shorter = shorten(&mut sizes, self.original_max_position_embeddings, Limit::Rotary);
             limit = if shorter == Limit::Rotary { shorter } else { limit };
         }
@@ -419,7 +419,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
         let rows = c.num_attention_heads * head_dim;
         let change = Change::ScaleRotated { rows, head: head_dim, rotated, by };
         changed.push(("self_attn.qkv_proj.weight", change));
-        // The library multiplies the frequencies by the factors; they divide.
+        // The library multiplies the frequencies by the factors, but they should divide.
         let short_factor: Vec<f32> = long.short_factor.iter().map(|v| 1.0 / v).collect();
         let long_factor = short_factor.clone();
         phi3::RopeScaling { short_factor, long_factor, type_: phi3::RopeScalingType::LongRope }
@@ -449,7 +449,7 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
 
 // -- running ---------------------------------------------------------------------------------------------------------
 
-/// The interface that the library's decoders have without a trait.
+/// The common interface of the library's decoders, which lack a trait.
 trait Decoder: Send {
     /// Logits after the last of some tokens, whose first position is `offset`: `[B, 1, V]`.
     fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor>;
@@ -474,8 +474,7 @@ decoders!(mistral::Model, gemma2::Model, qwen3::ModelForCausalLM, phi3::Model);
 struct Causal<M> {
     model: M,
     device: Device,
-    /// Length up to which earlier tokens are seen whole, whatever the window; beyond it a text is read anew for each
-    /// position.
+    /// Length up to which all earlier tokens are visible despite the window; longer texts are re-read for each position.
     window: Option<usize>,
 }
 

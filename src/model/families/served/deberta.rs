@@ -1,5 +1,5 @@
-//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention; the masked-LM head is written here, because the
-//! library has none.
+//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention; the masked-LM head is implemented here, because
+//! the library has none.
 
 use candle_core::{Device, Module, Tensor};
 use candle_nn::{LayerNorm, Linear};
@@ -60,7 +60,7 @@ fn none() -> i64 {
 
 fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
-    // The library's convolution is not written: it would stop the program.
+    // The library does not implement the convolution and would panic.
     file.only(f.conv_kernel_size == 0, "a convolution after the first block (conv_kernel_size)")?;
     file.only(f.relative_attention && f.share_att_key, "no relative attention that shares its matrices")?;
     file.only(!f.position_biased_input && f.type_vocab_size == 0, "positions or types added to the input")?;
@@ -78,7 +78,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     file.only(far > f.position_buckets && far <= 1 << 24, "more position_buckets than relative positions")?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
     let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
-    file.only(plain, "heads or embeddings of a width of their own")?;
+    file.only(plain, "heads or embeddings with a different width")?;
     hidden_act(file, &f)?;
     Ok(f)
 }
@@ -112,7 +112,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         (1, &[rows, d]),
         (l.saturating_mul(4), &[d, d]),
         (l.saturating_mul(2), &[i, d]),
-        // Of each block: biases of query, key, value, output and feed-forward, two norms of two.
+        // For each block: biases of query, key, value, output and feed-forward, and two norms.
         (l.saturating_mul(9), &[d]),
         (l, &[i]),
         (1, &[d, d]),
@@ -194,7 +194,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     }))
 }
 
-/// The stack of the library under the head of published checkpoints: dense, activation, norm, the words themselves.
+/// The stack of the library under the head of published checkpoints: dense, activation, norm, the word embeddings.
 struct Deberta {
     model: DebertaV2Model,
     dense: Linear,

@@ -72,7 +72,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     file.only(rank, "time_step_rank is not a sixteenth of hidden_size")?;
     file.only(f.layer_norm_epsilon == 1e-5, "layer_norm_epsilon is not 1e-5")?;
     file.only(!f.use_bias && f.use_conv_bias, "biases other than that of the convolution")?;
-    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    file.only(f.tie_word_embeddings, "a separate output matrix")?;
     file.only(matches!(f.hidden_act.as_str(), "silu" | "swish"), "hidden_act is not silu")?;
     Ok(f)
 }
@@ -112,10 +112,10 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         d_model: f.hidden_size,
         n_layer: f.num_hidden_layers,
         vocab_size: f.vocab_size,
-        // The file's size is rounded up already.
+        // The size in the file is already rounded up.
         pad_vocab_size_multiple: 1,
     };
-    // The library's name is that of the first release; checkpoints for transformers have the other.
+    // The library uses the name of the first release; checkpoints for transformers have the other.
     let rules = Rules { renamed: vec![("embedding.weight", "embeddings.weight")], ..Rules::default() };
     let model = stored.built(Model::new(&config, stored.builder(rules).pp("backbone")))?;
     Ok(Box::new(Mamba { model, config, device: stored.device().clone() }))

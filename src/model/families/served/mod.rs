@@ -25,7 +25,7 @@ use crate::offers::{Limit, LogitsOnly};
 
 /// A family with the way to open its weights.
 pub(crate) struct Served {
-    /// The configuration; its tables of names are empty, because the library asks for its own names.
+    /// The configuration; its tables of names are empty, because the library uses its own names.
     pub family: Family,
     /// Builds the network.
     pub open: Open,
@@ -60,13 +60,13 @@ pub(crate) fn find(model_type: &str) -> Option<&'static Served> {
 pub(crate) struct Texts<'a> {
     /// One list of ids for each text.
     pub ids: Vec<&'a [u32]>,
-    /// Input of the decoder, for an encoder-decoder that is given its own: of one length too.
+    /// Explicit input of the decoder, for an encoder-decoder: also of equal length.
     pub decoder: Option<Vec<&'a [u32]>>,
 }
 
-/// A network that gives logits.
+/// A network that returns logits.
 pub(crate) trait LogitsNet: Send {
-    /// Logits `[B, N, V]` at the N positions `at`, ascending and distinct; of the decoder's input where that is given.
+    /// Logits `[B, N, V]` at the N positions `at`, ascending and distinct; of the decoder's input if given.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor>;
 }
 
@@ -87,7 +87,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// The description that lists and checks read: sizes and head. What the library does inside is its own.
+    /// The description for lists and checks: sizes and head, without the library's internals.
     fn arch(self, file: &ConfigFile, head: Head, limit: Limit, parameters: u64) -> Arch {
         Arch {
             family: file.model_type().to_owned(),
@@ -114,7 +114,7 @@ impl Sizes {
     }
 }
 
-/// Number of parameters in tensors of these sizes, each that many times. Sizes come from a file, so nothing overflows.
+/// Number of parameters in tensors of these sizes and counts. Sizes come from a file, so the sum saturates.
 fn count(tensors: &[(usize, &[usize])]) -> u64 {
     let one = |(times, shape): &(usize, &[usize])| shape.iter().fold(*times as u64, |n, &s| n.saturating_mul(s as u64));
     tensors.iter().fold(0, |n, t| n.saturating_add(one(t)))
@@ -131,7 +131,7 @@ fn activation(a: Activation) -> candle_nn::Activation {
 }
 
 impl ConfigFile {
-    /// Refuses a setting under which nothing was compared with transformers.
+    /// Refuses a setting that was not compared with transformers.
     fn only(&self, holds: bool, what: &str) -> Result<()> {
         if holds {
             return Ok(());

@@ -1,4 +1,4 @@
-//! ModernBERT (Warner et al., 2024): a masked LM whose blocks attend locally but for every third.
+//! ModernBERT (Warner et al., 2024): a masked LM whose blocks attend locally, except every third.
 
 use std::collections::BTreeMap;
 
@@ -30,10 +30,10 @@ struct Fields {
     global_rope_theta: Option<f64>,
     local_attention: usize,
     local_rope_theta: Option<f64>,
-    /// By block, as transformers 5 writes it.
+    /// By block, as in transformers 5.
     #[serde(default)]
     layer_types: Vec<String>,
-    /// By type of block: how its positions rotate.
+    /// Rotary settings by type of block.
     #[serde(default)]
     rope_parameters: BTreeMap<String, Rope>,
     #[serde(default)]
@@ -69,7 +69,7 @@ fn unscaled() -> String {
 }
 
 impl Fields {
-    /// Every so many blocks one attends to the whole text, from the first on.
+    /// Interval at which a block attends to the whole text, from the first on.
     fn global_every(&self) -> Option<usize> {
         if self.layer_types.is_empty() {
             return Some(self.global_attn_every_n_layers.unwrap_or(3)).filter(|n| *n > 0);
@@ -93,7 +93,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
     let biases = [f.attention_bias, f.mlp_bias, f.norm_bias, f.classifier_bias];
     file.only(!biases.contains(&true) && f.decoder_bias, "biases other than that of the decoder")?;
-    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    file.only(f.tie_word_embeddings, "a separate output matrix")?;
     for name in [&f.hidden_activation, &f.classifier_activation] {
         file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;
     }

@@ -1,5 +1,5 @@
-//! A checkpoint as candle-transformers asks for it: under the names it wants, changed on the way where that makes its
-//! results transformers'.
+//! A checkpoint in the form that candle-transformers expects: renamed, and changed where needed for the results of
+//! transformers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::error::{ModelError, Result};
 use crate::weights::Checkpoint;
 use base::text::shortened;
 
-/// Changes to a tensor before the library gets it.
+/// Changes to a tensor before it is passed to the library.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     /// Multiplied.
@@ -24,7 +24,7 @@ pub(super) enum Change {
         rows: usize,
         /// Rows of one head.
         head: usize,
-        /// Of these, rotated ones.
+        /// Number of rotated rows among them.
         rotated: usize,
         /// Factor.
         by: f64,
@@ -33,16 +33,16 @@ pub(super) enum Change {
     PadRows(usize),
 }
 
-/// How names and values are brought into the library's form.
+/// Rules for converting names and values to the library's form.
 #[derive(Default)]
 pub(super) struct Rules {
-    /// Ends of names as the library asks for them, and as checkpoints have them.
+    /// Suffixes of names in the library and in checkpoints.
     pub renamed: Vec<(&'static str, &'static str)>,
-    /// Ends of names, and what is done to these tensors.
+    /// Suffixes of names, and the changes to these tensors.
     pub changed: Vec<(&'static str, Change)>,
 }
 
-/// The weights of a folder, with a memory of what was asked for.
+/// The weights of a folder, with a record of the requested tensors.
 pub(crate) struct Stored<'a> {
     weights: &'a Checkpoint,
     family: String,
@@ -74,7 +74,7 @@ impl<'a> Stored<'a> {
         VarBuilder::from_backend(Box::new(view), DType::F32, self.device.clone())
     }
 
-    /// The library's answer, or the reason in words why it got no tensor.
+    /// The library's answer, or the reason why a tensor is missing.
     pub(super) fn built<T>(&self, answer: candle_core::Result<T>) -> Result<T> {
         answer.map_err(|e| {
             let own = self.memory().failure.take();
@@ -85,7 +85,7 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// Tensors of blocks that nobody asked for: the configuration has no place for them.
+    /// Tensors of blocks that were not requested, because the configuration excludes them.
     pub(crate) fn ignored(&self) -> Vec<String> {
         let memory = self.memory();
         let of_a_block = |n: &str| [".layers.", ".layer.", ".block."].iter().any(|part| n.contains(part));
@@ -106,7 +106,7 @@ struct View<'s, 'a> {
 }
 
 impl View<'_, '_> {
-    /// The stored name of what the library calls `name`: its own where that is there.
+    /// The stored name for the library's `name`; unchanged if it exists.
     fn name(&self, name: &str) -> String {
         if self.stored.weights.contains(name) {
             return name.to_owned();

@@ -143,9 +143,9 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         ..Config::default()
     };
     let encoder = stored.built(T5EncoderModel::load(stored.builder(Rules::default()), &config))?;
-    // The library's decoder keeps one half of its buckets for what comes after a token, as an encoder does; a decoder
-    // sees nothing there and has all of them for what came before. With twice as many, the half that is used is the
-    // whole table; the other half is hidden by the causal mask. Its own copy of the encoder has no blocks.
+    // The library's decoder reserves half of its buckets for later tokens, like an encoder, although a decoder needs
+    // all of them for earlier tokens. With twice as many buckets, the used half is the whole table; the other half is
+    // hidden by the causal mask. Its copy of the encoder has no blocks.
     let twice = 2 * f.relative_attention_num_buckets;
     let config = Config { num_layers: 0, relative_attention_num_buckets: twice, ..config };
     let changed = vec![("relative_attention_bias.weight", Change::PadRows(twice))];

@@ -40,7 +40,7 @@ fn ended(state: &mut State, job: JobId, outcome: Outcome) -> Vec<Effect> {
     reduce(state, Action::Event(Box::new(event)))
 }
 
-/// Number, generation and seed of each run that was sent.
+/// Number, generation and seed of each sent run.
 fn runs(effects: &[Effect]) -> Vec<(JobId, Generation, u64)> {
     let run = |e: &Effect| match e {
         Effect::Send(Command::Run { job, generation, spec }) => Some((*job, *generation, spec.seed())),
@@ -249,7 +249,7 @@ fn a_session_of_a_lab_sets_up_that_lab() {
     }
 }
 
-/// Its runs came back only as a replay, in which nothing can be run.
+/// Its runs were only available as a replay, in which nothing can be run.
 #[test]
 fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
     let mut state = State::new(Start { opening: Opening::Home, ..Start::new() });
@@ -269,7 +269,7 @@ fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
     assert_eq!(outcomes, [Some(Outcome::Done), Some(Outcome::Cancelled)]);
     assert_eq!(state.board.engine.as_ref().map(|e| e.device.as_str()), Some("here"));
     assert!(
-        state.view.toast.as_deref().is_some_and(|t| t.contains("its 2 runs are here again")),
+        state.view.toast.as_deref().is_some_and(|t| t.contains("its 2 runs are restored")),
         "{:?}",
         state.view.toast
     );
@@ -310,7 +310,7 @@ fn an_engine_far_away_is_left_stopped_or_waited_for_as_the_user_says() {
         keys(&mut state, "q");
         state
     };
-    assert_eq!(keys(&mut asked(), "enter"), [Effect::Leave], "it is told nothing");
+    assert_eq!(keys(&mut asked(), "enter"), [Effect::Leave], "it receives nothing");
     let mut stopped = asked();
     assert_eq!(keys(&mut stopped, "down enter"), [Effect::Send(Command::Cancel { job: 1 })]);
     assert!(ended(&mut stopped, 1, Outcome::Cancelled).contains(&Effect::Send(Command::Shutdown)));
@@ -361,7 +361,7 @@ fn one_who_attaches_has_what_was_measured_and_runs_nothing() {
     assert_eq!(state.board.job().unwrap().id, 2, "its numbers go on");
 }
 
-/// The run that gave way was hard to find again.
+/// The replaced run was hard to find again.
 #[test]
 fn a_replaced_run_is_said_to_stay_and_how_it_is_shown() {
     let mut state = running();
@@ -369,10 +369,10 @@ fn a_replaced_run_is_said_to_stay_and_how_it_is_shown() {
     keys(&mut state, "r j enter");
     assert_eq!(state.board.generation, 2);
     let said = state.view.toast.clone().unwrap_or_default();
-    assert!(said.contains("run 1 measured stays; { shows it, H lists all"), "{said}");
+    assert!(said.contains("run 1 measured is kept; { shows it, H lists all"), "{said}");
 }
 
-/// Waiting runs that differ in a seed read alike, but for a hash.
+/// Waiting runs that differ in a seed looked the same, except for a hash.
 #[test]
 fn waiting_runs_are_told_apart_by_what_differs() {
     let mut state = running();
@@ -381,7 +381,7 @@ fn waiting_runs_are_told_apart_by_what_differs() {
     assert!(lines[0].ends_with("Interventions: seed 7") && lines[1].ends_with("Interventions: seed 8"), "{lines:?}");
 }
 
-/// The form hid the run that had been asked for.
+/// The form hid the requested run.
 #[test]
 fn the_form_closes_when_a_run_begins_and_stays_when_it_cannot() {
     let mut state = running();

@@ -1,4 +1,4 @@
-//! Keys that did something else than they said.
+//! Keys whose effect differed from their description.
 
 use super::*;
 use crate::panes::table;
@@ -43,7 +43,7 @@ fn a_closed_form_gives_the_focus_back_to_the_pane_it_was_opened_from() {
     assert!(state.focused(setup::PANE), "opened from the settings it closes there");
 }
 
-/// `/` was refused, and the text typed next ran commands: `q` quit.
+/// `/` was refused, and the text typed next was executed as commands: `q` quit.
 #[test]
 fn letters_after_a_refused_filter_are_no_commands() {
     let mut state = state();
@@ -102,7 +102,7 @@ fn unchanged_settings_run_again_only_when_asked_twice() {
     assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { generation: 2, .. })), "{effects:?}");
 }
 
-/// A filter without a match left an empty pane, and `esc` left it there.
+/// A filter without a match left an empty pane, and `esc` did not clear it.
 #[test]
 fn a_filter_without_a_match_says_so_and_esc_clears_it() {
     let mut state = state();
@@ -120,7 +120,7 @@ fn a_filter_without_a_match_says_so_and_esc_clears_it() {
     assert_eq!(filter(&state), "", "also while it is typed");
 }
 
-/// Controls stay behind the methods however the list is sorted, which looked like no order at all.
+/// Controls always follow the methods, which made the list look unsorted.
 #[test]
 fn a_sorted_list_says_which_rows_stay_last() {
     let mut state = state();
@@ -157,7 +157,7 @@ fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
     assert!(!drawn(&state, 120, 40).contains("is being read"));
 }
 
-/// A digit in a question seemed to choose an entry: nothing said that it did nothing.
+/// A digit in a question seemed to choose an entry, although it did nothing.
 #[test]
 fn a_digit_in_a_question_chooses_nothing_and_says_so() {
     let mut state = state();

@@ -17,7 +17,7 @@ use engine::board::DataDossier;
 use engine::data::{DataDiagnosis, DataInspection, DataQuestion};
 use labs::setting::Value;
 
-/// Columns by which what belongs to a key is indented, as the command line prints it.
+/// Indentation of values under their key, as printed by the command line.
 const KEY: usize = 13;
 
 /// Draws the set under the cursor.
@@ -47,7 +47,7 @@ fn invitation(state: &State) -> String {
     )
 }
 
-/// Everything known of the set under the cursor, wrapped to `room` columns.
+/// All details of the set under the cursor, wrapped to `room` columns.
 pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let Some(dossier) = known(state) else { return Vec::new() };
@@ -168,7 +168,7 @@ fn spaced(json: &str) -> String {
     out
 }
 
-/// Results of the latest run of each lab on these very examples.
+/// Results of the latest run of each lab on exactly these examples.
 fn runs(state: &State, found: &DataInspection) -> Vec<String> {
     let Some(hash) = &found.hash else { return Vec::new() };
     SCREENS.iter().flat_map(|screen| screen.made_of(state, hash)).map(|line| format!("  {line}")).collect()

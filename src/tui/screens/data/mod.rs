@@ -1,4 +1,4 @@
-//! The data sets: the sets on one side, what is known of the one under the cursor on the other.
+//! The data sets: the list on one side, details of the set under the cursor on the other.
 
 mod dossier;
 mod list;
@@ -29,7 +29,7 @@ pub const PAGE: Pane = Pane("Data set");
 pub struct View {
     /// The built-in sets.
     pub sets: Vec<BuiltIn>,
-    /// Number of the latest question when the cancellation of all of them was asked for.
+    /// Number of the latest question when all were cancelled.
     pub cancelling: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct BuiltIn {
     /// Its name.
     pub id: String,
     pub title: String,
-    /// Its rows; none if the setup says how many are drawn.
+    /// Its rows; `None` if the setup sets the number.
     pub rows: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ static MENU: &[Entry] = rows! { Context::Menu(ID);
         "Shows what the data set under the cursor contains, as enter does: format, dropped rows, counts, splits, first rows.",
         ["i"], None, can_ask => |s| ask(s, DataQuestion::Inspect);
     "check-data", "examine data set",
-        "Asks which rows of the set under the cursor are unfit, given the vocabularies of the selected models.",
+        "Checks which rows of the set under the cursor are unfit, given the vocabularies of the selected models.",
         ["d"], None, can_ask => |s| ask(s, DataQuestion::Doctor);
 };
 
@@ -87,7 +87,7 @@ fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()
 }
 
-/// The sets of the list: the built-in ones, then those that were asked about.
+/// The sets of the list: the built-in ones, then the ones that were asked about.
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = state.screens.data.sets.iter().map(|s| s.id.clone()).collect();
     let asked = state.board.sets.iter().map(|d| &d.set);
@@ -106,7 +106,7 @@ fn known(state: &State) -> Option<&DataDossier> {
     state.board.set_of(&under_cursor(state)?)
 }
 
-/// The question that is being answered: the first one that has reported how far it is, or else the oldest.
+/// The question that is being answered: the first one with progress, or else the oldest.
 fn current(state: &State) -> Option<&DataWaiting> {
     if state.replay.is_some() {
         return None;
@@ -115,7 +115,7 @@ fn current(state: &State) -> Option<&DataWaiting> {
     all().filter(|w| w.progress.is_some()).min_by_key(|w| w.ticket).or_else(|| all().min_by_key(|w| w.ticket))
 }
 
-/// True if everything that is asked is being cancelled.
+/// True if all questions are being cancelled.
 fn stopping(state: &State) -> bool {
     let Some(latest) = state.screens.data.cancelling else { return false };
     let mut waiting = state.board.sets.iter().flat_map(|d| &d.waiting);
@@ -136,7 +136,7 @@ fn send(state: &mut State, set: &str, question: DataQuestion) -> Vec<Effect> {
     job::ask(state, Question::Data(request))
 }
 
-/// Adds a set by its path and asks what it holds.
+/// Adds a set by its path and asks for its contents.
 fn add(state: &mut State, path: &str) -> Result<Vec<Effect>, String> {
     if path.is_empty() {
         return Err("type the path of a file or folder".into());
@@ -160,7 +160,7 @@ impl Screen for Data {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some("What is in a data set, and what of it is unfit?")
+        Some("What is in a data set, and which rows are unfit?")
     }
 
     fn slots(&self) -> &'static [&'static [Pane]] {
@@ -230,7 +230,7 @@ impl Screen for Data {
             return None;
         }
         state.screens.data.cancelling = Some(state.board.ticket);
-        state.view.toast = Some("cancelling the questions about data; which takes a moment".into());
+        state.view.toast = Some("cancelling the questions about data; this takes a moment".into());
         Some(job::send(state, Command::Withdraw { topic: Topic::Data }))
     }
 }

@@ -1,4 +1,4 @@
-//! The list of data sets: who is in it, what is asked, what is cancelled.
+//! The list of data sets: its entries, questions and cancellations.
 
 use super::*;
 use engine::data::DataAnswer;

@@ -17,7 +17,7 @@ use session::shelf::Recorded;
 
 /// Columns of a screen's name.
 const NAME: usize = 14;
-/// Heads of a session's last finished run; the shorter one where there is little room.
+/// Column heads for a session's last finished run; the shorter one for narrow screens.
 const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
 /// Columns of a session's date and time.
 const DATE: usize = 18;
@@ -78,7 +78,7 @@ fn end(session: &Recorded) -> String {
     }
 }
 
-/// The models at hand, with those selected for the lab's next run.
+/// The available models, with the ones selected for the lab's next run.
 pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
     let of_run = format!("Models of {}", setup::next_run(state));
     let title = if setup::picks_models(state) { &of_run } else { MODELS.0 };

@@ -1,4 +1,4 @@
-//! The opening screen: which question each screen answers, the recorded sessions, and the models at hand.
+//! The opening screen: which question each screen answers, the recorded sessions, and the available models.
 
 mod draw;
 #[cfg(test)]
@@ -20,13 +20,13 @@ use base::text::printable;
 use session::shelf::{Change, Recorded};
 
 pub const ID: ScreenId = ScreenId("home");
-/// The questions and who answers them.
+/// The questions and the screens that answer them.
 pub const LABS: Pane = Pane("Labs");
 /// The recorded sessions.
 pub const SESSIONS: Pane = Pane("Sessions");
-pub const MODELS: Pane = Pane("Models at hand");
+pub const MODELS: Pane = Pane("Available models");
 
-/// Nothing but the cursors, which the frame keeps.
+/// Only the cursors, which the frame keeps.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
@@ -50,18 +50,18 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "home-resume", "run on from session", "Brings the runs and the settings of the session under the cursor back; the next run goes on from there.",
+    "home-resume", "run on from session", "Restores the runs and settings of the session under the cursor; the next run continues from there.",
         ["r"], Some(("go on", 2)), can_resume => resume;
 };
 
 /// Further commands, in the screen's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
-    "rename-session", "rename session", "Gives the session under the cursor another name; nothing is overwritten.",
+    "rename-session", "rename session", "Renames the session under the cursor; nothing is overwritten.",
         ["n"], None, can_change => |s| {
             let now = session_here(s).map_or(String::new(), |session| session.name.clone());
             look::ask_from(s, &RENAME, &now)
         };
-    "delete-session", "delete session", "Deletes the session under the cursor, once its name has been typed.",
+    "delete-session", "delete session", "Deletes the session under the cursor after its name is typed.",
         ["d"], None, can_change => |s| look::ask(s, &DELETE);
 };
 
@@ -83,7 +83,7 @@ static DELETE: Prompt = Prompt {
     follow: None,
 };
 
-/// True if the session under the cursor is there to be renamed or deleted: this one is named by another command.
+/// True if the session under the cursor can be renamed or deleted: the current one has a separate command for its name.
 fn can_change(state: &State) -> bool {
     let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
     state.focused(SESSIONS) && session_here(state).is_some_and(|session| !own(&session.name))
@@ -179,7 +179,7 @@ fn tick(state: &mut State) -> Vec<Effect> {
 
 fn resume(state: &mut State) -> Vec<Effect> {
     let Some((path, name)) = session_here(state).map(|s| (s.path.clone(), s.name.clone())) else { return Vec::new() };
-    state.view.toast = Some(format!("reading {}: its runs come back", printable(&name)));
+    state.view.toast = Some(format!("reading {}: its runs will be restored", printable(&name)));
     state.view.reading = Some(name);
     vec![Effect::ResumeSession(path, None)]
 }

@@ -42,7 +42,7 @@ pub struct ParameterEntry {
     pub default: f64,
     /// True if only whole numbers make sense (a rank).
     pub integer: bool,
-    /// Values of the sweep, rising; the slider steps along them.
+    /// Values of the sweep, ascending; the slider steps along them.
     pub grid: Vec<f64>,
 }
 

@@ -118,7 +118,7 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
         }
         spans
     };
-    // Whether it is final matters more than another unit.
+    // The note whether it is final matters more than a second unit.
     let n = width(&count(p)) + "  refining".len();
     let fits = |spans: &Vec<Span<'_>>| spans.iter().map(Span::width).sum::<usize>() + n <= room;
     Some(spans(true)).filter(fits).unwrap_or_else(|| spans(false))
@@ -155,8 +155,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// Basis of the numbers at the marker and the notes beside them: as much as fits, a warning before
-/// all else.
+/// Basis of the numbers at the marker, with notes: as much as fits, warnings first.
 fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
     let b = &p.beside;
@@ -193,8 +192,8 @@ fn lost(p: &ReliabilityFinding) -> String {
     lost.map_or_else(|| "the other property".into(), |on| printable(&on.property).replace('_', " "))
 }
 
-/// Of what S is the mean, where several properties should stay, in the longest form that fits `room`: with intervals and n, with
-/// intervals, alone.
+/// The parts of the mean S, if several properties should stay, in the longest form that fits `room`: with intervals and
+/// n, with intervals, or plain.
 fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let on = &p.beside.selectivities;
     let form = |intervals: bool, counts: bool| {
@@ -252,7 +251,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         b.n
     );
     if let Some(told) = &v.told {
-        // The test before the rank, and both only whole.
+        // The test before the rank; neither is truncated.
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
         let from_here = results(state).p_from(b);
         let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));
@@ -337,7 +336,7 @@ mod tests {
     use super::*;
     use labs::interventions::sample;
 
-    /// The parts of S are beside it, each with its n; of one property nothing is added. The property that is lost is named.
+    /// The parts of S are next to it, each with its n; nothing is added for one property. The lost property is named.
     #[test]
     fn the_properties_behind_s_are_told() {
         let point = |results: &labs::interventions::Results| results.curves[0].points.last().unwrap().value.clone();

@@ -37,7 +37,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
-/// A note on an example that differs from what is drawn or set up now. The example stays when another run has replaced its models in memory.
+/// A note on an example that differs from the current figure or settings. The example stays when another run has
+/// replaced its models in memory.
 pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
     let (v, view) = (&example.value, view(state));
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));
@@ -49,7 +50,7 @@ pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'sta
     }
 }
 
-/// The edit of an example, which stays in sight until that of another method, strength or model has been answered.
+/// The edit of an example, which stays visible until the answer for another method, strength or model arrives.
 fn edited_by(state: &State, example: &Tagged<ExampleFinding>) -> String {
     let v = &example.value;
     let entry = view(state).catalog.method(&v.method);

@@ -1,5 +1,4 @@
-//! The map of layers: a score by the layer that is written and the layer that is read, with the numbers
-//! of the cell under the cursor.
+//! The map of layers: a score by written and read layer, with the numbers of the cell under the cursor.
 
 use std::fmt::Write;
 
@@ -29,7 +28,7 @@ use labs::interventions::map::{Map, MapFinding, Score};
 
 /// Lines of numbers below the map, where there is room for both.
 const BELOW: u16 = 3;
-/// Fewest rows of a pane that has lines below the map.
+/// Minimum height of a pane with lines below the map.
 const TALL: u16 = 9;
 
 /// The drawn method as it was mapped: with the options of the setup or, if these were not run, as the method was run.
@@ -124,7 +123,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
     let below = Rect { y: chart.bottom(), height: inner.bottom() - chart.bottom(), ..inner };
     let lines = match map.at(map.layers[row], map.layers[column]) {
-        // In a low pane the numbers count more than where they are from: the cursor shows that.
+        // In a low pane the numbers matter more than their position, which the cursor shows.
         Some(cell) => numbers(state, cell, inner.width.into()).split_off(usize::from(below.height < 2)),
         None => nothing(state, &map, (map.layers[row], map.layers[column]), inner.width.into()),
     };
@@ -177,7 +176,7 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
     vec![Line::styled(place, theme.style(Role::Marker)), scores, last]
 }
 
-/// Why the cell under the cursor has no numbers.
+/// Reason why the cell under the cursor has no numbers.
 fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: usize) -> Vec<Line<'static>> {
     let text = match map.reason(layer) {
         _ if read < layer => format!("n/a: an oracle at layer {read} reads before layer {layer} is written"),

@@ -106,7 +106,7 @@ fn as_run(state: &State) -> Option<f64> {
     results(state).optima.iter().find(mine).map(|o| o.value.value)
 }
 
-/// Why the drawn method has no best strength, where it has none.
+/// Reason why the drawn method has no best strength, if it has none.
 pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
     let (key, view) = (method_key(state), view(state));
     results(state)
@@ -163,7 +163,7 @@ pub fn results(state: &State) -> &Results {
     state.results::<Results>()
 }
 
-/// The drawn method as the spec has it; none if it does not run.
+/// The drawn method as the spec has it; `None` if it does not run.
 pub(crate) fn method_spec(state: &State) -> Option<&MethodSpec> {
     let view = view(state);
     nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])
@@ -174,7 +174,7 @@ pub fn method_key(state: &State) -> MethodKey {
     method_spec(state).map_or_else(|| MethodKey::named(&view(state).method), MethodSpec::key)
 }
 
-/// The position of the marker on the drawn method's axis: where it was put, else the best strength, once that is known.
+/// The position of the marker on the drawn method's axis: as set by the user, or else the best strength, once known.
 pub fn marker(state: &State) -> f64 {
     let default = || method(state).map_or(0.0, |m| m.parameter.default);
     let untouched = || optimum(state).or_else(|| as_run(state)).unwrap_or_else(default);
@@ -209,7 +209,7 @@ pub(crate) fn run_oracles(state: &State) -> &[OracleKind] {
     &ran(state).unwrap_or(&view(state).spec).probe.oracles
 }
 
-/// C, S and R against the strength; none before the first point.
+/// C, S and R against the strength; `None` before the first point.
 pub(crate) fn curves_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let methods = curve(state).map_or(Vec::new(), |c| vec![c.key.method.clone()]);
@@ -235,8 +235,8 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// The knee of the front, or why there is none, and how many settings are dominated, from the longest form to the shortest; whether there
-/// is a knee. Every form has the count before what may be cut away.
+/// The knee of the front, or the reason why there is none, and the number of dominated settings, from the longest form
+/// to the shortest; and true if there is a knee. Every form has the count before any part that may be cut.
 pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {
@@ -275,7 +275,7 @@ fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
     Some(format!("{}, {symbol} {}", p.key(&view(state).model).method.title(), short(p.value)))
 }
 
-/// C against S for all methods; none before the first point.
+/// C against S for all methods; `None` before the first point.
 pub(crate) fn pareto_figure(state: &State) -> Option<Figure> {
     figures::pareto(results(state), state.board.engine.as_ref(), &view(state).model, view(state).oracle)
 }

@@ -23,8 +23,8 @@ const LEGEND: &[&str] = &[
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
-/// The methods of the setup, each once for every set of options that it runs with, and the drawn one where it does not run: the cursor is on
-/// what is drawn.
+/// The methods of the setup, each once for every set of options that it runs with, and the drawn one even if it does
+/// not run: the cursor is always on the drawn method.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
     for method in &view(state).spec.methods {
@@ -94,7 +94,7 @@ pub(crate) fn table(state: &State) -> Table {
     }
 }
 
-/// The place of the drawn method in the list.
+/// The index of the drawn method in the list.
 pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     let all = listed(state);
     let order = table(state).order(state.here(), pane);
@@ -102,7 +102,7 @@ pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     order.iter().position(|i| all[*i] == drawn).unwrap_or(0)
 }
 
-/// Draws the method at a place of the list.
+/// Draws the method at an index of the list.
 pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> {
     let order = table(state).order(state.here(), pane);
     let Some(entry) = order.get(at).map(|i| listed(state)[*i].clone()) else { return Vec::new() };
@@ -145,8 +145,8 @@ pub(crate) fn draw_best(state: &mut State) {
     }
 }
 
-/// Draws the first method that a filter leaves where it hides the drawn one: the figure is that of the row under the cursor. The method of
-/// before is drawn again without the filter, unless another was chosen meanwhile.
+/// Draws the first method that passes a filter if the drawn one does not. The earlier method is drawn again without the
+/// filter, unless another was chosen meanwhile.
 pub(crate) fn draw_visible(state: &mut State) {
     let filtered = state.place(ID).listed.get(&METHODS).is_some_and(|listed| !listed.filter.is_empty());
     if !filtered && let Some((method, nth, picked)) = view_mut(state).before_filter.take() {
@@ -217,7 +217,7 @@ pub(crate) fn about(state: &State, pane: Pane) -> String {
         PARETO => "Every strength of every method: up is more selective, right is more complete.".into(),
         BEHAVIOUR => "What the model itself says after the edit: how often its preferred verb form changes.".into(),
         DISTANCE => "How far edited states lie from real ones; 1 is as far as unedited ones.".into(),
-        PROBES => "How accurate and how well calibrated the probes are that judge and that are attacked.".into(),
+        PROBES => "Accuracy and calibration of the probes: those that judge, and those that are attacked.".into(),
         EXAMPLE => "One sentence before and after the edit: the oracle's view, then the model's own.".into(),
         _ => "The score by the layer that is edited (down) and the layer at which the oracle reads (across).".into(),
     }

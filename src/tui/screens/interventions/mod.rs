@@ -56,7 +56,7 @@ pub const PARETO: Pane = Pane("trade-off");
 pub const BEHAVIOUR: Pane = Pane("the model itself");
 /// Distance of edited states from real ones.
 pub const DISTANCE: Pane = Pane("distance");
-/// Scores by the layer that is written and the layer that is read: R, C, S.
+/// Scores by written and read layer: R, C, S.
 pub const MAPS: [Pane; 3] = [Pane("layers R"), Pane("layers C"), Pane("layers S")];
 /// The audit of oracles and probes.
 pub const PROBES: Pane = Pane("probes");
@@ -95,7 +95,7 @@ pub struct View {
     pub example: usize,
     /// The horizontal scale, if the user overrides the method's own.
     pub scale: Option<Scale>,
-    /// The figure of the curves; none before the first point.
+    /// The figure of the curves; `None` before the first point.
     pub curves: Option<Figure>,
     /// The figure of model behaviour; `None` if another is drawn.
     pub behaviour: Option<Figure>,
@@ -105,9 +105,9 @@ pub struct View {
     pub cell: (usize, usize),
     /// The figure of the map; `None` if the curves are drawn.
     pub map: Option<Figure>,
-    /// The figure of the plane; none before the first point.
+    /// The figure of the plane; `None` before the first point.
     pub pareto: Option<Figure>,
-    /// True if the front has a knee, and the front in words, from the longest form to the shortest; none before the first point.
+    /// True if the front has a knee, and the front in words, from the longest form to the shortest; `None` before the first point.
     pub front: Option<(bool, Vec<String>)>,
 }
 
@@ -212,8 +212,8 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     }
 }
 
-/// Asks for the point at the marker; answers to older questions no longer count. A method that the run does not have would have to be
-/// fitted first, for as long as a run of it takes: nothing is asked of it.
+/// Asks for the point at the marker; answers to older questions no longer count. A method that is not in the run would
+/// first have to be fitted, which takes as long as a run: it is not asked.
 fn ask_point(state: &mut State) -> Vec<Effect> {
     let failed = |job: &&Job| matches!(job.outcome, Some(Outcome::Failed(_)));
     let Some(job) = run(state).filter(|job| !failed(job)) else { return Vec::new() };
@@ -255,7 +255,7 @@ fn switch_axis(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Keeps model, method and oracle of the view among those that the setup names.
+/// Keeps model, method and oracle of the view among the ones in the setup.
 fn settle(view: &mut View) {
     if !view.spec.models.contains(&view.model) {
         view.model = view.spec.models.first().cloned().unwrap_or_default();
@@ -461,8 +461,8 @@ impl Screen for Interventions {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         methods::draw_best(state);
-        // Either the question came before the probes that answer it, or it was answered by the first ones and on few examples, or the
-        // marker has moved to the best strength by itself.
+        // Either the question came before its probes were trained, or it was answered by the first ones on few
+        // examples, or the marker has moved to the best strength automatically.
         let untouched = !view(state).markers.contains_key(&view(state).method);
         let early = readout(state).is_some_and(|r| !r.point.is_final);
         if mine && (awaiting_point(state) || early || untouched && optimum(state).is_some()) {

@@ -13,7 +13,7 @@ use labs::interventions::finding::ReliabilityFinding;
 use labs::interventions::front::MIXED;
 use labs::interventions::spec::Spec;
 
-/// The provenance of the number in the focused pane; none before anything has been measured.
+/// The provenance of the number in the focused pane; `None` before anything has been measured.
 pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
     match state.looked_at(ID) {
         PROBES => {
@@ -106,7 +106,7 @@ fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run interventions --json".into();
     }
-    // A spec on standard input has no folder that its data could be relative to.
+    // A spec on standard input has no folder, so paths must be absolute.
     let data = spec.task.data_path().map(|p| p.display().to_string());
     let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.

@@ -55,7 +55,7 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }
 
-/// The front in words, behind the sign of its knee: the longest form that there is room for, or what fits of the shortest.
+/// The front in words, after the sign of its knee: the longest form that fits, or the beginning of the shortest.
 fn front_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (has_knee, forms) = view(state).front.as_ref()?;
     let sign = marker_char(Marker::Diamond, state.view.glyphs);

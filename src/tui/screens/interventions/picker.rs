@@ -11,7 +11,7 @@ use base::text::{pad, printable};
 use labs::interventions::spec::MethodSpec;
 use labs::{LabId, Spec};
 
-/// Columns of titles and of goals, each with a blank behind it: a title that is longer is cut.
+/// Widths of titles and goals, each followed by a blank; longer titles are cut.
 const TITLE: usize = 19;
 const GOAL: usize = 14;
 

@@ -1,4 +1,4 @@
-//! The setup of the lab: its settings, and what the user looks at among them (method, strength, oracle).
+//! The setup of the lab: its settings, and the selected method, strength and oracle.
 
 use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
 use super::{ask_point, methods, own, picker, ran, settle, view, view_mut};
@@ -184,9 +184,8 @@ impl Setup for InterventionsSetup {
             let (name, key) =
                 (title(state, &super::view(state).method, super::view(state).nth), state.keymap.short_label("run"));
             let name = printable(&name).into_owned();
-            state.view.toast = Some(format!(
-                "{name} is fitted anew with this option for the strength shown; {key} runs all strengths"
-            ));
+            state.view.toast =
+                Some(format!("{name} is refitted with this option for the strength shown; {key} runs all strengths"));
         }
         Ok(effects)
     }
@@ -232,8 +231,8 @@ impl Setup for InterventionsSetup {
     }
 }
 
-/// The spec with the drawn method as the run spelled it out, where both say the same: a default that the run named
-/// explicitly is named again, so that a setup taken back is the spec that was run.
+/// The spec with the drawn method as the run spelled it out, if both are equal: a default that the run named explicitly
+/// is named again, so that restored settings equal the spec of the run.
 fn spelled_out(spec: &super::Spec, ran: &super::Spec, method: &str, nth: usize) -> Option<super::Spec> {
     let (i, then) = (nth_of(spec, method, nth)?, &ran.methods[nth_of(ran, method, nth)?]);
     if spec.methods[i].key() != then.key() || spec.methods[i].options == then.options {
@@ -244,7 +243,8 @@ fn spelled_out(spec: &super::Spec, ran: &super::Spec, method: &str, nth: usize) 
     Some(spec)
 }
 
-/// Looks at what a recorded question was about. A marker where it stands by itself was not put there: it goes on to the best strength.
+/// Shows the subject of a recorded question. A marker at its automatic position was not set by the user and moves on to
+/// the best strength.
 pub(crate) fn follow_point(state: &mut State, point: &PointQuestion) {
     let view = view_mut(state);
     view.model = point.model.clone();

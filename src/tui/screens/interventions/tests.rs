@@ -274,7 +274,7 @@ fn an_example_says_which_edit_it_is_of() {
     assert!(text.contains("Example 1/9 …: PGD at ε = .112"), "{text}");
 }
 
-/// After `{` the marker stood where it had been put in another run.
+/// After `{` the marker stayed where it had been put in another run.
 #[test]
 fn another_run_is_shown_at_its_best_strength() {
     let mut state = started();
@@ -456,7 +456,7 @@ fn too_few_examples_are_warned_about_in_their_row() {
 fn a_changed_option_says_that_the_method_is_fitted_anew() {
     let mut state = started();
     typed(&mut state, "method.pgd.steps", "20").unwrap();
-    assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("fitted anew")), "{:?}", state.view.toast);
+    assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("refitted")), "{:?}", state.view.toast);
 }
 
 /// The example looked current when the drawn method, the strength or the settings had changed.

@@ -32,7 +32,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     });
 }
 
-/// Everything known of the model under the cursor, wrapped to `room` columns.
+/// All details of the model under the cursor, wrapped to `room` columns.
 pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let Some(dossier) = under_cursor(state).and_then(|name| state.board.dossier_of(&name)) else {

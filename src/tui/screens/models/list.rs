@@ -14,7 +14,7 @@ use base::numbers::count;
 use base::text::{pad, printable, width};
 use model::offers::ALL_LABS;
 
-/// Fewest columns of a name with its box, and columns of what stands beside it.
+/// Minimum number of columns of a name with its box, and columns of the text beside it.
 const NAME: usize = 24;
 const FACTS: usize = 32;
 

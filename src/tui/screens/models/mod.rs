@@ -22,7 +22,7 @@ pub const LIST: Pane = Pane("Models");
 /// Details of the model under the cursor.
 pub const PAGE: Pane = Pane("Model");
 
-/// Nothing but the cursors, which the frame keeps.
+/// Only the cursors, which the frame keeps.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
@@ -128,7 +128,7 @@ impl Screen for Models {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some("Which models are at hand, and do they compute correctly?")
+        Some("Which models are available, and do they compute correctly?")
     }
 
     fn slots(&self) -> &'static [&'static [Pane]] {

@@ -1,4 +1,4 @@
-//! The list of models: who is in it, and what its keys do.
+//! The list of models: its entries and keys.
 
 use super::*;
 use engine::message::ModelInfo;

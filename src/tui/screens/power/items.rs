@@ -44,7 +44,7 @@ impl List {
     }
 }
 
-/// What the list holds, and of which pair.
+/// Content of the list, and the pair it belongs to.
 pub(crate) fn title(state: &State) -> String {
     let list = shown(state);
     let pair = match list {
@@ -61,7 +61,7 @@ fn opened(state: &State) -> Option<&str> {
     results(state).tasks.iter().any(|t| t.model == pair).then_some(pair)
 }
 
-/// The list that is in sight.
+/// The visible list.
 pub(crate) fn shown(state: &State) -> List {
     let found = results(state);
     match &view(state).flips {

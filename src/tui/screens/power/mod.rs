@@ -1,5 +1,5 @@
-//! The screen of the power lab: two sides, the curve of power, accuracies against the bound, the test that may be looked at, and
-//! the verdict in plain words.
+//! The screen of the power lab: two sides, the curve of power, accuracies against the bound, the sequential test, and
+//! the verdict in words.
 
 mod draw;
 mod items;
@@ -48,7 +48,7 @@ pub(crate) const RECOMMENDED: Pane = Pane("n by size");
 pub(crate) const SEQUENTIAL: Pane = Pane("early stopping");
 /// Power by noise on the second side.
 pub(crate) const NOISE: Pane = Pane("noise");
-/// Sizes of published data sets against what is needed.
+/// Sizes of published data sets compared with the requirements.
 pub(crate) const KNOWN: Pane = Pane("known sets");
 /// The accuracy that probes lack, by optimisation and by data.
 pub(crate) const SHORTFALL: Pane = Pane("shortfall");
@@ -73,17 +73,17 @@ pub struct View {
     pub shown: Results,
     /// Source of the answer: another pilot has another number of items and findings.
     answered: Option<(Adjust, (usize, usize))>,
-    /// The figures; none before there is anything to draw.
+    /// The figures; `None` before there is anything to draw.
     pub curve: Option<Figure>,
-    /// The figures of bound, sizes and noise that there are.
+    /// The available figures of bound, sizes and noise.
     pub below: Vec<Figure>,
     /// The sequential test.
     pub sequential: Option<Figure>,
-    /// The task whose changed items are listed, empty for all; none while tasks or sizes are.
+    /// The task whose changed items are listed, empty for all; `None` while tasks or sizes are.
     flips: Option<String>,
-    /// The two systems whose tasks are listed, where there are more; none while the pairs are.
+    /// The two systems whose tasks are listed, where there are more; `None` while the pairs are.
     pair: Option<String>,
-    /// Comparisons of this session that have shown anything: too late for a plan.
+    /// Comparisons of this session with results: too late for a plan.
     seen: Vec<Spec>,
 }
 
@@ -137,17 +137,17 @@ static TAB: &[Entry] = rows! { Context::Global;
 
 /// Further commands, in the lab's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
-    "swap", "swap sides", "Makes the first side the second and the second the first.",
+    "swap", "swap sides", "Swaps the two sides.",
         ["x"], None, live => swap;
     "studies", "studies of the paper", "Sets the lab up as one of the studies of Zhu et al. (2022).",
         ["s"], None, live => |s| popups::pick(s, &studies::STUDIES, 0);
     "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
         ["d"], None, always => |s| popups::show(s, &studies::SURVEY);
     "flips", "changed items",
-        "Lists the items on which two results differ, with both answers; again for the list that they were opened from.",
+        "Lists the items on which two results differ, with both answers; again returns to the previous list.",
         ["f"], None, always => items::toggle;
     "plan", "freeze a plan",
-        "Writes into the settings, before any result is seen, what the run is to show; again for the next plan, and for none.",
+        "Writes the next plan into the settings, before any result is seen: differ, equal, early or none.",
         ["p"], None, live => plan;
 };
 
@@ -255,7 +255,7 @@ fn turned(spec: &Spec) -> Spec {
     Spec { a: b, b: a, models, ..spec.clone() }
 }
 
-/// Why nothing is planned any more.
+/// Reason why no plan can be made any more.
 const TOO_LATE: &str = "you have seen results, so this comparison cannot be preregistered any more";
 
 /// True if the comparison that is set up has shown anything in this session.
@@ -346,11 +346,11 @@ impl Screen for Power {
     fn about(&self, state: &State, pane: Pane) -> String {
         match pane {
             SIZES => items::shown(state).about(),
-            CURVE => "How often a comparison on so many items would show the difference, if it is as observed.",
+            CURVE => "How often a comparison on this many items would show the difference, if it is as observed.",
             MARGINS => "Accuracy of both sides by training size, and the margin that the bound allows.",
-            BY_SIZE => "Power at the test items at hand, by training size.",
+            BY_SIZE => "Power with the available test items, by training size.",
             RECOMMENDED => "Test items needed for the wanted power, by training size.",
-            SEQUENTIAL => "Whether one may stop after the first items: a test that may be looked at at any time.",
+            SEQUENTIAL => "Whether one may stop after the first items: a test that may be checked at any time.",
             NOISE => "Power if the vectors of the second side get more noise.",
             KNOWN => "Sizes of published data sets, and the items that this comparison needs.",
             SHORTFALL => "Accuracy that the probes lack: by their training, and by the number of examples.",

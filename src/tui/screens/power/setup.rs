@@ -1,4 +1,4 @@
-//! The setup of the lab: its settings. Those that a comparison can take on without being made again are asked at once.
+//! The setup of the lab: its settings. Settings that apply to a comparison without a new run are asked at once.
 
 use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, terms, view, view_mut};
 use crate::action::Effect;
@@ -75,7 +75,7 @@ impl Setup for PowerSetup {
                 || key.starts_with("training.")
                 || key.starts_with("also")
                 || ["test.bound", "test.own", "test.delta"].contains(&key);
-            // An own bound has its δ in its constant.
+            // A user's bound has its δ in its constant.
             let own = matches!(spec.test.bound, Bound::Own(_));
             if key == "test.own" && !own
                 || key == "test.delta" && own
@@ -83,7 +83,7 @@ impl Setup for PowerSetup {
             {
                 return false;
             }
-            // Terms of a corruption that nobody asks for would do nothing.
+            // Terms without a corruption have no effect.
             if key.starts_with("corruption.") && (files || spec.a.corrupted + spec.b.corrupted == 0) {
                 return false;
             }

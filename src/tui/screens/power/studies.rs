@@ -25,7 +25,7 @@ fn adopt(state: &mut State, spec: Spec) {
     }
 }
 
-/// Known data sets under the question at hand.
+/// Known data sets compared with the current requirements.
 pub(crate) struct Survey;
 
 /// Columns of the table.

@@ -1,4 +1,4 @@
-//! The verdict as lines, the numbers as text to copy, and where they come from.
+//! The verdict as lines, the numbers as text to copy, and their provenance.
 
 use super::items::{self, List};
 use super::setup::SETUP;
@@ -17,8 +17,8 @@ use labs::power::tasks::TaskFinding;
 use labs::{LabId, Spec, Tagged};
 use stats::Estimate;
 
-/// Lines of at most `room` columns, with how they are drawn; none before there is a comparison. The first `narrowed` of them leave room for
-/// the table at their right.
+/// Lines of at most `room` columns, with how they are drawn; `None` before there is a comparison. The first `narrowed` of
+/// them leave space for the table on their right.
 pub(crate) fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)> {
     let found = results(state);
     if items::shown(state) == List::Flips {
@@ -135,7 +135,7 @@ fn tests(c: &ComparisonFinding) -> String {
         let resampled = c.bootstrap.map(|b| format!("resampled [{:+.3}, {:+.3}]  ", b.lo, b.hi));
         return format!("{}equivalence p {equal}", resampled.unwrap_or_default());
     }
-    let plain = if c.clusters.is_some() { " as if each item stood for itself:" } else { "" };
+    let plain = if c.clusters.is_some() { " as if items were independent:" } else { "" };
     format!(
         "McNemar{plain} mid-p {}, exact {}, χ² {}, corrected {}; equivalence p {equal}",
         p(c.mid_p),
@@ -164,7 +164,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
             format!("in its family of {} {others}: Holm p {}", family.size, p_value(holm))
         }
         Standing::CannotDecide => {
-            "with so few items that tell the sides apart, its family cannot decide this comparison".into()
+            "with so few items that separate the sides, its family cannot decide this comparison".into()
         }
         Standing::Interim => return None,
     })

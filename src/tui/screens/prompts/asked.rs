@@ -17,7 +17,7 @@ use labs::Tagged;
 use labs::prompts::figures::some_prompts;
 use labs::prompts::finding::AdjustedFinding;
 
-/// In place of scores.
+/// Text instead of scores.
 const NOT_ASKED: &str = " left out";
 /// Columns of a model's score.
 const SCORE: usize = 6;
@@ -53,7 +53,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let header = format!("{}{heads}", pad("prompt", text - column));
     let (all, not) = (prompts(state), left_out(state));
     let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
-    // Next to every single prompt, whichever is shown: the score that is averaged over all.
+    // The score averaged over all prompts, next to every single one.
     let average =
         adjusted(state, id, &models[..shown], text).filter(|_| inner.height >= 4 && measure == Measure::First);
     let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
@@ -101,7 +101,7 @@ fn uneven(weights: &[f64]) -> &[f64] {
     if same { &[] } else { weights }
 }
 
-/// The adjusted scores of a relation in a line; none before they are known.
+/// The adjusted scores of a relation in a line; `None` before they are known.
 fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<String> {
     let found: Vec<_> = models.iter().map(|m| results(state).adjusted_of(id, m)).collect();
     let a = found.iter().copied().flatten().next().map(|a| &a.value)?;

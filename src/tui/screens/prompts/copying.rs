@@ -72,7 +72,7 @@ pub(crate) fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run prompts --json".into();
     }
-    // A spec on standard input lies in no folder that its files could be relative to.
+    // A spec on standard input has no folder, so paths must be absolute.
     let files = spec.data.paths().iter().map(|p| p.display().to_string()).collect();
     let words = match spec.query.function_words.as_str() {
         name @ (OWN_WORDS | NO_WORDS) => name.to_owned(),

@@ -1,4 +1,4 @@
-//! The figure pane: what is drawn, and a line that says it in numbers.
+//! The figure pane: the figure, and a line of its numbers.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -44,7 +44,7 @@ pub enum Drawn {
     Ledger,
     /// Further pretraining.
     Disparity,
-    /// The causal model with a path lit.
+    /// The causal model with a highlighted path.
     Causal(Bias),
 }
 
@@ -86,17 +86,19 @@ impl Drawn {
             }
             Self::Stability => "How often an answer is the same under every name of its subject.",
             Self::Consistency => {
-                "How often the models keep their places when relations are drawn anew: original prompt, random prompt, averaged."
+                "How often the models keep their places when relations are redrawn: original prompt, random prompt, averaged."
             }
-            Self::Places => "The places that one model takes when relations are drawn anew; v shows the next model.",
+            Self::Places => "The places that one model takes when relations are redrawn; v shows the next model.",
             Self::Curve => "How steady the order of the models becomes as more prompts are averaged.",
             Self::Ledger => "What one drawn prompt, name and sample add to the gap of two models.",
             Self::Disparity => "How much better models know facts after further training on them.",
-            Self::Causal(_) => "Where prompt, name and sample act; averaging cuts the lit path; t c lights the next.",
+            Self::Causal(_) => {
+                "Where prompt, name and sample act; averaging blocks the highlighted path; t c highlights the next."
+            }
         }
     }
 
-    /// The name of the figure, where numbers were published that can be laid beneath it.
+    /// The name of the figure, if published numbers can be drawn beneath it.
     pub fn published(self) -> Option<&'static str> {
         match self {
             Self::Preference => Some("preference"),
@@ -144,13 +146,13 @@ fn own(state: &State) -> Option<Figure> {
     }
 }
 
-/// Of how many prompts the average is drawn beside the regimes: as many as the user says; while a run draws, those it has come to.
+/// Number of prompts in the average drawn next to the regimes: the user's choice, or during a run the number reached so far.
 fn averaged(state: &State) -> Option<usize> {
     let comes = run(state).is_some_and(|job| job.outcome.is_none());
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
-/// Requirement of a figure over all relations, or the key to press after a cancel.
+/// Requirements of a figure over all relations, or the key to press after a cancel.
 fn waits_for_all(state: &State) -> String {
     let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
     let done = results(state).relations.len();
@@ -169,7 +171,7 @@ fn waits_for_all(state: &State) -> String {
     }
 }
 
-/// Why what is said over all relations is not there; ranks need as many relations as a draw takes.
+/// Reason why results over all relations are missing; ranks need as many relations as one draw.
 pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done))) else {
         return waits_for_all(state);
@@ -177,7 +179,7 @@ pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let can = |r: &&Tagged<RelationFinding>| r.value.kept > 0 && !r.value.prompts.is_empty();
     let (asked, wanted) = (results(state).relations.iter().filter(can).count(), spec.ranks.subset);
     match asked {
-        0 => "n/a: of no relation anything can be asked of all models; the list says why".to_owned(),
+        0 => "n/a: no relation can be asked of all models; the list says why".to_owned(),
         n if ranks && n < wanted => format!(
             "n/a: a draw takes {wanted} relations, and {n} can be asked\nlower \"Relations drawn\" in the settings, or ask more relations"
         ),
@@ -211,7 +213,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     let by = match drawn {
         Drawn::Causal(_) => String::new(),
-        // Read off the best token, whatever the rule of the run.
+        // From the best token, regardless of the rule of the run.
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };

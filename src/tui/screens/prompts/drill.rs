@@ -1,5 +1,5 @@
-//! From a number to what it is made of: from one over all relations to that of each relation, and from a relation and prompt to
-//! the instances.
+//! From a number to its parts: from a number over all relations to each relation, and from a relation and prompt to the
+//! instances.
 
 use super::measures::Spread;
 use super::{ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view_mut};
@@ -29,7 +29,7 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     look(state, next.unwrap_or(0))
 }
 
-/// The number of each relation that the one of the focused pane is made of; `None` for one relation or no instance.
+/// The number by relation behind that of the focused pane; `None` for one relation or no instance.
 fn parts(state: &State) -> Option<Spread> {
     let focus = state.place(ID).focus;
     let drawn = Drawn::of(focus);

@@ -19,7 +19,7 @@ use labs::prompts::results::Look;
 /// Heading of the marks.
 const RIGHT: &str = "right";
 
-/// The latest look, where it is one at the relation and prompt under the cursors.
+/// The latest list, if it belongs to the relation and prompt under the cursors.
 pub(crate) fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     let look = results(state).look.as_ref()?;
     let all = &look.instances.as_ref()?.value;
@@ -27,12 +27,12 @@ pub(crate) fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     here.then_some((look, all))
 }
 
-/// Lines of the list: the instances of the latest look, and behind them those that are not asked.
+/// Lines of the list: the instances of the latest look, followed by the ones that are not asked.
 pub(crate) fn len(state: &State) -> usize {
     look(state).map_or(0, |(_, all)| all.rows.len() + all.left_out.len())
 }
 
-/// Rows of the list that stay in sight above what the models make of one instance.
+/// Rows of the list that stay visible above the details of one instance.
 const LIST: u16 = 4;
 
 /// Draws the pane.
@@ -65,7 +65,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let list = Rect { height: inner.height - below, ..inner };
     let wide = usize::from(inner.width.saturating_sub(MARK));
     let marks = all.models.len().min(wide / 3);
-    // The heading of the marks has to fit where there are few of them.
+    // The heading of the marks must fit even if there are few of them.
     let text = wide.saturating_sub(marks.max(RIGHT.len()) + 1).max(8);
     let listing = Listing { len: len(state), cursor };
     let header = format!("{} {RIGHT}", pad("subject: object", text));

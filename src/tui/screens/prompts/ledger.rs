@@ -46,8 +46,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Gap and parts as lines: what each choice adds, as a share of the variance and as a standard deviation in points. In brackets the
-/// share of the prompt without what chance puts into it, on which the sentence rests.
+/// Gap and parts as lines: what each choice adds, as a share of the variance and as a standard deviation in points. In
+/// brackets the share of the prompt corrected for chance, which the sentence uses.
 pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
     let (v, p) = (&found.value, &found.value.parts);
     let gap = p.model_itself;

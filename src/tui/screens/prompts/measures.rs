@@ -1,5 +1,6 @@
-//! The listed measure: of a prompt P@1, P@k or MRR; of a relation the gap between best and worst prompt, the honest one,
-//! the one by chance, the standard deviation over prompts, the stability, the adjusted score, or the gap of the ledger's models.
+//! The listed measure: of a prompt P@1, P@k or MRR; of a relation the gap between best and worst prompt, the held-out
+//! gap, the gap by chance, the standard deviation over prompts, the stability, the adjusted score, or the gap of the
+//! ledger's models.
 
 use super::{RELATIONS, ledger, results, view};
 use crate::action::Effect;
@@ -51,7 +52,7 @@ impl Measure {
 /// The number of a relation, over its prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// Best less worst prompt.
+    /// Best minus worst prompt.
     #[default]
     Gap,
     /// The same with both chosen on other instances.
@@ -107,7 +108,7 @@ impl Spread {
             }
             Self::Pair => match ledger::shown(state) {
                 Some(l) => {
-                    format!("adjusted score of {} less that of {}", printable(&l.value.a), printable(&l.value.b))
+                    format!("adjusted score of {} minus that of {}", printable(&l.value.a), printable(&l.value.b))
                 }
                 None => "the gap of two models".into(),
             },
@@ -150,7 +151,7 @@ fn drawn_model(state: &State) -> Option<&str> {
     models.get(view(state).model).or(models.first()).copied()
 }
 
-/// Turns the number of the list that has the focus; away from the relations, that of the prompts.
+/// Cycles the number of the focused list, or of the prompts if the relations are not focused.
 pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
     let k = results(state).scores.first().map(|s| s.value.k);
     let on_relations = state.place(super::ID).focus == RELATIONS;

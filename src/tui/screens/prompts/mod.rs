@@ -75,11 +75,11 @@ pub struct View {
     pub spec: Spec,
     /// Drawn figure.
     pub drawn: Drawn,
-    /// The path that is lit in the causal graph.
+    /// The highlighted path of the causal graph.
     pub cause: Bias,
     /// Number of the model whose places are drawn, among those of the run.
     pub model: usize,
-    /// Of how many prompts the average is drawn beside the places under the three regimes; none draws the regimes alone.
+    /// Number of prompts in the average drawn next to the places under the three regimes; `None` draws only the regimes.
     pub averaged: Option<usize>,
     /// Number of the pair of models whose ledger is shown.
     pub pair: usize,
@@ -89,7 +89,7 @@ pub struct View {
     pub spread: Spread,
     /// True if the paper's published numbers are laid beneath.
     pub published: bool,
-    /// The figure; none before there is anything to draw.
+    /// The figure; `None` before there is anything to draw.
     pub figure: Option<Figure>,
 }
 
@@ -131,31 +131,31 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["V"], None, |s| !results(s).models().is_empty() => |s| turn_model(s, false);
     "next-mention", "next name", "Shows the same instance under the next name of its subject.",
         ["n"], None, can_ask => drill::next_mention;
-    "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
+    "own-prompt", "own prompt", "Types your own prompt, which every model is asked at once.",
         ["o"], Some(("own prompt", 11)), can_ask => |s| look::ask(s, &own::PROMPT);
-    "add-facts", "add facts", "Asks a file or folder with facts and prompts too, beside what is asked already.",
+    "add-facts", "add facts", "Adds a file or folder with facts and prompts to the data that are asked.",
         ["a"], None, live => |s| look::ask(s, &own::FILES);
     "published", "behind the figure: published numbers",
-        "Lays what Cao et al. 2022 published beneath the figure, where they published such numbers, or takes it away.",
+        "Toggles the values published by Cao et al. 2022 under the figure, if there are any.",
         ["b"], None, always => turn_published;
 };
 
 /// Further commands, in the lab's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "measure", "next measure",
-        "Lists another number: of relations the gap, the one held out, the one by chance, and more; of prompts P@1, P@k or MRR.",
+        "Lists the next number: for relations the gap, held out or by chance, and more; for prompts P@1, P@k or MRR.",
         ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
-    "instances", "instances", "Goes from a number down to the instances that it is made of.",
+    "instances", "instances", "Goes from a number down to the instances behind it.",
         ["i"], None, drill::can => drill::down;
     "next-pair", "next pair of models", "Shows the gap of the next pair of models.",
         ["p"], None, |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
-    "more-prompts", "average more prompts", "Draws the places of a model under the average of one prompt more, up to all.",
+    "more-prompts", "average more prompts", "Draws the places of a model when one more prompt is averaged, up to all.",
         ["a"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, true);
-    "fewer-prompts", "average fewer prompts", "Draws them under the average of one prompt fewer.",
+    "fewer-prompts", "average fewer prompts", "Draws the places of a model when one prompt fewer is averaged.",
         ["f"], None, |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
-    "next-cause", "next cause", "Lights the next path of the causal graph: prompt, name, sample.",
+    "next-cause", "next cause", "Highlights the next path of the causal graph: prompt, name, sample.",
         ["c"], None, always => next_cause;
-    "keep-prompt", "keep typed prompt", "Asks the typed prompt under the cursor in the next runs too, or no longer.",
+    "keep-prompt", "keep typed prompt", "Toggles whether the next runs ask the typed prompt under the cursor.",
         ["o"], None, own::can_keep => own::keep;
     "prompt-weights", "weights of the prompts", "Types weights by which the next run averages the prompts of this relation.",
         ["w"], None, |s| live(s) && relation(s).is_some() => weights::ask;
@@ -266,7 +266,7 @@ fn next_cause(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// From no average through those of one prompt and more, and round.
+/// Cycles from no average through those of one prompt and more.
 fn turn_averaged(state: &mut State, on: bool) -> Vec<Effect> {
     let stops: Vec<Option<usize>> =
         std::iter::once(None).chain(results(state).curve.iter().map(|c| Some(c.value.prompts))).collect();

@@ -15,7 +15,7 @@ use labs::prompts::ledger::DOUBT;
 use labs::prompts::summary::{consistency as consistency_of, interval};
 use stats::estimate::Estimate;
 
-/// Words and objects that are listed of what is left out.
+/// Maximum number of omitted words and objects listed.
 const SHOWN: usize = 24;
 /// Method of the intervals.
 const OF_SHARES: &str = "Wilson's over the instances, exact where fewer than 5 are right or wrong; MRR by Student's t";
@@ -136,7 +136,7 @@ fn scores(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// How a prompt was found, where it was, and its control.
+/// The search behind a found prompt, and its control.
 fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)> {
     let all = results(state).tuned.iter().map(|t| &t.value);
     let mine = all.filter(|v| v.relation == relation).find(|v| v.prompt == prompt || v.control == prompt);
@@ -293,8 +293,8 @@ fn key(model: &str) -> String {
     base::text::fit(last_part(model), 15).into_owned()
 }
 
-/// Facts and prompts left out because some model cannot say them: facts and prompts by reason, and the words that single
-/// models take from those that all share.
+/// Facts and prompts left out because some model cannot say them: facts and prompts by reason, and the words that
+/// single models remove from the shared words.
 fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> {
     let listed = |l: &LeftOut| (format!("{} left out", l.count), format!("{}: {}", l.reason, some(&l.what, l.count)));
     let mut entries: Vec<(String, String)> =

@@ -1,4 +1,4 @@
-//! Additions of the user: prompts that are typed, tried and kept, and data.
+//! The user's additions: prompts typed, tried and kept, and data.
 
 use super::{ASKED, ID, INSTANCES, ask, prompt, prompts, relation, results, view, view_mut};
 use crate::action::Effect;
@@ -30,7 +30,7 @@ pub(crate) fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, 
     let Some(relation) = relation(state).map(str::to_owned) else {
         return Err("no relation has its scores yet".into());
     };
-    // Its line is where the cursor goes: behind the relation's own prompts it may lie outside the pane.
+    // Its line is where the cursor goes: after the relation's prompts it may be outside the pane.
     let all = prompts(state);
     let at = all.iter().position(|p| *p == text).unwrap_or(all.len());
     let place = state.place_mut(ID);

@@ -1,4 +1,4 @@
-//! The relations: how many of their facts are asked, their prompts, and how far P@1 spreads over prompts.
+//! The relations: the number of facts asked, the prompts, and the spread of P@1 over prompts.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -43,7 +43,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     table(state).draw(frame, area, state, (RELATIONS, &name), cursor);
 }
 
-/// Relations with their facts, their prompts, and how far the prompts are apart.
+/// Relations with their facts, their prompts, and the spread over prompts.
 pub(crate) fn table(state: &State) -> Table {
     let spread = view(state).spread;
     let row = |r: &labs::Tagged<RelationFinding>| {

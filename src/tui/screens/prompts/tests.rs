@@ -97,7 +97,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
         state.place_mut(ID).focus = pane;
         assert!(SCREEN.copy(&state).is_some_and(|t| !t.is_empty()), "{pane:?}");
     }
-    for (pane, what, told) in [
+    for (pane, what, printed) in [
         (ASKED, "capital, `The capital of", "P@1 40.0"),
         (LEDGER, "adjusted gap of a and b", "of the variance"),
         (RELATIONS, "facts asked of every model", "held out"),
@@ -107,7 +107,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
         SCREEN.refresh(&mut state);
         let origin = SCREEN.origin(&state).unwrap();
         assert!(origin.what.contains(what), "{}", origin.what);
-        assert!(origin.entries.iter().any(|(_, v)| v.contains(told)), "{:?}", origin.entries);
+        assert!(origin.entries.iter().any(|(_, v)| v.contains(printed)), "{:?}", origin.entries);
         assert_eq!(origin.command, "probity run prompts --json");
     }
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
@@ -138,8 +138,8 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
     view_mut(&mut state).published = true;
     for (drawn, beneath) in [(Drawn::Stability, true), (Drawn::Curve, false)] {
         view_mut(&mut state).drawn = drawn;
-        let told = SCREEN.origin(&state).unwrap().entries.iter().any(|(k, _)| k == "beneath");
-        assert_eq!(told, beneath, "{drawn:?}");
+        let printed = SCREEN.origin(&state).unwrap().entries.iter().any(|(k, _)| k == "beneath");
+        assert_eq!(printed, beneath, "{drawn:?}");
     }
 }
 
@@ -163,7 +163,7 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(typed) })));
     SCREEN.travel(&mut state, ASKED, 2);
     assert_eq!(prompt(&state), Some("[X] : [Y]"));
-    assert!(view(&state).spec.data.own.is_empty(), "what is tried is no part of the experiment");
+    assert!(view(&state).spec.data.own.is_empty(), "what is tried is not part of the experiment");
     assert!(own::can_keep(&state));
     own::keep(&mut state);
     assert_eq!(view(&state).spec.data.own["capital"], ["[X] : [Y]"]);
@@ -172,7 +172,7 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     assert!(view(&state).spec.data.own.is_empty());
 }
 
-/// P@k, MRR, and the gap without the luck of the choice were in findings alone.
+/// P@k, MRR, and the held-out gap were only in findings.
 #[test]
 fn lists_show_every_measure_in_turn() {
     let mut state = finished();
@@ -184,16 +184,20 @@ fn lists_show_every_measure_in_turn() {
         });
         turned.collect()
     };
-    let told = list(&mut state, ASKED, 3);
-    assert!(told[0].contains("P@5") && told[1].contains("MRR") && told[2].contains("P@1"), "{told:?}");
-    let told = list(&mut state, RELATIONS, 7);
-    for (k, what) in
-        [(0, "other instances"), (2, "standard deviation"), (3, "every name"), (4, "score of a"), (5, "less that of b")]
-    {
-        assert!(told[k].contains(what), "{told:?}");
+    let printed = list(&mut state, ASKED, 3);
+    assert!(printed[0].contains("P@5") && printed[1].contains("MRR") && printed[2].contains("P@1"), "{printed:?}");
+    let printed = list(&mut state, RELATIONS, 7);
+    for (k, what) in [
+        (0, "other instances"),
+        (2, "standard deviation"),
+        (3, "every name"),
+        (4, "score of a"),
+        (5, "minus that of b"),
+    ] {
+        assert!(printed[k].contains(what), "{printed:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
-    // The numbers are those that the words name, as the findings of the test give them.
+    // The numbers are the ones that the words name, from the findings of the test.
     let of = |spread: Spread| spread.of(&state, "capital").unwrap();
     let gap = of(Spread::Gap);
     let wanted = [
@@ -213,7 +217,7 @@ fn lists_show_every_measure_in_turn() {
     assert!((among - first - 0.2).abs() < 1e-12 && (mrr - first - 0.1).abs() < 1e-12);
 }
 
-/// Instances could be reached from a relation and a prompt alone, and not from what is said over all relations.
+/// Instances could be reached only from a relation and a prompt, not from results over all relations.
 #[test]
 fn every_number_leads_down_to_instances() {
     for (pane, drawn, spread) in [
@@ -256,7 +260,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
     let mut state = finished();
     weights::ask(&mut state);
     assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 1", "as they are: equal");
-    for (text, told) in [
+    for (text, printed) in [
         ("1", "1 for 2 prompts of capital"),
         ("1 2 3", "3 for 2 prompts of capital"),
         ("1, -1", "-1 is not a number from 0 on"),
@@ -265,7 +269,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
         ("1 2;", "row 2 has no weight"),
     ] {
         let refused = weights::take(&mut state, text).unwrap_err();
-        assert!(refused.contains(told), "{text}: {refused}");
+        assert!(refused.contains(printed), "{text}: {refused}");
     }
     assert!(view(&state).spec.adjust.user.is_empty());
     weights::take(&mut state, "3, 1").unwrap();
@@ -297,9 +301,9 @@ fn what_left_a_relation_stands_on_the_screen() {
     assert_eq!((prompt(&state), under_cursor(&state)), (None, Err(Some(reason))));
     assert!(drill::look(&mut state, 0).is_empty(), "it has no instances");
     state.place_mut(ID).focus = RELATIONS;
-    let told = format!("{:?}", SCREEN.origin(&state).unwrap());
+    let printed = format!("{:?}", SCREEN.origin(&state).unwrap());
     for part in ["40 of 42", "Xyzzyville", "not one token of c", reason] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
 }
 
@@ -310,7 +314,7 @@ fn places_are_drawn_under_the_average_of_as_many_prompts_as_the_user_says() {
         SCREEN.refresh(state);
         view(state).figure.as_ref().map_or(0, |f| f.layers.len())
     };
-    // While a run draws, those of the prompts that it has come to are drawn unasked.
+    // During a run, the average over the prompts so far is drawn automatically.
     for (averaged, wanted) in [(Some(1), 4), (Some(2), 4), (None, 4)] {
         turn_averaged(&mut state, true);
         let layers = layers(&mut state);
@@ -344,7 +348,7 @@ fn findings_about_all_models_are_no_model() {
     assert_eq!(asked::initials("/x/own/"), "own");
 }
 
-/// A run that was over went on promising its ranks.
+/// A finished run still promised its ranks.
 #[test]
 fn what_a_run_cannot_say_is_na_with_its_reason() {
     let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });
@@ -357,12 +361,12 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
     assert!(!drawn::missing(&state, true).starts_with("n/a"), "it is still running");
     let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
     reduce(&mut state, Action::Event(Box::new(end)));
-    let told = drawn::missing(&state, true);
-    assert!(told.starts_with("n/a") && told.contains("takes 20 relations, and 1 can be asked"), "{told}");
+    let printed = drawn::missing(&state, true);
+    assert!(printed.starts_with("n/a") && printed.contains("takes 20 relations, and 1 can be asked"), "{printed}");
     let mut none = results(&state).relations[0].value.clone();
     none.kept = 0;
     take(&mut state, finding(ALL, Kind::Relation(none)));
-    assert!(drawn::missing(&state, false).contains("of no relation"), "{}", drawn::missing(&state, false));
+    assert!(drawn::missing(&state, false).contains("no relation"), "{}", drawn::missing(&state, false));
 }
 
 /// Content of a pane.
@@ -372,7 +376,8 @@ fn shown(state: &State, draw: fn(&mut ratatui::Frame, ratatui::layout::Rect, &St
     terminal.backend().to_string()
 }
 
-/// Of models that can say no answer the list promised scores for ever, and the figure said that nothing had been asked.
+/// For models that cannot say any answer, the list promised scores forever, and the figure claimed that nothing had
+/// been asked.
 #[test]
 fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is_over() {
     let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });
@@ -390,5 +395,5 @@ fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is
     let over = shown(&state, asked::draw);
     assert!(over.contains("n/a") && !over.contains('…'), "{over}");
     let figure = shown(&state, |frame, area, state| drawn::draw(frame, area, state, FIGURE));
-    assert!(figure.contains("n/a: of no relation"), "{figure}");
+    assert!(figure.contains("n/a: no relation"), "{figure}");
 }

@@ -1,4 +1,4 @@
-//! Weights of the prompts of a relation, typed on the screen: what the next run averages by.
+//! Weights of the prompts of a relation, typed on the screen, for the average of the next run.
 
 use super::own::kept;
 use super::{ran, relation, results, view, view_mut};
@@ -15,7 +15,7 @@ static FIELD: Prompt = Prompt {
     follow: None,
 };
 
-/// Opens the field, with the weights that are set in it.
+/// Opens the field, filled with the current weights.
 pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     let Some(id) = relation(state).map(str::to_owned) else { return Vec::new() };
     let text = match (view(state).spec.adjust.user.get(&id), asked(state, &id)) {
@@ -26,7 +26,7 @@ pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     look::edit(state, &FIELD, &text)
 }
 
-/// Number of prompts that the next run asks of a relation, if known: its own, and those that are kept.
+/// Number of prompts that the next run asks of a relation, if known: its own, and the kept ones.
 fn asked(state: &State, id: &str) -> Option<usize> {
     let (then, now) = (&ran(state)?.data, &view(state).spec.data);
     let found = &results(state).relation(id)?.value;
@@ -66,7 +66,7 @@ fn read(text: &str) -> Result<UserWeights, String> {
     Ok(weights)
 }
 
-/// Takes what was typed.
+/// Accepts the typed weights.
 pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let Some(id) = relation(state).map(str::to_owned) else {
         return Err("no relation has its scores yet".into());
@@ -79,7 +79,7 @@ pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String>
         if adjust.user.is_empty() && adjust.weights == Weighting::User {
             adjust.weights = Weighting::Uniform;
         }
-        let told = if had { "has equal weights in the next run" } else { "has no weights of its own" };
+        let told = if had { "has equal weights in the next run" } else { "has no weights" };
         state.view.toast = Some(format!("{id} {told}"));
         return Ok(Vec::new());
     }

@@ -1,4 +1,4 @@
-//! Marking rationales: what the keys change, the file that it is saved to, and the agreement of two such files.
+//! Marking rationales: the effects of keys, the saved file, and the agreement of two such files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct Annotations {
     pub file: Option<PathBuf>,
     /// True if something is not saved yet.
     pub changed: bool,
-    /// True if a file is being written that is to hold all of it.
+    /// True while all of it is being written to a file.
     saving: bool,
     /// Purpose of the files being read.
     reading: Reading,
@@ -49,7 +49,7 @@ pub struct Compared {
     /// Their agreement.
     pub found: Agreement,
     alphas: Alphas,
-    /// Rationales that pass both thresholds, and those that are scored.
+    /// Rationales that pass both thresholds, and all scored rationales.
     passed: (usize, usize),
     /// Level of the intervals.
     pub level: f64,
@@ -57,10 +57,10 @@ pub struct Compared {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reading {
-    /// They are gone on with.
+    /// To continue them.
     #[default]
     Continue,
-    /// They are compared.
+    /// To compare them.
     Compare,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn marking(state: &State) -> bool {
     view(state).annotation.on && matches!(shown(state), Some(Shown::Data(..)))
 }
 
-/// Begins to mark, or ends it. What was marked stays.
+/// Starts or ends marking. The marks stay.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let annotation = &mut view_mut(state).annotation;
     annotation.on = !annotation.on;
@@ -107,18 +107,18 @@ fn here(state: &State) -> Option<(SentenceFinding, usize, usize)> {
     Some((pointed.sentence.clone(), pointed.side, pointed.word))
 }
 
-/// Takes the word under the cursor into the rationale, or out of it.
+/// Adds the word under the cursor to the rationale, or removes it.
 pub(crate) fn mark(state: &mut State) -> Vec<Effect> {
     let Some((sentence, _, word)) = here(state) else { return Vec::new() };
     if sentence.masks.contains(&word) {
-        state.view.toast = Some("the mask is what the rationale is for; it cannot be part of it".into());
+        state.view.toast = Some("the mask cannot be part of its own rationale".into());
         return Vec::new();
     }
     edit(state, sentence, |made| made.toggle(word));
     Vec::new()
 }
 
-/// Takes every word out of the rationale.
+/// Removes every word from the rationale.
 pub(crate) fn clear(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = here(state) {
         edit(state, sentence, |made| {
@@ -252,7 +252,7 @@ pub(crate) fn unsaved(state: &State) -> Option<String> {
     annotation.changed.then(|| format!("the marks of {n} {sentences}"))
 }
 
-/// Asks for a file to go on with.
+/// Asks for a file to continue.
 pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     look::ask(state, &OPEN)
 }
@@ -288,7 +288,7 @@ fn take_second(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     load(state, Reading::Compare, vec![first, text.into()])
 }
 
-/// Takes in the files that were read.
+/// Receives the files that were read.
 pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
     let mut all = Vec::new();
     for document in documents {
@@ -328,7 +328,7 @@ pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
             annotation.on = true;
             let told = if replaced > 0 { format!(", {replaced} of them in place of yours") } else { String::new() };
             let read = if n == 1 { "1 sentence was read".into() } else { format!("{n} sentences were read") };
-            state.view.toast = Some(format!("{read}{told}; marking goes on"));
+            state.view.toast = Some(format!("{read}{told}; marking continues"));
         }
         _ => {}
     }
@@ -369,7 +369,7 @@ impl Page for Annotators {
 fn words(compared: &Compared) -> Vec<(Role, String)> {
     let f = &compared.found;
     let span = |e: &Estimate| match f.sentences {
-        // One sentence alone says nothing about others.
+        // A single sentence gives no interval.
         0 | 1 => format!("{:.3} (no interval from one sentence)", e.mean),
         _ => format!("{:.3} ({:.3} to {:.3})", e.mean, e.lo, e.hi),
     };

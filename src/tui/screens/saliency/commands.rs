@@ -30,32 +30,32 @@ pub(crate) static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "previous-partner", "previous partner", "Shows the previous changed partner of the sentence.",
         ["N"], None, |s| !results(s).sentences.is_empty() => |s| turn_partner(s, false);
     "own-sentence", "own sentence",
-        "Types a sentence with [MASK]; prediction and scores follow every key. The last one typed is there to be edited.",
+        "Types a sentence with [MASK]; prediction and scores are updated at every key. The last one typed can be edited.",
         ["o"], Some(("own sentence", 12)), typed::can_ask => typed::open;
-    "mark-word", "mark word", "While marking: takes the word under the cursor into the rationale, or out of it.",
+    "mark-word", "mark word", "While marking: adds the word under the cursor to the rationale, or removes it.",
         ["space"], None, marking => annotate::mark;
 };
 
 /// Further commands, in the lab's own menu.
 pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
-    "right-or-wrong", "right or wrong", "Lists the sentences that the model gets right, then those that it does not, then all.",
+    "right-or-wrong", "right or wrong", "Lists the sentences that the model gets right, then the ones that it gets wrong, then all.",
         ["c"], None, |s| !results(s).sentences.is_empty() => next_right;
-    "dimension", "next dimension", "Lists the sentences of the next dimension alone, and then all again.",
+    "dimension", "next dimension", "Lists only the sentences of the next dimension, and after the last one all.",
         ["d"], None, |s| !results(s).sentences.is_empty() => next_dimension;
     "perturbation", "next kind of change",
-        "Lists the sentences with a partner of the next kind alone (unimportant words, important words, another form), then all.",
+        "Lists only the sentences with a partner of the next kind (unimportant words, important words, another form), then all.",
         ["p"], None, |s| !results(s).sentences.is_empty() => next_perturbation;
-    "beside", "side by side", "Lays another method beside the one in view, then another model, then nothing.",
+    "beside", "side by side", "Compares the method in view with another method, then another model, then nothing.",
         ["s"], None, |s| !results(s).sentences.is_empty() => next_beside;
-    "edit-sentence", "edit sentence", "Edits the sentence under the cursor as one of your own; what it was stays above it.",
+    "edit-sentence", "edit sentence", "Edits a copy of the sentence under the cursor; the original stays above it.",
         ["e"], None, typed::can_edit => typed::edit;
-    "back-to-data", "back to the data", "Leaves the own sentence and shows the sentence of the data again.",
+    "back-to-data", "back to the data", "Closes your own sentence and shows the sentence of the data again.",
         ["b"], None, |s| view(s).typed_shown => typed::leave;
-    "heads", "attention heads", "Asks for the attention of every head of every layer in the sentence under the cursor.",
+    "heads", "attention heads", "Shows the attention of every head of every layer for the sentence under the cursor.",
         ["h"], None, |s| typed::can_ask(s) && heads::question(s).is_some() => ask_heads;
     "annotate", "mark rationales", "Starts or stops marking rationales; space marks a word.",
         ["a"], None, |s| !results(s).sentences.is_empty() => annotate::toggle;
-    "clear-marks", "clear marks", "While marking: takes every word of the sentence out of the rationale.",
+    "clear-marks", "clear marks", "While marking: removes every word of the sentence from the rationale.",
         ["x"], None, marking => annotate::clear;
     "align-word", "align word", "While marking: picks up a word of the original, then aligns it with the word under the cursor of its partner.",
         ["l"], None, marking => annotate::align;
@@ -67,7 +67,7 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["f"], None, marking => annotate::confidence;
     "save-marks", "save marks", "Saves what was marked as JSON lines in the benchmark's schema; asks before it replaces a file.",
         ["w"], None, always => annotate::save;
-    "open-marks", "open marks", "Reads marks that were saved, to go on with them.", ["r"], None, always => annotate::open;
+    "open-marks", "open marks", "Reads saved marks to continue with them.", ["r"], None, always => annotate::open;
     "annotators", "two annotators", "Compares the marks of two annotators from two files: Cohen's kappa and token-F1.",
         ["2"], None, always => annotate::compare;
 };
@@ -112,7 +112,7 @@ fn refilter(state: &mut State, change: impl FnOnce(&mut Filter)) -> Vec<Effect> 
     Vec::new()
 }
 
-/// The entry before or after the present one, round.
+/// The entry before or after the present one, cyclically.
 fn turned(all: &[&str], now: &str, on: bool) -> String {
     let at = all.iter().position(|x| *x == now).unwrap_or(0);
     let by = if on { 1 } else { all.len().saturating_sub(1) };
@@ -131,7 +131,7 @@ fn next_model(state: &mut State, on: bool) -> Vec<Effect> {
     typed::ask_again(state)
 }
 
-/// Lays the next thing beside the method in view.
+/// Shows the next model or method next to the one in view.
 pub(crate) fn next_beside(state: &mut State) -> Vec<Effect> {
     for _ in 0..3 {
         let view = view_mut(state);

@@ -125,7 +125,7 @@ fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run saliency --json".into();
     }
-    // A spec on standard input lies in no folder that its file could be relative to.
+    // A spec on standard input has no folder, so paths must be absolute.
     let data = DataSpec { file: spec.file().map(|f| f.display().to_string()), ..spec.data.clone() };
     let spec = Spec { data, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.

@@ -18,7 +18,7 @@ use labs::{Details, EngineInfo};
 /// Names of the figures, in the order of their panes.
 const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];
 
-/// The figure; none before there is anything to draw.
+/// The figure; `None` before there is anything to draw.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     let engine: Option<&EngineInfo> = state.board.engine.as_ref();
     figures::pick(DRAWN[view(state).drawn % DRAWN.len()], &Details::default(), results(state), engine).ok()

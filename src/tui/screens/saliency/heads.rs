@@ -1,5 +1,5 @@
-//! Attention of every head of every layer between the mask and the word under the cursor, and all words in one head. Of a model
-//! with more layers or heads than there is room for, those around the cursor are shown.
+//! Attention of every head of every layer between the mask and the word under the cursor, and all words in one head. If
+//! a model has more layers or heads than fit, the ones around the cursor are shown.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use labs::saliency::finding::{AttentionFinding, OWN};
 use labs::saliency::heatmap;
 use labs::saliency::question::AttentionQuestion;
 
-/// The attention that was asked for last, where it is that of a sentence in view.
+/// The latest attention, if it belongs to a sentence in view.
 pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     let found = results(state).attention.as_ref()?;
     let choices = heat::choices(state);

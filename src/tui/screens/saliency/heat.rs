@@ -76,7 +76,7 @@ fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice])
     let (found, view) = (results(state), view(state));
     let row = |c: &Choice| view.index.row(found, &c.model, &sentence.sentence, &c.method);
     let side = Side::new(sentence, choices.iter().map(row).collect());
-    // While one annotates, it is the own marks that are underlined.
+    // While annotating, the user's marks are underlined.
     let gold = marks(state, &sentence.sentence).map_or(side.gold, |a| a.rationale.clone());
     Side { gold, ..side }
 }
@@ -122,7 +122,7 @@ fn tokens(state: &State) -> Option<&Tokens> {
     view(state).heat.as_ref()?.layers.iter().find_map(|l| if let Layer::Tokens(t) = l { Some(t) } else { None })
 }
 
-/// Strip and place of the word under the cursor, among those that are drawn.
+/// Strip and place of the word under the cursor, among the drawn words.
 pub(crate) fn cursor(state: &State) -> Option<(usize, usize)> {
     let tokens = tokens(state)?;
     let (strip, word) = view(state).cursor;
@@ -130,13 +130,13 @@ pub(crate) fn cursor(state: &State) -> Option<(usize, usize)> {
     Some((strip, word.min(tokens.strips[strip].tokens.len().checked_sub(1)?)))
 }
 
-/// The cursor a number of words further.
+/// Moves the cursor by a number of words.
 pub(crate) fn sideways(state: &State, by: i64) -> Option<(usize, usize)> {
     let (strip, word) = cursor(state)?;
     Some((strip, moved(word, by, tokens(state)?.strips[strip].tokens.len())))
 }
 
-/// The cursor a number of strips further down, at the nearest word.
+/// Moves the cursor down by a number of strips, to the nearest word.
 pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
     let (tokens, (strip, word)) = (tokens(state)?, cursor(state)?);
     let next = moved(strip, by, tokens.strips.len());
@@ -232,7 +232,7 @@ fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<
     }
 }
 
-/// Reason for which a sentence has no prediction or score.
+/// Reason why a sentence has no prediction or score.
 fn missing(state: &State, what: &str) -> String {
     match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Done)) if matches!(shown(state), Some(Shown::Data(..))) => {
@@ -268,7 +268,7 @@ fn gold(sentence: &SentenceFinding) -> String {
     format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
 }
 
-/// Every side by every model: its name, and what is predicted.
+/// Each sentence with each model: its name and the prediction.
 fn predicted<'a>(state: &'a State, choices: &[Choice]) -> Vec<(String, Predicted<'a>)> {
     let sides = sides(state, choices);
     let mut models: Vec<&str> = choices.iter().map(|c| c.model.as_str()).collect();
@@ -350,7 +350,7 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     format!("{text}: {}", parts.join(" · "))
 }
 
-/// A score in as many digits as can be read.
+/// A score with a readable number of digits.
 fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1e5).round() / 1e5
 }

@@ -16,7 +16,7 @@ pub(crate) struct Index {
     of: HashMap<String, Entry>,
 }
 
-/// Places of one sentence.
+/// Indices of one sentence.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     sentence: Option<usize>,
@@ -25,7 +25,7 @@ struct Entry {
 }
 
 impl Index {
-    /// Takes in what has come since the last time; begins again for another run.
+    /// Adds new results since the last call; starts over for another run.
     pub(crate) fn follow(&mut self, results: &Results, generation: u64) {
         let shrunk = results.sentences.len() < self.sentences
             || results.predictions.len() < self.predictions
@@ -47,12 +47,12 @@ impl Index {
         self.rows = results.rows.len();
     }
 
-    /// A number that changes whenever the list of sentences, or what is predicted in them, does.
+    /// A number that changes whenever the sentences or their predictions change.
     pub(crate) fn stamp(&self) -> (u64, usize, usize) {
         (self.generation, self.sentences, self.predictions)
     }
 
-    /// The sentence of an identifier.
+    /// The sentence with an identifier.
     pub(crate) fn sentence<'r>(&self, results: &'r Results, id: &str) -> Option<&'r Tagged<SentenceFinding>> {
         results.sentences.get(self.of.get(id)?.sentence?)
     }

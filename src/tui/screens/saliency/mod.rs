@@ -108,7 +108,7 @@ pub struct View {
     pub head: (usize, usize),
     /// Shown table.
     pub table: Table,
-    /// Columns of the table that are moved out of sight.
+    /// Number of table columns scrolled away.
     pub(crate) columns_gone: usize,
     /// Drawn figure.
     pub drawn: usize,
@@ -130,7 +130,7 @@ pub struct View {
     curve: Option<Figure>,
 }
 
-/// What the list of sentences was made from: the findings, the filter of the menu, the one that was typed, and the order.
+/// Inputs of the list of sentences: the findings, the menu's filter, the typed filter, and the order.
 type Selection = ((u64, usize, usize), Filter, String, Option<Listed>);
 
 impl View {
@@ -288,7 +288,7 @@ impl Screen for Saliency {
                 Some(Shown::Data(original, _)) => original.text.clone(),
                 _ => "The sentences with the model's answer: right, wrong, and the same for changed partners.".into(),
             },
-            HEATMAP => "How much the answer rests on each word; underlined words are those that people marked.".into(),
+            HEATMAP => "How much the answer rests on each word; underlined words were marked by people.".into(),
             HEADS => "How much every head of every layer attends to the word under the cursor.".into(),
             pane if table_of(pane).is_some() => scores::about(pane).into(),
             _ => "The score by the share of words that the rationale takes; long rationales are easier to hit.".into(),
@@ -467,8 +467,7 @@ impl Screen for Saliency {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
-        // A question that waits for its answer must not be superseded by this one, and a sentence that the model could not be
-        // asked has no answer.
+        // This question must not supersede a pending one, and a sentence that the model could not be asked has no answer.
         let asked = heat::pointed(state).is_some_and(|p| p.row.is_some());
         if mine && asked && !view(state).typed_shown && results(state).attention.is_none() {
             commands::ask_heads(state)

@@ -43,7 +43,7 @@ impl Table {
         }
     }
 
-    /// Most columns that can be moved out of sight.
+    /// Maximum number of columns that can be scrolled away.
     pub(crate) fn most_gone(self) -> usize {
         self.columns().len() - KEYS - 1
     }
@@ -86,7 +86,7 @@ impl Table {
     }
 }
 
-/// Columns that say what a row is about; they stay where the others are moved out of sight.
+/// Columns that say what a row is about; they stay visible when the others are scrolled.
 const KEYS: usize = 3;
 
 /// A table as text: its columns as wide as their widest field.
@@ -221,7 +221,7 @@ fn laid(state: &State, room: usize) -> Laid {
         *end += if stays(c) { w + 1 } else { 0 };
         Some(*end)
     });
-    // The key columns and the first behind them are there in any width, since nothing could be read without them.
+    // The key columns and the first one after them are shown at any width, because nothing could be read without them.
     let fit = ends.take_while(|end| *end <= room + 1).count().max(KEYS + gone + 1);
     let line = |row: &Vec<String>| {
         let fields = row.iter().zip(&widths).take(fit).enumerate().filter(|(c, _)| stays(*c));

@@ -13,7 +13,7 @@ use base::text::printable;
 use engine::message::Outcome;
 use labs::saliency::finding::{Sample, SentenceFinding};
 
-/// Fewest columns of a sentence in the list, and most partners whose answers stand beside it.
+/// Minimum number of columns of a sentence in the list, and maximum number of partners whose answers are beside it.
 const SENTENCE: usize = 22;
 const PARTNERS: usize = 3;
 
@@ -27,7 +27,7 @@ pub struct Filter {
     pub dimension: Option<String>,
     /// Only originals with such a partner, and only that partner.
     pub perturbation: Option<String>,
-    /// Only where the first answer of the model in view is right, or is not.
+    /// Only sentences with a right, or a wrong, first answer of the model in view.
     pub right: Option<bool>,
 }
 
@@ -72,7 +72,7 @@ fn is_right(state: &State, id: &str) -> Option<bool> {
     view.index.prediction(results(state), &view.model, id)?.value.top1
 }
 
-/// The sign of an answer that is right, wrong, or not there yet.
+/// The sign of an answer that is right, wrong, or missing.
 pub(crate) fn sign(state: &State, right: Option<bool>) -> &'static str {
     match (right, state.view.glyphs == Glyphs::Ascii) {
         (Some(true), false) => "●",
@@ -136,7 +136,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     table.draw(frame, area, state, (SENTENCES, &name), state.place(ID).scrolled(SENTENCES));
 }
 
-/// Why no sentence is listed.
+/// Reason why no sentence is listed.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let text = match run(state) {

@@ -1,4 +1,4 @@
-//! A sentence of the user's: it is asked again with every key, and only the latest question survives.
+//! A user's sentence: it is asked again with every key, and only the latest question is kept.
 
 use super::{HEATMAP, Shown, ask, heat, results, run, shown, view, view_mut};
 use crate::action::Effect;
@@ -23,7 +23,7 @@ pub(crate) fn can_edit(state: &State) -> bool {
     can_ask(state) && shown(state).is_some()
 }
 
-/// Opens the field with the sentence that was typed last, which is what the next one is compared with.
+/// Opens the field with the latest typed sentence, with which the next one is compared.
 pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     let own = results(state).own.clone().filter(|_| view(state).typed_shown);
     let text = view(state).typed.clone();

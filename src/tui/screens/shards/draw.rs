@@ -15,7 +15,7 @@ use base::numbers::{about, seconds};
 use base::text::{fit, pad, printable, printable_label, wrapped};
 use session::parts::watch::{Pace, View, sign};
 
-/// Rows that the map of the cells takes at most.
+/// Maximum height of the map of the cells.
 const MAP: usize = 8;
 /// Columns of the bar of all cells, and of one.
 const BARS: (usize, usize) = (30, 8);
@@ -23,7 +23,7 @@ const BARS: (usize, usize) = (30, 8);
 /// Columns of the time that a shard has left.
 const LEFT: usize = 14;
 
-/// The sign of a cell, or of several: what most needs a look counts.
+/// The sign of a cell, or of several: the most urgent one counts.
 fn drawn(sign: char, glyphs: Glyphs) -> (&'static str, Role) {
     let ascii = glyphs == Glyphs::Ascii;
     let pick = |unicode, plain| if ascii { plain } else { unicode };
@@ -35,7 +35,7 @@ fn drawn(sign: char, glyphs: Glyphs) -> (&'static str, Role) {
     }
 }
 
-/// The signs of the map, at most `room` of them, and how many cells each of them is.
+/// The signs of the map, at most `room` of them, and the number of cells for each.
 fn signs(map: &str, room: usize) -> (Vec<char>, usize) {
     let all: Vec<char> = map.chars().collect();
     let each = all.len().div_ceil(room.max(1)).max(1);
@@ -53,7 +53,7 @@ pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     u16::try_from(5 + map + said).unwrap_or(u16::MAX)
 }
 
-/// Messages besides numbers: why the grid cannot be seen, silent shards, clocks that are off.
+/// Messages besides numbers: the reason why the grid cannot be read, silent shards, wrong clocks.
 fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     let mut all = Vec::new();
     if let Some(problem) = &followed.problem {

@@ -1,4 +1,5 @@
-//! A grid that others compute: all of its shards as one live session. What finished cells found is on the screens of their labs.
+//! A grid computed by other processes: all shards as one live session. Results of finished cells are on the screens of
+//! their labs.
 
 mod draw;
 #[cfg(test)]
@@ -24,7 +25,7 @@ pub const SHARDS: Pane = Pane("Shards");
 /// Cells that failed, with the reason.
 pub const FAILED: Pane = Pane("Failed");
 
-/// Nothing but the cursors, which the frame keeps.
+/// Only the cursors, which the frame keeps.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
@@ -43,13 +44,13 @@ pub static SCREEN: Shards = Shards;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "shards", "shards of the grid",
-        "Shows how far the grid is that `probity --follow DIR` follows: its cells, its shards, what failed.",
+        "Shows the progress of the grid that `probity --follow DIR` follows: its cells, its shards, what failed.",
         ["7", "alt-7"], None, follows => |s| { s.show(ID); Vec::new() };
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "submit-again", "run failed cells again",
-        "Submits the cells that failed, or that jobs left which have ended, to Slurm again; asks first.",
+        "Resubmits to Slurm the cells that failed or were left by jobs that have ended; asks first.",
         ["r"], Some(("submit again", 1)), can_submit => ask;
 };
 
@@ -72,7 +73,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
     popups::pick(state, &Again, 1)
 }
 
-/// Failed cells are to be submitted again: really?
+/// Confirms the resubmission of failed cells.
 pub(crate) struct Again;
 
 impl Picker for Again {

@@ -10,7 +10,7 @@ use base::text::{fit, printable, width};
 use figure::axis::{Fitted, Tick};
 use figure::{Figure, Layer};
 
-/// Least columns of a category whose name is drawn.
+/// Minimum width of a category whose name is drawn.
 const LEAST_SLOT: usize = 5;
 
 fn one_row(_: &str) -> f64 {
@@ -32,13 +32,13 @@ pub(crate) fn labels(y: &Fitted, rows: u16) -> u16 {
     y_ticks(y, rows).iter().map(|t| width(&t.label) as u16).max().unwrap_or(0)
 }
 
-/// Rows of a chart from which on names of categories may take two of them.
+/// Chart height from which names of categories may take two rows.
 const TALL: u16 = 10;
 
-/// Rows below the horizontal axis: two where names of categories are too long for their span and can be parted.
+/// Rows below the horizontal axis: two if names of categories are too long for their span and can be divided.
 pub(crate) fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
     let wants = |names: &[String]| {
-        // As wide as the data can be: it only has to be distinguished from a span that is far too small.
+        // The maximum width of the data, which is enough to recognise a span that is far too small.
         let slot = usize::from(area.width.saturating_sub(Y_AXIS + END)) / names.len().max(1);
         slot >= LEAST_SLOT && names.iter().any(|n| width(n) > slot - 2)
     };
@@ -149,8 +149,8 @@ impl Chart<'_> {
         buffer.set_string(free.unwrap_or(end), plot.bottom(), name, self.theme.style(Role::Dim));
     }
 
-    /// Columns of the ticks with their labels, in one row or two. Names of categories are parted or cut to their span, or thinned
-    /// out if that is too small.
+    /// Columns of the ticks with their labels, in one row or two. Names of categories are divided or cut to their span,
+    /// or thinned out if it is too small.
     fn x_labels(&self, stage: &Stage) -> Vec<(u16, String, String)> {
         let plot = stage.plot;
         if let Some(names) = stage.x.categories() {

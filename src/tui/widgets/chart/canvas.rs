@@ -13,7 +13,7 @@ struct Cell {
     dots: u8,
     /// Dots of bands; drawn only if no line runs.
     shade: u8,
-    /// True where the narrower of two bands runs.
+    /// True in the narrower of two bands.
     dense: bool,
     style: Style,
     ascii: Option<char>,
@@ -179,7 +179,7 @@ mod tests {
         assert!(drawn(Glyphs::Ascii, Dash::Solid).is_ascii());
     }
 
-    /// The sparse dots of a wide band could not be told from the dotted line of S.
+    /// The sparse dots of a wide band looked like the dotted line of S.
     #[test]
     fn a_band_is_shaded_and_not_dotted() {
         let area = Rect::new(0, 0, 4, 3);

@@ -66,7 +66,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The scale of the values, and what missing and doubtful cells look like.
+    /// The scale of the values, and the marks of missing and doubtful cells.
     pub(super) fn cell_keys(&self, cells: &Cells) -> Vec<Key> {
         const STEPS: i32 = 12;
         let dim = self.theme.style(Role::Dim);

@@ -21,7 +21,7 @@ const STEPS: [(i32, i32); 4] = [(0, -1), (1, 0), (0, 1), (-1, 0)];
 const LIGHT: [&str; 16] = [" ", "│", "─", "└", "│", "│", "┌", "├", "─", "┘", "─", "┴", "┐", "┤", "┬", "┼"];
 const HEAVY: [&str; 16] = [" ", "┃", "━", "┗", "┃", "┃", "┏", "┣", "━", "┛", "━", "┻", "┓", "┫", "┳", "╋"];
 const HEADS: [(&str, &str); 4] = [("▲", "^"), ("▶", ">"), ("▼", "v"), ("◀", "<")];
-/// Costs: of a turn, of crossing another arrow, and of running on top of one.
+/// Costs of a turn, of crossing another arrow, and of overlapping one.
 const TURN: u32 = 3;
 const CROSS: u32 = 4;
 const SHARE: u32 = 40;

@@ -9,7 +9,7 @@ use crate::theme::Role;
 use base::text::{fit, printable, width};
 use figure::{Dash, Layer, Marker, Role as Look};
 
-/// Most rows of a legend.
+/// Maximum number of rows of a legend.
 const MOST_ROWS: u16 = 5;
 /// Rows of a chart for each row of its legend beyond the first: data come before names.
 const TALL: u16 = 4;

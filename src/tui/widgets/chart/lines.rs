@@ -46,7 +46,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Labels of level rules, where nothing but the rule itself is drawn: on it, or in the row above or below; none where there is
+    /// Labels of level rules, where nothing but the rule itself is drawn: on it, or in the row above or below; `None` if there is
     /// no such place.
     pub(super) fn rule_labels(&self, stage: &Stage, canvas: &Canvas, buffer: &mut Buffer) {
         let plot = stage.plot;
@@ -87,7 +87,7 @@ impl Chart<'_> {
         }
     }
 
-    /// True if the bands of a line are drawn: those of the line that the figure is about, unless all were asked for.
+    /// True if the bands of a line are drawn: for the main line, unless all were requested.
     pub(super) fn is_banded(&self, line: &Line) -> bool {
         let leads = |l: &Line| l.role.emphasis == figure::Emphasis::Strong || l.role.accent == Some(2);
         self.all_bands || leads(line) || !self.lines().any(leads)

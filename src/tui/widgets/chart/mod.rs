@@ -24,11 +24,11 @@ use figure::axis::{Fitted, Room};
 use figure::palette::Rgb;
 use figure::{self, Emphasis, Figure, Layer, Marker};
 
-/// Least columns of the vertical axis: label, gap and line.
+/// Minimum width of the vertical axis: label, gap and line.
 const Y_AXIS: u16 = 5;
 /// Columns of the labels at the ends of lines.
 const END: u16 = 2;
-/// Most columns of the names at the ends of rank lines.
+/// Maximum width of the names at the ends of rank lines.
 const NAMES: u16 = 18;
 /// Roles of the theme's accents 0, 1 and 2, which theme files name so.
 const ACCENTS: [Role; 3] = [Role::Completeness, Role::Selectivity, Role::Reliability];
@@ -42,7 +42,7 @@ pub(crate) struct Chart<'a> {
     pub glyphs: Glyphs,
     /// Part of its lines that is drawn.
     pub form: Form,
-    /// True if bands are drawn of all lines, rather than of the one that the figure is about.
+    /// True if bands are drawn for all lines, rather than only for the main one.
     pub all_bands: bool,
 }
 
@@ -208,7 +208,7 @@ impl<'a> Chart<'a> {
         self.glyphs == Glyphs::Ascii
     }
 
-    /// One of two texts, by what the terminal can show.
+    /// One of two texts, depending on the terminal's characters.
     fn pick<'t>(&self, unicode: &'t str, ascii: &'t str) -> &'t str {
         if self.ascii() { ascii } else { unicode }
     }
@@ -250,7 +250,7 @@ fn background(colour: Rgb) -> Style {
     Style::new().bg(Color::Indexed(colour.indexed())).fg(Color::Indexed(ink.indexed()))
 }
 
-/// The room of labels along an axis of cells.
+/// The space for labels along an axis of cells.
 fn room<'a>(length: u16, gap: f64, measure: &'a dyn Fn(&str) -> f64) -> Room<'a> {
     Room { length: f64::from(length.saturating_sub(1)), gap, terse: true, measure }
 }

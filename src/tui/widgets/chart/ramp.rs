@@ -20,7 +20,7 @@ pub(crate) fn rising(share: f64, ascii: bool) -> char {
 }
 
 fn level(share: f64) -> usize {
-    // A cast makes no number of NaN: zero.
+    // A cast turns NaN into zero.
     (share.clamp(0.0, 1.0) * 4.0).round() as usize
 }
 

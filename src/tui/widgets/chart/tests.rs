@@ -45,7 +45,7 @@ fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// Rooms of the chart on screens of 120×40 and 80×24.
+/// Sizes of the chart on screens of 120×40 and 80×24.
 const SIZES: [(u16, u16); 2] = [(86, 20), (56, 12)];
 
 #[test]

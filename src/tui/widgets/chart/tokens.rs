@@ -70,7 +70,7 @@ impl Laid {
         Self { spots, lines: line + 1, start }
     }
 
-    /// The first line to draw where `fit` lines fit and the cursor shall be seen.
+    /// The first line to draw if `fit` lines fit and the cursor must be visible.
     fn first(&self, cursor: Option<(usize, usize)>, fit: u16) -> u16 {
         let at = cursor.and_then(|c| self.spots.iter().find(|s| (s.strip, s.token) == c));
         let at = at.map_or(0, |s| s.line);
@@ -153,7 +153,7 @@ impl Chart<'_> {
     fn strips(&self, area: Rect, tokens: &Tokens, cursor: Option<(usize, usize)>, buffer: &mut Buffer) -> u16 {
         let laid = Laid::new(tokens, area.width);
         let (rows, line) = (self.strip_rows(), self.line_rows(tokens));
-        // The blank row below the last line need not fit; of a line that is higher than the room, the top is shown.
+        // The blank row below the last line need not fit; if a line is higher than the area, its top is shown.
         let fits = ((area.height + 1) / line).max(1);
         let first = laid.first(cursor, fits);
         let shown = first..(first + fits).min(laid.lines);

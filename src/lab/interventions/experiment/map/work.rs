@@ -84,7 +84,7 @@ mod tests {
         counted::of(&Spec { map, ..Spec::shipped() }, &[SIZE])
     }
 
-    /// Work that a map adds to a run: none without a map, more for each layer, and less if strengths are given rather
+    /// Work that a map adds to a run: `None` without a map, more for each layer, and less if strengths are given rather
     /// than searched for.
     #[test]
     fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {

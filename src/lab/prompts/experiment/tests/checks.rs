@@ -10,7 +10,7 @@ use crate::spec::Weighting;
 
 const PROMPT: &str = "The capital of [X] is [Y] .";
 
-/// One relation of these facts and two prompts, of which two models are asked.
+/// One relation with these facts and two prompts, asked of two models.
 fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
     let rows: String =
         facts.iter().map(|(x, y)| format!("{{\"relation\":\"r\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n")).collect();
@@ -45,7 +45,7 @@ fn looked(
     (all.unwrap(), each)
 }
 
-/// A word that one model says as a token and another does not, so that a check below is one.
+/// A word that is one token in one model and not in another, so that a check below can fail.
 fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     let mut is_one = |model: &str, word: &str| {
         let model = desk.model(model).unwrap();
@@ -56,7 +56,7 @@ fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
     found.expect("a word that the models split differently").to_owned()
 }
 
-/// Logits are each model's own: what was asked of the others is taken from the store, and nothing else of them is kept.
+/// Logits belong to one model: replies of the others come from the store, and nothing else of theirs is kept.
 #[test]
 fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
     let dir = tempfile::tempdir().unwrap();
@@ -109,12 +109,12 @@ fn what_a_model_that_joins_takes_away_is_listed() {
         let data = results.data.unwrap().value;
         let note = data.models.iter().find(|m| m.name == "gpt2-tiny").unwrap();
         assert!(note.words_taken >= note.taken.len() && note.words_taken > 0, "{note:?}");
-        // Means are over what stayed.
+        // Means are over the remaining instances.
         assert!(results.scores.iter().all(|s| s.n == 2) && results.adjusted.iter().all(|a| a.n == 2));
     }
 }
 
-/// It took the words that no model can say for queries: a run on LAMA was to take twice its time.
+/// Words that no model can say were counted as queries: the forecast of a run on LAMA was twice its time.
 #[test]
 fn a_forecast_counts_the_queries_that_are_asked() {
     let dir = tempfile::tempdir().unwrap();
@@ -126,14 +126,14 @@ fn a_forecast_counts_the_queries_that_are_asked() {
         forecast::of(&bench, desk).unwrap()
     };
     let mut desk = Desk::new();
-    // The desk says that whatever is timed takes a ten-thousandth of a second: two prompts of one fact.
+    // The test host reports a ten-thousandth of a second for anything timed: two prompts of one fact.
     let ahead = of(&spec, &mut desk);
     assert!((ahead.relations[0].asks[0] - 2e-4).abs() < 1e-12, "{:?}", ahead.relations);
     assert_eq!(ahead.relations[0].weights, [0.0]);
     spec.adjust.weights = Weighting::Perplexity;
     assert!((of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12, "perplexity takes its time too");
     spec.adjust.weights = Weighting::Uniform;
-    // Answers from the store take no time but that of their intervals.
+    // Answers from the store take only the time of their intervals.
     run(&spec, &mut desk).1.unwrap();
     let again = of(&spec, &mut desk);
     assert_eq!(again.relations[0].asks, [0.0]);
@@ -147,7 +147,7 @@ fn a_forecast_counts_the_queries_that_are_asked() {
     assert!(least < most && (least as f64 - 1e-6..=most as f64 + 1e-6).contains(&passes), "{least} {passes} {most}");
 }
 
-/// Every relation may lose all that it has.
+/// Every relation may lose all its instances.
 #[test]
 fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
     let dir = tempfile::tempdir().unwrap();
@@ -157,12 +157,12 @@ fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
     let results = desk.results();
     assert!(results.scores.is_empty() && results.summaries.is_empty() && results.ledgers.is_empty());
     assert!(results.rank(Regime::Adjusted, None).is_none());
-    for told in ["r: no instance", "rank consistency is n/a"] {
-        assert!(desk.notices.iter().any(|n| n.what.contains(told)), "{told}: {:?}", desk.notices);
+    for printed in ["r: no instance", "rank consistency is n/a"] {
+        assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
 }
 
-/// Its intervals had no width, as if nothing could be otherwise.
+/// Its intervals had no width, as if there were no uncertainty.
 #[test]
 fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     let mut one = spec();
@@ -170,8 +170,8 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     one.ranks.subset = 1;
     let mut desk = Desk::new();
     run(&one, &mut desk).1.unwrap();
-    let told = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("a single relation")).count();
-    assert_eq!(told(&desk), 1, "{:?}", desk.notices);
+    let printed = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("a single relation")).count();
+    assert_eq!(printed(&desk), 1, "{:?}", desk.notices);
     let results = desk.results();
     let v = &results.summaries[0].value;
     for e in [v.mean_worst, v.mean_best, v.mean_gap, v.mean_adjusted].map(Option::unwrap) {
@@ -182,7 +182,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     assert_eq!((parts.total.lo, parts.total.hi), (0.0, 1.0));
     let mut desk = Desk::new();
     run(&spec(), &mut desk).1.unwrap();
-    assert_eq!(told(&desk), 0);
+    assert_eq!(printed(&desk), 0);
     assert!(desk.results().summaries.iter().filter_map(|s| s.value.mean_worst).all(|e| e.hi - e.lo < 1.0));
 }
 
@@ -197,17 +197,17 @@ fn what_a_run_does_not_use_is_said() {
     spec.data.own.insert("profession".into(), vec!["[X] : [Y]".into()]);
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
-    for (key, told) in [
+    for (key, printed) in [
         ("data.own", "relation profession is not used"),
         ("adjust.user", "adjust.weights is uniform"),
-        ("adjust.prompts", "99 prompts a relation are wanted"),
+        ("adjust.prompts", "99 prompts per relation are wanted"),
     ] {
-        let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(told));
-        assert!(there, "{told}: {:?}", desk.notices);
+        let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(printed));
+        assert!(there, "{printed}: {:?}", desk.notices);
     }
 }
 
-/// A prompt that does not end in its object leaves a causal model nothing, and the advice is not about words.
+/// A causal model cannot be asked a prompt that does not end in its object, and the advice must not be about words.
 #[test]
 fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
     let dir = tempfile::tempdir().unwrap();
@@ -217,8 +217,8 @@ fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
     spec.models = vec!["gpt2-tiny".into()];
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
-    let told = desk.notices.iter().find(|n| n.what.contains("r: no prompt")).unwrap();
-    assert!(!told.hint.contains("relation_pll") && told.hint.contains("prompts"), "{told}");
+    let printed = desk.notices.iter().find(|n| n.what.contains("r: no prompt")).unwrap();
+    assert!(!printed.hint.contains("relation_pll") && printed.hint.contains("prompts"), "{printed}");
     let left = desk.results().relation("r").unwrap().value.prompts_left_out.clone();
     assert!(left[0].reason.contains("[Y] is not last"), "{left:?}");
 }

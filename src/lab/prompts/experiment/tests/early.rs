@@ -44,7 +44,7 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     }));
 }
 
-/// A second and more of timing slices stood between the run's beginning and its first score.
+/// Timing slices took more than a second between the run's beginning and its first score.
 #[test]
 fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     let mut desk = Desk::new();
@@ -62,7 +62,7 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     assert_eq!(desk.store.times.load(Ordering::Relaxed), asked);
 }
 
-/// A relation of many passes would only be waited for twice.
+/// A relation with many passes would only take twice as long.
 #[test]
 fn a_first_relation_of_many_queries_or_passes_is_forecast_first() {
     let mut long = spec();
@@ -116,7 +116,7 @@ fn files(dir: &std::path::Path) -> Spec {
     spec
 }
 
-/// It ended the run: one relation without an answer that all models can say took all others with it.
+/// One relation without an answer that all models can say ended the whole run.
 #[test]
 fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
     let dir = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         assert_eq!((long.kept, long.left_out.iter().map(|l| l.count).sum::<usize>()), (0, 2), "{rule:?}");
         assert!(long.left_out.iter().all(|l| l.reason.contains("not one token")), "{long:?}");
         assert!(desk.notices.iter().any(|n| n.what.contains("long: no instance")), "{:?}", desk.notices);
-        // Its instances could not be looked at, so that nobody saw why they are left out.
+        // Its instances could not be listed, so the reasons for leaving them out were not visible.
         let prompt = "The capital of [X] is [Y] .".to_owned();
         let asked = LookQuestion { relation: "long".into(), prompt, instance: 0, mention: 0 };
         let looked = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
@@ -165,12 +165,12 @@ fn a_model_beside_itself_is_as_good_as_itself() {
     // Ties fall to the order in which they are given, so that the places are fixed.
     let adjusted = results.rank(super::super::super::consistency::Regime::Adjusted, None).unwrap();
     assert_eq!(adjusted.value.consistency.mean, 1.0);
-    // The table gave them an order of 100 % and said nothing of where it is from.
+    // The table gave their order a consistency of 100 % without saying that it came from a tie rule.
     assert!(desk.notices.iter().any(|n| n.what.contains("have the same weights")), "{:?}", desk.notices);
 }
 
-/// A file beside them changed what the built-in relations were asked: their names were no longer fitted into the sentence, unless the
-/// store had the replies of a run without the file.
+/// A file next to them changed the queries of the built-in relations: their names were no longer fitted into the
+/// sentence, unless the store had replies from a run without the file.
 #[test]
 fn relations_of_a_file_are_asked_beside_the_built_in_ones_and_change_nothing_of_them() {
     let dir = tempfile::tempdir().unwrap();
@@ -191,7 +191,7 @@ fn relations_of_a_file_are_asked_beside_the_built_in_ones_and_change_nothing_of_
     }
 }
 
-/// The same facts and prompts make other queries where names are fitted into the sentence.
+/// The same facts and prompts give different queries if names are fitted into the sentence.
 #[test]
 fn what_is_kept_of_fitted_names_is_not_taken_for_what_a_file_asks_letter_by_letter() {
     let mut desk = Desk::new();

@@ -1,4 +1,4 @@
-//! Relations of files that somebody brings.
+//! Relations from user files.
 
 use super::*;
 
@@ -23,11 +23,11 @@ fn own_files_are_asked_and_what_is_dropped_is_told() {
     assert!(relation.left_out[0].what.contains(&"Xyzzyville Town".to_owned()), "{relation:?}");
     assert_eq!(results.data.unwrap().value.sources[0].rows, 4);
     spec.data.relations = ["P99"].into();
-    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
-    assert!(told.what.contains("P99"), "{told}");
+    let Err(Fault::Failed(printed)) = run(&spec, &mut Desk::new()).1 else { panic!() };
+    assert!(printed.what.contains("P99"), "{printed}");
 }
 
-/// A relation that cannot be asked is reported, not dropped without a word; by name it is refused with its reason.
+/// A relation that cannot be asked is reported, not dropped silently; requested by name, it is refused with the reason.
 #[test]
 fn a_relation_without_prompts_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
@@ -42,12 +42,12 @@ fn a_relation_without_prompts_is_told_of() {
     spec.data.files = vec![dir.path().display().to_string()];
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
-    let told: Vec<&Problem> = desk.notices.iter().filter(|p| p.r#where == "data.files").collect();
-    assert_eq!(told.len(), 1, "{:?}", desk.notices);
-    assert!(told[0].what.contains("P30 has facts without prompts"), "{}", told[0]);
+    let printed: Vec<&Problem> = desk.notices.iter().filter(|p| p.r#where == "data.files").collect();
+    assert_eq!(printed.len(), 1, "{:?}", desk.notices);
+    assert!(printed[0].what.contains("P30 has facts without prompts"), "{}", printed[0]);
     spec.data.relations = ["P30"].into();
-    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
-    assert!(told.what.contains("relation P30 has facts without prompts"), "{told}");
+    let Err(Fault::Failed(printed)) = run(&spec, &mut Desk::new()).1 else { panic!() };
+    assert!(printed.what.contains("relation P30 has facts without prompts"), "{printed}");
 }
 
 /// Cao et al. leave N-M relations out; they were asked like the others.
@@ -71,14 +71,14 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
         let mut desk = Desk::new();
         run(&spec, &mut desk).1.map_err(|e| format!("{e:?}")).unwrap();
         let data = desk.results().data.unwrap().value;
-        let told = desk.notices.iter().find(|p| p.what.contains("(N-M)")).map(|p| p.what.clone());
+        let printed = desk.notices.iter().find(|p| p.what.contains("(N-M)")).map(|p| p.what.clone());
         let mut relations = data.relations;
         relations.sort();
-        (relations.join(" "), data.left_out.len(), told)
+        (relations.join(" "), data.left_out.len(), printed)
     };
-    let (ids, left_out, told) = asked(Relations::Functional);
+    let (ids, left_out, printed) = asked(Relations::Functional);
     assert_eq!((ids.as_str(), left_out), ("P30 P36", 1));
-    assert!(told.unwrap().starts_with("1 of 3 relations are not asked"));
+    assert!(printed.unwrap().starts_with("1 of 3 relations are not asked"));
     assert_eq!(asked(Relations::All), ("P190 P30 P36".into(), 0, None));
     assert_eq!(asked(["P190", "P36"].into()), ("P190 P36".into(), 0, None));
     // Nothing would be left to ask.
@@ -86,11 +86,11 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     std::fs::write(dir.path().join("facts.jsonl"), fact("P190", "Paris")).unwrap();
     let mut spec = spec();
     (spec.data.relations, spec.data.files) = (Relations::Functional, vec![dir.path().display().to_string()]);
-    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
-    assert!(told.what.starts_with("1 of 1") && told.hint.contains("\"all\""), "{told}");
+    let Err(Fault::Failed(printed)) = run(&spec, &mut Desk::new()).1 else { panic!() };
+    assert!(printed.what.starts_with("1 of 1") && printed.hint.contains("\"all\""), "{printed}");
 }
 
-/// It split the gap over all prompts and names while the adjusted scores beside it averaged over the drawn ones.
+/// The ledger split the gap over all prompts and names, while the adjusted scores next to it averaged over the drawn ones.
 #[test]
 fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     let mut drawn = spec();
@@ -105,11 +105,11 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
     for l in &results.ledgers {
         let (v, gap) = (&l.value, mean(&l.value.a) - mean(&l.value.b));
         assert!((v.parts.model_itself.mean - gap).abs() < 1e-9, "{}: {} and {gap}", v.b, v.parts.model_itself.mean);
-        assert_eq!(v.parts.mention.mean, 0.0, "one name a subject is drawn");
+        assert_eq!(v.parts.mention.mean, 0.0, "one name per subject is drawn");
     }
 }
 
-/// The five relations that were picked became all forty as soon as a file was added.
+/// Five picked relations became all forty as soon as a file was added.
 #[test]
 fn relations_that_were_picked_stay_picked_beside_a_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,11 +140,11 @@ fn instances_say_which_of_them_change_with_the_name() {
     let found = experiment.answer(&Asked::Look(asked), Share::All, &mut desk).unwrap();
     let Body::Lab(Kind::Instances(all)) = &found[0].body else { panic!("{found:?}") };
     for (k, model) in all.models.iter().enumerate() {
-        let told = &results.stability_of(&first.relation, model).unwrap().value;
+        let printed = &results.stability_of(&first.relation, model).unwrap().value;
         let several = all.rows.iter().filter(|r| r.mentions.len() > 1);
-        assert_eq!(several.clone().count(), told.kept);
+        assert_eq!(several.clone().count(), printed.kept);
         let stable = several.filter(|r| r.stable[k]).count() as f64;
-        assert!((stable / told.kept as f64 - told.stability.unwrap().mean).abs() < 1e-12, "{model}");
+        assert!((stable / printed.kept as f64 - printed.stability.unwrap().mean).abs() < 1e-12, "{model}");
     }
     assert!(all.rows.iter().all(|r| r.mentions.len() > 1 || r.stable.is_empty()));
 }

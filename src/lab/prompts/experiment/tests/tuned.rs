@@ -1,4 +1,4 @@
-//! Prompts that are found automatically, in a run.
+//! Prompts found automatically during a run.
 
 use super::*;
 
@@ -19,7 +19,8 @@ fn tuned() -> Spec {
     spec
 }
 
-/// What the search used is not asked, and the found prompt is asked like those that people wrote; its random start is scored apart.
+/// The facts that the search used are not asked, and the found prompt is asked like prompts written by people; its
+/// random start is scored apart.
 #[test]
 fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
     let (mut desk, mut whole) = (Desk::new(), Desk::new());
@@ -57,6 +58,6 @@ fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
     let Body::Lab(Kind::Instances(all)) = &answer[0].body else { panic!() };
     assert!(all.rows.iter().all(|row| !v.subjects.contains(&row.mentions[0])), "facts of the search are asked");
     assert!(v.losses.windows(2).all(|w| w[1] < w[0]) && v.rounds <= 3);
-    let told = super::super::super::summary::summary(&found, &tuned()).join("\n");
-    assert!(told.contains("Prompts found automatically") && told.contains(&v.prompt), "{told}");
+    let printed = super::super::super::summary::summary(&found, &tuned()).join("\n");
+    assert!(printed.contains("Prompts found automatically") && printed.contains(&v.prompt), "{printed}");
 }

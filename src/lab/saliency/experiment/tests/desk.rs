@@ -25,7 +25,7 @@ pub(super) struct Desk {
     pub(super) progress: Vec<(usize, usize)>,
     pub(super) asked: bool,
     pub(super) lent: Vec<Weak<Model>>,
-    /// Models that the run held at once.
+    /// Number of models in memory at once.
     pub(super) most_models: usize,
 }
 
