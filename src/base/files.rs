@@ -43,14 +43,14 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.prefix(&own_prefix()).tempfile_in(folder).map_err(bare)
+    builder.prefix(&own_prefix()).tempfile_in(folder).map_err(|error| bare(&error, folder))
 }
 
 /// A new folder within `folder` for files that will be renamed out of it; removed when dropped. Removes leftovers of
 /// killed processes.
 pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     sweep(folder);
-    tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(bare)
+    tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(|error| bare(&error, folder))
 }
 
 /// Scope of process ids where the boot id cannot be read.
@@ -85,9 +85,13 @@ fn is_left(rest: &str, age: Duration) -> bool {
 }
 
 /// The error without the name of the unfinished file, which means nothing to the user.
-fn bare(error: std::io::Error) -> std::io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source).and_then(|e| e.downcast_ref());
-    inner.and_then(std::io::Error::raw_os_error).map_or(error, std::io::Error::from_raw_os_error)
+fn bare(error: &std::io::Error, folder: &Path) -> std::io::Error {
+    let why = match error.kind() {
+        std::io::ErrorKind::NotFound => format!("the folder {} does not exist", folder.display()),
+        std::io::ErrorKind::NotADirectory => format!("{} is not a folder", folder.display()),
+        kind => kind.to_string(),
+    };
+    std::io::Error::new(error.kind(), why)
 }
 
 /// Removes unfinished files and folders of processes that have ended. Best effort: the next writer tries again.
@@ -250,6 +254,21 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["a.txt"], "nothing is left beside it");
+    }
+
+    /// The reason named the unfinished file, which nobody had asked for.
+    #[test]
+    fn a_folder_that_is_missing_is_named_and_the_unfinished_file_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let refusal = |path: &Path| Whole::new(path, false).unwrap_err().to_string();
+        let missing = folder.path().join("no/such");
+        let said = refusal(&missing.join("a.txt"));
+        assert!(said.ends_with(&format!("the folder {} does not exist", missing.display())), "{said}");
+        let file = folder.path().join("a.txt");
+        std::fs::write(&file, b"").unwrap();
+        let said = refusal(&file.join("b.txt"));
+        assert!(said.ends_with(&format!("{} is not a folder", file.display())), "{said}");
+        assert!(!folder_in(&missing).unwrap_err().to_string().contains(UNFINISHED));
     }
 
     /// Two hours ago, and two days.

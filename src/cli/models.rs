@@ -218,6 +218,9 @@ fn address(name: &str) -> Result<ModelSource, CliError> {
 /// Loads a model; a download shows its progress on stderr.
 fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliError> {
     let kept = (names::device(device)?, names::dtype(dtype)?);
+    if let Some(near) = names::near(source) {
+        output::say(&format!("did you mean `{near}`, which is built in? Looking for the other name on the hub"));
+    }
     let mut meter = pull::Meter::default();
     Model::load_with(source, kept, &mut |t| meter.show(t)).map_err(failure)
 }

@@ -1,8 +1,10 @@
 //! Checks names and values in a spec against what this program has, with suggestions, before anything runs.
 
 use super::error::CliError;
+use base::suggest::closest;
 use labs::Spec;
 use model::arch::Network;
+use model::builtin::BUILTINS;
 use model::families::ConfigFile;
 use model::params::Params;
 use model::source::Files;
@@ -46,6 +48,18 @@ fn sound(files: &Files) -> Result<(), ModelError> {
     Ok(())
 }
 
+/// The built-in model that a short hub id, of which nothing is cached, may stand for: `gpt2-mini` for `gpt-2`.
+pub fn near(source: &ModelSource) -> Option<&'static str> {
+    let ModelSource::Hub { id, .. } = source else { return None };
+    if id.contains('/') || Files::at_hand(source).is_ok() {
+        return None;
+    }
+    let bare = |name: &str| name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "");
+    let names: Vec<&'static str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+    let begun = names.iter().copied().find(|name| bare(name).starts_with(&bare(id)));
+    begun.or_else(|| closest(id, &names))
+}
+
 pub fn device(name: &str) -> Result<Device, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
@@ -64,6 +78,15 @@ pub fn place(device: &str, dtype: &str) -> String {
 mod tests {
     use super::*;
     use labs::interventions;
+
+    /// `models show gpt-2` asked the network for seconds and suggested nothing.
+    #[test]
+    fn a_short_name_that_is_not_cached_is_taken_for_a_built_in_model_first() {
+        let near = |name: &str| near(&name.parse().unwrap());
+        assert_eq!(near("gpt-2"), Some("gpt2-mini"));
+        assert_eq!(near("bert-mimi"), Some("bert-mini"));
+        assert_eq!((near("bert-mini"), near("no/such"), near("qwertz")), (None, None, None));
+    }
 
     fn message(change: impl FnOnce(&mut interventions::Spec)) -> String {
         let mut spec = interventions::Spec::shipped();

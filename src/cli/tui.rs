@@ -140,6 +140,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
         most_models: MOST_MODELS,
         asked: true,
     };
+    let foretold = options.clone();
     let engine = LocalEngine::start(options)
         .map_err(|e| CliError::Failed(format!("the engine's thread cannot be started: {e}")))?;
     let mut start = look(&args.look, &mut notices)?;
@@ -157,7 +158,12 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     start.recording = recorder.as_ref().map(Recorder::name);
     start.named = args.session.is_some();
     let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
-    open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
+    let forecast = Arc::new(move |spec: &Spec| {
+        let all = engine::local::forecast(spec, foretold.clone()).ok()?;
+        Some(all.iter().map(|forecast| forecast.seconds).sum::<f64>())
+    });
+    let outside = Outside { forecast, ..outside() };
+    open_with(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse, outside)
 }
 
 /// The remembered choices, unless the command line or the environment overrides them.
@@ -226,6 +232,7 @@ pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs
 /// Work that the screen does outside its thread.
 pub(super) fn outside() -> Outside {
     Outside {
+        forecast: Arc::new(|_| None),
         export: Arc::new(|wanted, existing| export(wanted, Path::new("."), existing)),
         sessions: Arc::new(sessions),
         save: Arc::new(|document, existing| save(document, Path::new("."), existing)),

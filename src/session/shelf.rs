@@ -26,10 +26,10 @@ pub struct Recorded {
     pub path: PathBuf,
     /// Start of the session, RFC 3339 in UTC; empty if the header does not say.
     pub created: String,
-    /// The lab of its last finished run, otherwise of its first experiment, as the session names it; empty if it names
-    /// none.
+    /// The lab of its last finished run, otherwise of the last that began, otherwise of its first experiment, as the session names it;
+    /// empty if it names none.
     pub lab: String,
-    /// Subject and models of that run, as `agreement on bert-mini`; empty if none has finished.
+    /// Subject and models of that run, as `agreement on bert-mini`; empty if none began.
     pub about: String,
     /// Number of runs that began.
     pub runs: usize,
@@ -166,7 +166,7 @@ fn about(spec: &Spec) -> String {
 #[derive(Default)]
 struct Runs {
     began: usize,
-    /// Settings of the last one that finished.
+    /// Settings of the last one that finished; if none did, of the last that began.
     finished: Option<Spec>,
 }
 
@@ -189,6 +189,7 @@ impl Runs {
             }
             line.clear();
         }
+        runs.finished = runs.finished.or(now);
         Ok(runs)
     }
 }
@@ -267,6 +268,9 @@ mod tests {
         let found = session(&[HEADER, &first, &done, &second, &cancelled]);
         assert_eq!((found.lab.as_str(), found.runs, found.end), ("interventions", 2, End::Cancelled));
         assert_eq!(found.about, "agreement on bert-mini");
+        // A session whose only run, of Power, was cancelled was called by the lab of the start, in which nothing had run.
+        let found = session(&[HEADER, &second, &cancelled]);
+        assert_eq!((found.lab.as_str(), found.end), ("power", End::Cancelled));
     }
 
     #[test]

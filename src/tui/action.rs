@@ -17,7 +17,7 @@ use session::shelf::{Change, Recorded};
 /// Something that happened. [`super::reduce::reduce`] folds it into the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// The program has started: ask for the models and run the first experiment.
+    /// The program has started: ask for the models and run the experiment that was asked for.
     Start,
     /// A key was pressed.
     Key(Key),
@@ -39,6 +39,8 @@ pub enum Action {
     EngineGone,
     /// A recording advanced by a step.
     Played(Step),
+    /// Seconds that the experiment of the first start would take, if they are known.
+    Forecast(Option<f64>),
     /// A figure was written, or could not be.
     Exported(Result<Exported, Problem>),
     /// A document was written, or could not be.
@@ -119,6 +121,8 @@ pub enum ReplayControl {
 pub enum Effect {
     /// Send a command to the engine; the board already has it.
     Send(Command),
+    /// Measure how long an experiment would take.
+    Forecast(Box<Spec>),
     /// Write a figure to files.
     Export(Box<Export>, Existing),
     /// Write a text to a file.

@@ -266,7 +266,11 @@ fn example_of(state: &State) -> String {
             let left = job.progress.as_ref().and_then(|p| p.left).map_or(String::new(), |t| format!(" ({})", about(t)));
             format!("Example{of}, recorded on {day}: your own run replaces it{left}")
         }
-        None => format!("Example{of}, recorded on {day}: {} runs these settings", state.keymap.short_label("run")),
+        None => {
+            let same = |_: &f64| state.setup().is_some_and(|setup| setup.spec(state) == example.run.job.spec);
+            let takes = example.takes.filter(same).map_or(String::new(), |t| format!(" ({})", about(t)));
+            format!("Example{of}, recorded on {day}: {} starts your own run{takes}", state.keymap.short_label("run"))
+        }
     }
 }
 

@@ -58,9 +58,10 @@ pub(crate) fn title(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Line::from(spans), area);
     let device = state.board.engine.as_ref().map_or("", |e| e.device.as_str());
     let device = state.far.as_ref().map_or(device.to_owned(), |far| format!("{} {device}", far.host));
-    let (lamp, role) = lamp(state);
+    let (forms, role) = lamp(state);
     let room = usize::from(area.width).saturating_sub(used + 2);
-    let lamp = fit(&lamp, room).into_owned();
+    let fitting = forms.iter().find(|form| width(form) <= room).or(forms.last());
+    let lamp = fitting.map_or(String::new(), |form| fit(form, room).into_owned());
     let left = room.saturating_sub(width(&lamp) + 2);
     let device = if left < LAMP { String::new() } else { fit(&printable(&device), left).into_owned() };
     let status = Line::from(vec![
@@ -77,15 +78,13 @@ fn right(area: Rect, used: usize) -> Rect {
     Rect { x: area.x + used, width: area.width - used, ..area }
 }
 
-/// Recording or replay.
-fn lamp(state: &State) -> (String, Role) {
+/// Recording or replay, from the longest form to the shortest.
+fn lamp(state: &State) -> (Vec<String>, Role) {
     let ascii = state.view.glyphs == Glyphs::Ascii;
     if let Some(replay) = state.replay.as_ref().filter(|replay| replay.live) {
         let end = if replay.ended { " end" } else { "" };
-        return (
-            format!("{} seeing {}{end}", if ascii { "(o)" } else { "◉" }, printable(&replay.name)),
-            Role::Recording,
-        );
+        let seeing = format!("{} seeing {}{end}", if ascii { "(o)" } else { "◉" }, printable(&replay.name));
+        return (vec![seeing], Role::Recording);
     }
     if let Some(replay) = &state.replay {
         let sign = match (replay.held || replay.ended, ascii) {
@@ -97,14 +96,20 @@ fn lamp(state: &State) -> (String, Role) {
         let end = if replay.ended { " end" } else { "" };
         let speed = if replay.speed == 1.0 { String::new() } else { format!(" ×{}", short(replay.speed)) };
         let (at, length) = (clock(replay.at), clock(replay.length));
-        return (format!("{sign} replay {} {at}/{length}{speed}{end}", printable(&replay.name)), Role::Recording);
+        let forms = [
+            format!("{sign} replay {} {at}/{length}{speed}{end}", printable(&replay.name)),
+            format!("{sign} replay {at}/{length}{speed}{end}"),
+            format!("{sign} {at}/{length}"),
+            format!("{sign} {at}"),
+        ];
+        return (forms.to_vec(), Role::Recording);
     }
     match &state.recording {
-        Recording::Off => ("not saved".into(), Role::Dim),
-        // A truncated name is useless.
-        Recording::On(_) if state.view.size.0 < 100 => ("saved".into(), Role::Dim),
-        Recording::On(name) => (format!("saved as {}", printable(name)), Role::Dim),
-        Recording::Failed(_) => (format!("{} recording stopped", state.view.glyphs.cross()), Role::Error),
+        Recording::Off => (vec!["not saved".into()], Role::Dim),
+        // A name that could not be read to its end says nothing.
+        Recording::On(_) if state.view.size.0 < 100 => (vec!["saved".into()], Role::Dim),
+        Recording::On(name) => (vec![format!("saved as {}", printable(name))], Role::Dim),
+        Recording::Failed(_) => (vec![format!("{} recording stopped", state.view.glyphs.cross())], Role::Error),
     }
 }
 

@@ -178,7 +178,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["D"], None, runs::can_compare => runs::compare;
     "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
         ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
-    "filter", "filter", "Filters the list: shows rows that contain the typed text.", ["/"], None, table::lists => table::filter;
+    "filter", "filter", "Filters the list: what is typed must occur.", ["/"], None, table::filters => table::filter;
     "sort", "sort", "Sorts the list by its next column.", ["s"], None, table::lists => table::next_column;
     "sort-direction", "turn sorting", "Reverses the order of the list.",
         ["S"], None, table::lists => table::turn;
@@ -188,7 +188,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["["], Some(("figure", 7)), look::turns => |s| look::turn(s, false);
     "settings", "all settings", "Opens the form of all settings, or closes it.",
         ["e"], Some(("settings", 8)), set_up => setup::toggle_form;
-    "type-value", "type a value", "Opens a text field for the focused row; in the settings, typing a digit does the same.",
+    "type-value", "type a value", "Opens a text field for the focused row.",
         ["="], None, set_up => setup::open;
     "undo-setup", "undo", "Undoes the last change of the settings.", ["u"], None, setup::can_undo => |s| setup::undo(s, false);
     "redo-setup", "redo", "Redoes the change of the settings that was undone last.",
@@ -265,9 +265,11 @@ static POPUP: &[Entry] = rows! { Context::Popup;
         ["enter"], Some(("ok", 2)), State::picking => popup::accept;
     "popup-select", "mark", "Toggles the entry under the cursor.",
         ["space"], Some(("mark", 3)), State::marking => popup::mark;
+    "popup-filter", "filter", "Filters the entries: what is typed must occur.",
+        ["/"], Some(("filter", 6)), popups::filters => table::filter;
     "popup-copy", "copy", "Copies what the popup shows.",
         ["y"], Some(("copy", 4)), State::popup_copies => popup::copy;
-    "popup-close", "close", "Closes the popup.", ["esc", "q"], Some(("close", 5)), always => popup::close;
+    "popup-close", "close", "Shows what a filter hides, or closes the popup.", ["esc", "q"], Some(("close", 5)), always => popup::close;
 };
 
 static TYPING: &[Entry] = rows! { Context::Typing;

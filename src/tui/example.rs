@@ -29,6 +29,8 @@ pub(crate) struct Example {
     pub(crate) run: Run,
     /// Day of the recording, as `2026-11-27`.
     pub(crate) day: String,
+    /// Seconds that the same experiment would take here, once that is known.
+    pub(crate) takes: Option<f64>,
 }
 
 fn setup_of(lab: LabId) -> Option<&'static dyn Setup> {
@@ -63,7 +65,7 @@ pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     let mut board = Board::default();
     session.until(f64::INFINITY).entries.for_each(|entry| entry.fold(&mut board));
     let day = session.header.created.chars().take(10).collect();
-    board.runs.pop().map(|run| Example { run, day })
+    board.runs.pop().map(|run| Example { run, day, takes: None })
 }
 
 /// True if the screen shows a lab, whose example can be shown or left again.

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use crate::action::{Document, Existing, Export, Exported, Saved};
 use base::Problem;
+use labs::Spec;
 use session::format::Session;
 use session::shelf;
 
 /// The work that the loop delegates to other threads.
 #[derive(Clone)]
 pub struct Outside {
-    /// Writes a figure to files and reports them; asks first if they exist.
+    /// Measures how many seconds an experiment would take, if it can run.
+    pub forecast: Forecaster,
+    /// Writes a figure to files and says which; asks first if they exist.
     pub export: Exporter,
     /// Lists the recorded sessions, newest first, after a change of one of them.
     pub sessions: Lister,
@@ -25,6 +28,8 @@ pub struct Outside {
     pub submit: Submitter,
 }
 
+/// See [`Outside::forecast`].
+pub(crate) type Forecaster = Arc<dyn Fn(&Spec) -> Option<f64> + Send + Sync>;
 /// See [`Outside::submit`].
 pub type Submitter = Arc<dyn Fn() -> Result<String, Problem> + Send + Sync>;
 /// See [`Outside::save`].

@@ -324,6 +324,10 @@ impl App {
         match effect {
             Effect::Send(command) if !over => return self.link.send(&command, self.started),
             Effect::Send(_) => {}
+            Effect::Forecast(spec) => {
+                let forecast = self.outside.forecast.clone();
+                self.spawn(move || Done::of(Action::Forecast(forecast(&spec))));
+            }
             Effect::Export(export, existing) => {
                 let write = self.outside.export.clone();
                 self.spawn(move || Done::of(Action::Exported(write(&export, existing))));

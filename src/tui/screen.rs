@@ -132,6 +132,11 @@ pub trait Screen: Sync {
         None
     }
 
+    /// The list without columns that is filtered while a pane has the focus.
+    fn filters(&self, _pane: Pane) -> Option<Pane> {
+        None
+    }
+
     /// Moves the cursor of a pane, or scrolls it.
     fn travel(&self, _state: &mut State, _pane: Pane, _by: i64) -> Vec<Effect> {
         Vec::new()

@@ -6,6 +6,7 @@
 mod draw;
 mod form;
 mod history;
+mod model_list;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ pub use draw::draw;
 pub(crate) use draw::explained;
 pub(crate) use form::{close as close_form, group, toggle as toggle_form};
 pub(crate) use history::{History, can_redo, can_undo, undo};
+pub(crate) use model_list::{models, next_run, picks_models, tick_model};
 pub use row::Row;
 
 use history::remember;
@@ -382,22 +384,11 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         Some(row) => {
             // A path is edited more often than typed from scratch.
             let now = if let Value::Text(text) = &row.value { text.clone() } else { String::new() };
-            state.view.entry = Some(TextEntry::new(Purpose::Setting(row.key), now));
+            state.view.entry = Some(TextEntry { untouched: false, ..TextEntry::new(Purpose::Setting(row.key), now) });
         }
         None => state.view.toast = Some("nothing can be typed into this row".into()),
     }
     Vec::new()
-}
-
-/// Lets a digit in the setup pane start typing into the row under the cursor; false if it does not.
-pub fn begins(state: &mut State, c: char) -> bool {
-    let free = state.view.popup.is_none() && state.view.entry.is_none();
-    let here = free && state.screen().setup().is_some() && state.focused(PANE);
-    let digit = c.is_ascii_digit() || c == '.';
-    let row = if here && digit { under_cursor(state).map(|(row, _)| row) } else { None };
-    let Some(row) = row.filter(|row| row.kind.numeric() && typable(state, row)) else { return false };
-    state.view.entry = Some(TextEntry::new(Purpose::Setting(row.key), c));
-    true
 }
 
 /// Takes a text that was typed into a row.

@@ -28,6 +28,8 @@ const TOAST: usize = 4;
 const PROGRESS: usize = 48;
 /// Columns of a bar of progress.
 const BAR: usize = 10;
+/// Fewest columns of the stage beside a bar.
+const STAGE: usize = 16;
 
 /// The entry under the cursor, or instead a text field or a message.
 pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
@@ -35,11 +37,13 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
     if state.view.entry.is_some() {
         return prompt(frame, last, state);
     }
+    if long_message(state, area).is_some() {
+        return;
+    }
     let theme = state.theme();
     let counts = counts(state);
     let room = usize::from(area.width).saturating_sub(counts.width() + 3);
     let (text, role) = match &state.view.toast {
-        // A longer message is drawn over the panes: see [`message`].
         Some(toast) => (toast.clone(), Role::Title),
         None => (under_cursor(state), Role::Dim),
     };
@@ -82,16 +86,24 @@ fn counts(state: &State) -> Line<'static> {
     Line::from(vec![Span::styled(waiting, theme.style(Role::Text)), Span::styled(messages, theme.style(role))])
 }
 
-/// A message too long for its line, wrapped above it.
+/// The lines of a message that the lines of `area` cannot hold beside the counts.
+fn long_message(state: &State, area: Rect) -> Option<Vec<String>> {
+    let toast = state.view.toast.as_ref().filter(|_| state.view.entry.is_none())?;
+    let lines = wrapped(&printable(toast), usize::from(area.width).saturating_sub(2));
+    let room = usize::from(area.width).saturating_sub(counts(state).width() + 3);
+    let fits = match usize::from(area.height).cmp(&lines.len()) {
+        std::cmp::Ordering::Greater => true,
+        std::cmp::Ordering::Equal => lines.last().is_none_or(|last| width(last) <= room),
+        std::cmp::Ordering::Less => false,
+    };
+    (!fits).then_some(lines)
+}
+
+/// A message too long for the lines below the panes, over them and over the last rows of the panes.
 pub(crate) fn message(frame: &mut Frame, layout: &Layout, state: &State) {
-    let Some(toast) = state.view.toast.as_ref().filter(|_| state.view.entry.is_none()) else { return };
-    let room = usize::from(layout.about.width).saturating_sub(counts(state).width() + 3);
-    if width(toast) <= room {
-        return;
-    }
-    let mut lines = wrapped(&printable(toast), usize::from(layout.about.width).saturating_sub(2));
+    let Some(mut lines) = long_message(state, layout.about) else { return };
     lines.truncate(TOAST.min(usize::from(layout.body.height)));
-    let rows = lines.len() as u16;
+    let rows = (lines.len() as u16).max(layout.about.height);
     let area = Rect { y: layout.about.bottom() - rows, height: rows, ..layout.about };
     let style = state.theme().style(Role::Title);
     let lines: Vec<Line> = lines.into_iter().map(|l| Line::styled(format!(" {l}"), style)).collect();
@@ -193,18 +205,17 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
         None => String::new(),
     };
     let after = format!(" {:.0} %", share * 100.0);
-    let beside = BAR + width(&after) + width(&left) + 4;
-    let stage = fit(&printable(&p.stage), room.saturating_sub(beside).max(room * 2 / 5)).into_owned();
-    let mut spans = vec![Span::raw(format!("{} {stage}  ", spinner(state)))];
-    let mut used = spans[0].width();
-    for (text, role) in [(bar(share, BAR, state.view.glyphs), Role::Bar), (after, Role::Text), (left, Role::Text)] {
-        if used + width(&text) > room {
-            break;
-        }
-        used += width(&text);
-        spans.push(Span::styled(text, theme.style(role)));
-    }
-    Line::from(spans)
+    let spinner = format!("{} ", spinner(state));
+    // The time is worth more than the bar, and the bar more than the end of a long name.
+    let beside = width(&spinner) + 2 + width(&after) + width(&left);
+    let drawn = if beside + BAR + STAGE <= room { bar(share, BAR, state.view.glyphs) } else { String::new() };
+    let stage = fit(&printable(&p.stage), room.saturating_sub(beside + width(&drawn))).into_owned();
+    Line::from(vec![
+        Span::raw(format!("{spinner}{stage} {}", if drawn.is_empty() { "" } else { " " })),
+        Span::styled(drawn, theme.style(Role::Bar)),
+        Span::styled(after, theme.style(Role::Text)),
+        Span::styled(left, theme.style(Role::Text)),
+    ])
 }
 
 /// The text field.
@@ -234,7 +245,8 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     let (before, under, after) = around(entry, room.max(12));
     let taken = width(&before) + width(&under) + width(&after);
     let hint = Span::styled(fit(&hint, line.saturating_sub(taken)).into_owned(), theme.style(role));
-    let value = theme.style(Role::Value);
+    // What the next character would replace looks marked.
+    let value = theme.style(if entry.untouched && !entry.buffer.is_empty() { Role::Selection } else { Role::Value });
     let line = Line::from(vec![
         Span::styled(format!(" {name} = "), theme.style(Role::Title)),
         Span::styled(before, value),

@@ -56,7 +56,7 @@ fn a_letter_in_a_number_is_refused_while_it_is_typed() {
     let mut h = Harness::finished(120, 40);
     h.focus(setup::PANE);
     h.row("seed");
-    h.keys("1 2 e 3");
+    h.keys("enter 1 2 e 3");
     assert_eq!(h.state.view.entry.as_ref().unwrap().error, None);
     h.keys("x");
     assert!(h.state.view.entry.as_ref().unwrap().error.is_some());

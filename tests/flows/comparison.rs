@@ -387,3 +387,19 @@ fn a_task_of_two_folders_opens_the_items_that_changed() {
     h.keys("t f");
     assert!(h.screen().contains("Changed items, x − y (2)"), "{}", h.screen());
 }
+
+/// Long names of both sides left no room for the values of two runs.
+#[test]
+fn rows_of_two_runs_have_short_names_and_both_values_at_80_columns() {
+    let mut h = has_compared(80, 24);
+    h.row("seed");
+    h.keys("enter 7 enter r");
+    for finding in compared() {
+        h.event(Event::Finding { generation: 3, finding: Box::new(finding) });
+    }
+    h.event(Event::Finished { job: 3, generation: 3, outcome: Outcome::Done, seconds: 9.5 });
+    h.keys("D enter");
+    let screen = h.screen();
+    let row = screen.lines().find(|line| line.contains("accuracy at 512"));
+    assert!(row.is_some_and(|row| row.matches('.').count() >= 5), "{screen}");
+}

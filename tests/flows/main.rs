@@ -278,7 +278,7 @@ fn typing_q_never_quits() {
 }
 
 #[test]
-fn digits_type_into_the_slider_under_the_cursor_and_elsewhere_choose_the_lab() {
+fn digits_choose_the_lab_and_type_into_an_opened_slider() {
     let mut h = Harness::finished(120, 40);
     h.keys("5");
     assert_eq!(h.state.view.screen, models_screen::ID);
@@ -286,9 +286,11 @@ fn digits_type_into_the_slider_under_the_cursor_and_elsewhere_choose_the_lab() {
     assert_eq!(h.state.view.screen, data_screen::ID);
     h.keys("2");
     h.row("view.strength");
-    h.keys(". 5 enter");
+    h.keys("5");
+    assert_eq!(h.state.view.screen, models_screen::ID, "also from a slider");
+    h.keys("2 enter . 5 enter");
     assert_eq!((marker(&h.state), h.state.view.screen), (0.5, interventions::ID));
-    h.keys("5 0 0");
+    h.keys("enter 5 0 0");
     assert!(h.keys("enter").is_empty());
     assert_eq!(h.state.view.entry.as_ref().unwrap().error.as_deref(), Some("allowed are 0 to 100"));
     h.keys("esc");

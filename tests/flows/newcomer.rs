@@ -36,10 +36,14 @@ fn a_newcomer_needs_at_most_25_keys() {
     h.event(common::ready());
     h.event(common::models());
     let mut hands = Hands { h, pressed: 0 };
-    // The first start runs by itself; the answer is readable without pressing a key.
+    // An answer is readable without pressing a key: that of a recorded example. One key makes an own one.
     hands.sees("Probity tells how far a probe");
-    hands.computed(1);
     hands.sees("Can the subject number be changed in bert-mini");
+    hands.sees("Best: ");
+    hands.sees("r starts your own run");
+    let effects = hands.press("r");
+    assert!(matches!(sent(&effects)[0], Command::Run { generation: 1, .. }));
+    hands.computed(1);
     hands.sees("Best: ");
     // Another model next to the first.
     hands.press("shift-tab j space");

@@ -68,6 +68,7 @@ fn outside() -> Outside {
         save: Arc::new(|document, _| Ok(Saved::Wrote(document.path.clone()))),
         load: Arc::new(|path| Ok(Document { path: path.to_owned(), text: String::new() })),
         submit: Arc::new(|| Ok("job 7".into())),
+        forecast: Arc::new(|_| None),
         read: Arc::new(|path| Ok(Session::read(path).expect("the shipped session"))),
     }
 }

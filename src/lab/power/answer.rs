@@ -267,9 +267,10 @@ fn needed(results: &Results, c: &Tagged<ComparisonFinding>, items: &str) -> Opti
 
 /// Accuracies of both sides, their difference and its power.
 pub(crate) fn numbers(results: &Results) -> Vec<Number> {
-    let share = |name: String, value: Estimate, n: usize, level: Option<f64>| Number {
+    // Long names of sides are headings, so that rows have room for their values.
+    let share = |(group, name): (String, String), value: Estimate, n: usize, level: Option<f64>| Number {
         name,
-        group: String::new(),
+        group,
         value,
         n: n.into(),
         level: level.unwrap_or(0.95),
@@ -277,14 +278,14 @@ pub(crate) fn numbers(results: &Results) -> Vec<Number> {
     };
     let accuracy = results.configurations.iter().map(|c| {
         let v = &c.value;
-        let name = format!("accuracy of {} trained on {}", v.name, grouped(v.n_train));
-        share(name, v.accuracy, c.n, c.level)
+        let name = format!("accuracy at {}", grouped(v.n_train));
+        share((v.name.clone(), name), v.accuracy, c.n, c.level)
     });
     let compared = results.comparisons.iter().filter(|c| c.value.is_share()).map(|c| {
         let v = &c.value;
-        share(format!("{} minus {} ({})", v.a, v.b, v.metric), v.difference, c.n, c.level)
+        share((format!("{} minus {}", v.a, v.b), v.metric.clone()), v.difference, c.n, c.level)
     });
-    let power = results.at_hand().map(|p| share("power".into(), p.value.power, p.n, p.level));
+    let power = results.at_hand().map(|p| share((String::new(), "power".into()), p.value.power, p.n, p.level));
     accuracy.chain(compared).chain(power).collect()
 }
 

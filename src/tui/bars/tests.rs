@@ -89,3 +89,19 @@ fn the_lamp_says_whether_and_what_is_recorded_or_replayed() {
     state.replay.as_mut().unwrap().ended = false;
     assert!(drawn(&state, title).contains("> replay theirs"));
 }
+
+/// At 80 columns a replay was called `replay…`, and where it stood was cut away.
+#[test]
+fn a_replay_says_where_it_stands_at_80_columns() {
+    for columns in [80, 120] {
+        let replay = Some(crate::state::ReplayState {
+            at: 45.0,
+            ..crate::state::ReplayState::new("a-long-name-of-a-session".into(), 45.0, 1.0)
+        });
+        let state = State::new(Start { size: (columns, 24), replay, ..Start::new() });
+        let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();
+        terminal.draw(|frame| title(frame, frame.area(), &state)).unwrap();
+        let line = terminal.backend().to_string();
+        assert!(line.contains("0:45") && !line.contains('…'), "{line}");
+    }
+}

@@ -40,6 +40,10 @@ fn first_start(size: (u16, u16)) -> State {
     state
 }
 
+fn run(state: &mut State) {
+    reduce(state, Action::Key("r".parse().unwrap()));
+}
+
 fn screen(state: &State) -> String {
     let (columns, rows) = state.view.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
@@ -64,12 +68,33 @@ fn the_example_is_packed_from_the_shipped_recording() {
     assert!(*unpacked(PACKED).unwrap() == *lines().as_bytes(), "PROBITY_PINS=write packs it again");
 }
 
+/// A first start ran for minutes unasked.
+#[test]
+fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
+    for size in [(120, 40), (80, 24)] {
+        let mut state = State::new(Start { opening: Opening::First, size, ..Start::new() });
+        let effects = reduce(&mut state, Action::Start);
+        let runs = |e: &Effect| matches!(e, Effect::Send(engine::message::Command::Run { .. }));
+        assert!(!effects.iter().any(runs) && state.board.runs.is_empty(), "{effects:?}");
+        let asked = |e: &Effect| matches!(e, Effect::Forecast(spec) if **spec == state.setup().unwrap().spec(&state));
+        assert!(effects.iter().any(asked), "{effects:?}");
+        assert!(screen(&state).contains("r starts your own run"), "{}", screen(&state));
+        reduce(&mut state, Action::Forecast(Some(200.0)));
+        assert!(screen(&state).contains("r starts your own run (about 3 min)"), "{}", screen(&state));
+        crate::setup::typed(&mut state, "seed", "3").unwrap();
+        assert!(!screen(&state).contains("about 3 min"), "that was the time of other settings");
+    }
+}
+
 /// Nothing could be read for a minute after the first start.
 #[test]
 fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer() {
     for size in [(120, 40), (80, 24)] {
         let mut state = first_start(size);
         let example = state.example.clone().unwrap();
+        let text = screen(&state);
+        assert!(text.contains("Best: ") && text.contains("Recorded: "), "{text}");
+        run(&mut state);
         assert_eq!(example.run.job.spec, state.board.runs[0].job.spec, "it is the experiment of the first start");
         let text = screen(&state);
         for part in
@@ -94,6 +119,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
 fn a_failure_is_not_hidden_by_the_example_and_a_cancelled_run_leaves_it() {
     let ended = |outcome| {
         let mut state = first_start((120, 40));
+        run(&mut state);
         let generation = state.board.generation;
         event(&mut state, Event::Finished { job: 1, generation, outcome, seconds: 1.0 });
         state
@@ -101,7 +127,7 @@ fn a_failure_is_not_hidden_by_the_example_and_a_cancelled_run_leaves_it() {
     let problem = base::Problem { what: "no room".into(), r#where: "disk".into(), hint: "make some".into() };
     let failed = ended(Outcome::Failed(problem));
     assert!(failed.example.is_none() && screen(&failed).contains("no room"));
-    assert!(screen(&ended(Outcome::Cancelled)).contains("r runs these settings"));
+    assert!(screen(&ended(Outcome::Cancelled)).contains("r starts your own run"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::listing::{Listing, overflow, split};
-use super::{block, message, problem};
+use super::{block, message, problem, table};
 use crate::action::{Effect, Mouse};
 use crate::layout::{compute, inside};
 use crate::screen::{Pane, ScreenId};
@@ -31,28 +31,35 @@ pub(crate) struct Dossiers {
 }
 
 impl Dossiers {
+    /// The names in which the filter of the list occurs.
+    pub(crate) fn listed(&self, state: &State) -> Vec<String> {
+        let mut names = (self.names)(state);
+        names.retain(|name| table::occurs(state.place(self.id), self.list, name));
+        names
+    }
+
     /// The list with its cursor.
     pub(crate) fn listing(&self, state: &State) -> Listing {
-        Listing { len: (self.names)(state).len(), cursor: state.place(self.id).scrolled(self.list) }
+        Listing { len: self.listed(state).len(), cursor: state.place(self.id).scrolled(self.list) }
     }
 
     /// The entry under the cursor.
     pub(crate) fn under_cursor(&self, state: &State) -> Option<String> {
-        let mut names = (self.names)(state);
+        let mut names = self.listed(state);
         let at = state.place(self.id).scrolled(self.list).min(names.len().checked_sub(1)?);
         Some(names.swap_remove(at))
     }
 
     /// The areas of the two panes.
     pub(crate) fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let (list, page) = split(body, (self.names)(state).len(), self.share);
+        let (list, page) = split(body, self.listed(state).len(), self.share);
         vec![(self.list, list), (self.page, page)]
     }
 
     /// Moves the cursor of the list, or scrolls the page.
     pub(crate) fn travel(&self, state: &mut State, pane: Pane, by: i64) {
         if pane == self.list {
-            let len = (self.names)(state).len();
+            let len = self.listed(state).len();
             state.place_mut(self.id).travel(self.list, by, len);
             self.show_from_top(state);
         } else {
@@ -72,7 +79,8 @@ impl Dossiers {
 
     /// Puts the cursor on an entry, if it is in the list.
     pub(crate) fn show(&self, state: &mut State, name: &str) {
-        match (self.names)(state).iter().position(|n| n == name) {
+        state.place_mut(self.id).listed.remove(&self.list);
+        match self.listed(state).iter().position(|n| n == name) {
             Some(row) => self.go_to(state, row),
             None => self.show_from_top(state),
         }

@@ -10,6 +10,7 @@ use super::heads::HEADS;
 use super::{message, pane_block};
 use crate::action::Effect;
 use crate::layout::{inside, scrolled};
+use crate::popups;
 use crate::reduce::look;
 use crate::screen::Pane;
 use crate::search::is_named;
@@ -175,9 +176,14 @@ impl Table {
             let name = Span::styled(format!("  {}", pad(&fit(&head(0), first), first)), theme.style(Role::Dim));
             frame.render_widget(Line::from_iter(std::iter::once(name).chain(rest)), row);
         }
-        if order.is_empty() && !filter.is_empty() {
-            let back = state.keymap.short_label("back");
-            let text = format!("no row matches; {back} clears the filter");
+        if order.is_empty() {
+            let key = |name| state.keymap.short_label(name);
+            let text = match filter {
+                "" if state.busy() => "rows come with the first results".into(),
+                "" if state.replay.is_some() => "no rows yet".into(),
+                "" => format!("no rows yet: {} runs the settings", key("run")),
+                _ => format!("no row matches; {} clears the filter", key("back")),
+            };
             let area = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
             return message(frame, area, &text, theme.style(Role::Dim));
         }
@@ -254,9 +260,48 @@ fn target(state: &State) -> Option<(Pane, Table)> {
     [Some(focus), list].into_iter().flatten().find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
 }
 
-/// True if a visible list can be filtered and sorted.
+/// True if there is a list in sight to sort.
 pub(crate) fn lists(state: &State) -> bool {
     !state.here().form && target(state).is_some()
+}
+
+/// True if there is a list in sight to filter.
+pub(crate) fn filters(state: &State) -> bool {
+    !state.here().form && filtered(state).is_some()
+}
+
+/// The list that `/` acts on: one without columns that has the focus, or else the one that is sorted.
+fn filtered(state: &State) -> Option<Pane> {
+    state.screen().filters(state.here().focus).or_else(|| target(state).map(|(pane, _)| pane))
+}
+
+/// What a pane is filtered by; empty if all is listed.
+fn filter_of(place: &Place, pane: Pane) -> &str {
+    place.listed.get(&pane).map_or("", |listed| listed.filter.as_str())
+}
+
+/// True if the filter of a pane occurs in a text.
+pub(crate) fn occurs(place: &Place, pane: Pane, text: &str) -> bool {
+    text.to_lowercase().contains(&filter_of(place, pane).to_lowercase())
+}
+
+/// The title of a list without columns on a border of `columns` cells: with what it is filtered by or, if there is room, the key that
+/// filters it.
+pub(crate) fn titled(state: &State, pane: Pane, title: &str, columns: u16) -> String {
+    let key = state.keymap.short_label("filter");
+    match filter_of(state.here(), pane) {
+        "" if width(title) + width(&key) + 15 > usize::from(columns) => title.to_owned(),
+        "" => format!("{title}  {key} filter"),
+        text => format!("{title}  {key} {text}"),
+    }
+}
+
+/// What an empty list says: that no entry matches its filter, or else `nothing`.
+pub(crate) fn empty(state: &State, pane: Pane, nothing: String) -> String {
+    match filter_of(state.here(), pane) {
+        "" => nothing,
+        _ => format!("no entry matches; {} shows all", state.keymap.short_label("back")),
+    }
 }
 
 static FILTER: Prompt = Prompt {
@@ -267,7 +312,10 @@ static FILTER: Prompt = Prompt {
 };
 
 fn follow(state: &mut State, text: &str) -> Vec<Effect> {
-    if let Some((pane, _)) = target(state) {
+    if popups::narrow(state, text) {
+        return Vec::new();
+    }
+    if let Some(pane) = filtered(state) {
         let place = state.here_mut();
         place.listed.entry(pane).or_default().filter = text.to_owned();
         place.scroll.remove(&pane);
@@ -277,7 +325,11 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
 
 /// Asks for the filter of the list.
 pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
-    let Some((pane, _)) = target(state) else { return Vec::new() };
+    if state.view.popup.is_some() {
+        let now = popups::filter(state).to_owned();
+        return look::ask_from(state, &FILTER, &now);
+    }
+    let Some(pane) = filtered(state) else { return Vec::new() };
     state.focus_on(pane);
     let place = state.here_mut();
     let cursor = place.scrolled(pane);
@@ -292,8 +344,14 @@ pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
 /// Shows all rows of the focused list again, with the cursor where it was before or, if it was moved since, on its row; false if they are
 /// not filtered.
 pub(crate) fn clear_filter(state: &mut State) -> bool {
-    let is_filtered = |place: &Place, pane: Pane| place.listed.get(&pane).is_some_and(|l| !l.filter.is_empty());
-    let Some((pane, table)) = target(state).filter(|(pane, _)| is_filtered(state.here(), *pane)) else { return false };
+    if popups::narrow(state, "") {
+        return true;
+    }
+    let Some(pane) = filtered(state).filter(|pane| !filter_of(state.here(), *pane).is_empty()) else { return false };
+    let Some(table) = state.screen().table(state, pane) else {
+        follow(state, "");
+        return true;
+    };
     let cursor = state.here().scrolled(pane);
     let row = table.order(state.here(), pane).get(cursor).copied();
     follow(state, "");

@@ -33,12 +33,8 @@ impl Picker for Runs {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        let shown = runs::shown(state);
-        let text = |place: usize| {
-            let here = if Some(place) == shown { " (shown)" } else { "" };
-            format!("run {}{here}: {}", place + 1, runs::words(state, place))
-        };
-        entries(state, selected, (0..runs::all(state).len()).map(text))
+        let places: Vec<usize> = (0..runs::all(state).len()).collect();
+        entries(state, selected, runs::lines(state, &places).into_iter())
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
@@ -63,9 +59,8 @@ impl Picker for Compare {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        let text = |place: usize| format!("run {}: {}", place + 1, runs::words(state, place));
         let example = state.beside.as_ref().map(|example| format!("the recorded example of {}", example.day));
-        entries(state, selected, runs::others(state).into_iter().map(text).chain(example))
+        entries(state, selected, runs::lines(state, &runs::others(state)).into_iter().chain(example))
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {

@@ -9,17 +9,20 @@ use crate::action::{Effect, Existing, Export, ExportOptions};
 use crate::popups;
 use crate::reduce::look;
 use crate::state::{Prompt, State};
-use base::text::{fit_end, pad, printable, width};
+use base::text::{fit_end, pad, printable};
 use figure::{Figure, Format, Style};
+use labs::Spec;
 
 /// Widths on offer, in millimetres: that of the style, and the columns of a journal.
 const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
 
-/// Maximum number of characters by which file names distinguish runs.
-const APART: usize = 40;
+/// Most characters by which the names of files tell runs apart.
+const APART: usize = 24;
+/// Characters of the spec's hash that stand for settings that are left out.
+const HASH: usize = 6;
 
 /// Columns of the dialog's border and of the words around the figure's name.
-const FRAME: usize = 24;
+const FRAME: usize = 16;
 
 /// A line of the dialog.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,15 +61,34 @@ fn figure_of_run(state: &State) -> Option<Figure> {
     let setup = state.screen().setup();
     let runs = setup.and_then(|setup| Some((state.board.run_of(setup.lab())?, state.board.runs_of(setup.lab()))));
     if let Some((run, all)) = runs {
-        let apart = labs::apart(&run.job.spec, all.map(|other| &other.job.spec)).join("-").to_lowercase();
-        let words: Vec<&str> =
-            apart.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-        let apart: String = words.join("-").chars().take(APART).collect();
+        let apart = labs::apart(&run.job.spec, all.map(|other| &other.job.spec));
         if !apart.is_empty() {
-            figure.name = format!("{}-{}", figure.name, apart.trim_end_matches('-'));
+            figure.name = format!("{}-{}", figure.name, short_name(&apart, &run.job.spec));
         }
     }
     Some(figure)
+}
+
+/// The settings that tell a run from others as a part of a file's name. Where there are too many, the shortest stand there, and the
+/// beginning of the spec's hash for the others.
+fn short_name(apart: &[String], spec: &Spec) -> String {
+    let plain = |text: &String| {
+        let text = text.to_lowercase();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join("-")
+    };
+    let all: Vec<String> = apart.iter().map(plain).collect();
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|i| all[*i].len());
+    let mut room = APART;
+    order.retain(|i| {
+        let fits = all[*i].len() <= room;
+        room = room.saturating_sub(if fits { all[*i].len() + 1 } else { 0 });
+        fits
+    });
+    order.sort_unstable();
+    let rest = (order.len() < all.len()).then(|| spec.hash().chars().take(HASH).collect::<String>());
+    order.into_iter().map(|i| all[i].clone()).chain(rest).collect::<Vec<_>>().join("-")
 }
 
 impl Choice {
@@ -152,12 +174,10 @@ impl Picker for ExportFigure {
     }
 
     fn title(&self, state: &State) -> String {
-        let label = |command| state.keymap.short_label(command);
-        let keys = format!("{} writes, {} changes", label("popup-accept"), label("popup-select"));
-        let Some(figure) = figure_of_run(state) else { return format!("Export: {keys}") };
-        // The end of a long name distinguishes figures.
-        let room = usize::from(state.view.size.0).saturating_sub(width(&keys) + FRAME);
-        format!("Export `{}`: {keys}", fit_end(&printable(&figure.name), room))
+        let Some(figure) = figure_of_run(state) else { return "Export".into() };
+        // The end of a long name tells figures apart.
+        let room = usize::from(state.view.size.0).saturating_sub(FRAME);
+        format!("Export `{}`", fit_end(&printable(&figure.name), room))
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
@@ -207,6 +227,7 @@ mod tests {
     use crate::reduce::popup;
     use crate::setup;
     use crate::state::Start;
+    use base::text::width;
 
     /// Marks the line of this name.
     fn mark(state: &mut State, name: &str) {
@@ -266,6 +287,33 @@ mod tests {
         setup.take(&mut state, &spec);
         crate::reduce::job::replace(&mut state);
         assert_eq!(name(&state), format!("{alone}-seed-7"));
+    }
+
+    /// A long list of settings was cut before the number of trainings, so that two runs had one name.
+    #[test]
+    fn files_of_runs_that_differ_in_much_have_two_names_that_stand_whole_in_the_dialog() {
+        let mut state = State::new(Start { size: (80, 24), ..Start::new() });
+        let mut names = Vec::new();
+        for trainings in [1, 2, 3] {
+            let setup = state.setup().unwrap();
+            let models = ["bert-mini", "roberta-mini", "bart-mini", "gpt2-mini"].map(String::from);
+            let mut spec = setup.spec(&state);
+            spec.common_mut().set_models(models[..trainings.max(2) + 1].to_vec());
+            setup.take(&mut state, &spec);
+            setup::typed(&mut state, "probe.replicates", &trainings.to_string()).unwrap();
+            crate::reduce::job::replace(&mut state);
+        }
+        state.screens.interventions.curves = Some(figure::samples::curves());
+        for place in 0..3 {
+            crate::reduce::runs::show(&mut state, place);
+            state.screens.interventions.curves = Some(figure::samples::curves());
+            let name = figure_of_run(&state).unwrap().name;
+            let title = ExportFigure.title(&state);
+            assert!(title.contains(&name) && width(&title) < 74, "{title}");
+            names.push(name);
+        }
+        names.dedup();
+        assert_eq!(names.len(), 3, "{names:?}");
     }
 
     #[test]

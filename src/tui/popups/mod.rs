@@ -111,8 +111,45 @@ pub(crate) fn show(state: &mut State, page: &'static dyn Page) -> Vec<Effect> {
 
 /// Opens a picker with the cursor on an entry.
 pub(crate) fn pick(state: &mut State, picker: &'static dyn Picker, selected: usize) -> Vec<Effect> {
-    state.view.popup = Some(Popup::Pick { picker, selected });
+    state.view.popup = Some(Popup::Pick { picker, selected, filter: String::new() });
     Vec::new()
+}
+
+/// Entries from which on a picker can be filtered.
+const LONG: usize = 7;
+
+/// The entries of the open picker in which its filter occurs, by their numbers among all of them.
+pub(crate) fn found(state: &State) -> Vec<usize> {
+    let Some(Popup::Pick { picker, selected, filter }) = &state.view.popup else { return Vec::new() };
+    matching(&picker.lines(state, *selected), filter)
+}
+
+fn matching(lines: &[Line<'_>], filter: &str) -> Vec<usize> {
+    let wanted = filter.to_lowercase();
+    (0..lines.len()).filter(|i| lines[*i].to_string().to_lowercase().contains(&wanted)).collect()
+}
+
+/// True if a picker is open that has enough entries to be filtered.
+pub(crate) fn filters(state: &State) -> bool {
+    matches!(&state.view.popup, Some(Popup::Pick { picker, selected, .. }) if picker.lines(state, *selected).len() >= LONG)
+}
+
+/// Lists only the entries of the open picker in which a text occurs; false if none is open.
+pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
+    let Some(Popup::Pick { filter, .. }) = &mut state.view.popup else { return false };
+    text.clone_into(filter);
+    let all = found(state);
+    if let (Some(Popup::Pick { selected, .. }), Some(first)) = (&mut state.view.popup, all.first())
+        && !all.contains(selected)
+    {
+        *selected = *first;
+    }
+    true
+}
+
+/// What the open picker is filtered by; empty if all is listed.
+pub(crate) fn filter(state: &State) -> &str {
+    if let Some(Popup::Pick { filter, .. }) = &state.view.popup { filter } else { "" }
 }
 
 /// Draws the popup, if there is one.
@@ -137,6 +174,7 @@ struct Content {
 
 fn content(state: &State, popup: &Popup, area: Rect) -> Content {
     let room = usize::from(area.width.saturating_sub(4));
+    let mut at = 0;
     let (title, lines) = match popup {
         Popup::Help { query, .. } => (format!("Help: {query}_"), help_text(state, query, room)),
         Popup::Palette { query, selected } => (format!("Command: {query}_"), palette_text(state, query, *selected)),
@@ -144,14 +182,29 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
             (format!("{}: press a letter", state.screen().title()), menu_text(state, *selected, room))
         }
         Popup::Page { page, .. } => (page.title(state), page.lines(state, room)),
-        Popup::Pick { picker, selected } => (picker.title(state), picker.lines(state, *selected)),
+        Popup::Pick { picker, selected, filter } => {
+            let (all, title) = (picker.lines(state, *selected), picker.title(state));
+            let found = matching(&all, filter);
+            let key = state.keymap.short_label("popup-filter");
+            let title = match filter.is_empty() {
+                true if all.len() < LONG || width(&title) + width(&key) + 11 > room => title,
+                true => format!("{title}  {key} filter"),
+                false => format!("{title}  {key} {filter} ({} of {})", found.len(), all.len()),
+            };
+            at = found.iter().position(|entry| entry == selected).unwrap_or(0);
+            let none = || {
+                let text = format!("no entry matches; {} shows all", state.keymap.short_label("popup-close"));
+                vec![Line::styled(text, state.theme().style(Role::Dim))]
+            };
+            let lines = all.into_iter().enumerate().filter(|(i, _)| found.contains(i)).map(|(_, line)| line);
+            (title, if found.is_empty() { none() } else { lines.collect() })
+        }
     };
     let height = rows_in(area, lines.len());
     let first = match popup {
         Popup::Help { scroll, .. } | Popup::Page { scroll, .. } => (*scroll).min(lines.len() - height),
-        Popup::Palette { selected, .. } | Popup::Pick { selected, .. } | Popup::Menu { selected } => {
-            scrolled(*selected, lines.len(), height)
-        }
+        Popup::Pick { .. } => scrolled(at, lines.len(), height),
+        Popup::Palette { selected, .. } | Popup::Menu { selected } => scrolled(*selected, lines.len(), height),
     };
     Content { title, lines, first }
 }
@@ -162,7 +215,7 @@ pub(crate) fn last(state: &State) -> usize {
         None => 0,
         Some(Popup::Palette { query, .. }) => palette_entries(state, query).len().saturating_sub(1),
         Some(Popup::Menu { .. }) => menu_entries(state).len().saturating_sub(1),
-        Some(Popup::Pick { picker, selected }) => picker.lines(state, *selected).len().saturating_sub(1),
+        Some(Popup::Pick { .. }) => found(state).len().saturating_sub(1),
         Some(Popup::Help { .. } | Popup::Page { .. }) => {
             compute(state).map_or(0, |layout| overflow(state, layout.under_title()))
         }
@@ -208,7 +261,10 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
         match line {
             HelpLine::Heading(context) => lines.push(Line::styled(context.title(), theme.style(Role::Title))),
             HelpLine::Command(entry) => {
-                let mut keys = format!("  {}", keys_of(state, entry));
+                let keys = keys_of(state, entry);
+                // One without a key is found by its name.
+                let palette = || format!("{} {}", state.keymap.short_label("palette"), entry.name);
+                let mut keys = format!("  {}", if keys.is_empty() { palette() } else { keys });
                 for part in hanging(entry.doc, room) {
                     lines.push(Line::from(vec![
                         Span::styled(pad(&std::mem::take(&mut keys), KEYS), theme.style(Role::Key)),

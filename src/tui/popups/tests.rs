@@ -296,3 +296,10 @@ fn a_term_never_runs_into_its_meaning() {
         assert!(lines[0].contains(&format!("  {begin}")), "{lines:?}");
     }
 }
+
+/// The line of a command without a key named no way to it.
+#[test]
+fn the_help_says_how_a_command_without_a_key_is_reached() {
+    let lines = words(&help_text(&state(), "mouse", 76));
+    assert!(lines.iter().any(|line| line.trim_start().starts_with(": mouse")), "{lines:?}");
+}

@@ -15,20 +15,21 @@ use engine::message::{Command, Event, Outcome, Question};
 use labs::{self, LabId, Spec};
 use session::format::{Entry, Item};
 
-/// Asks for the models and runs the first experiment, or lists the sessions for the opening screen; on an engine that
-/// has already run one, only asks the missing questions.
+/// Asks for the models and runs the experiment that was asked for, or lists the sessions for the opening screen, or shows the example of
+/// the first start; on an engine that has run something already, asks only for the models.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
     let mut effects = Vec::new();
     if state.board.models.is_empty() {
         effects.extend(send(state, Command::ListModels));
     }
-    if state.view.opening == Opening::Home {
-        effects.push(Effect::ListSessions);
-    } else if state.board.job().is_none() {
-        effects.extend(run(state));
-        if state.view.opening == Opening::First && state.replay.is_none() {
-            state.example = setup::ran(state).and_then(|job| example::recorded(job.spec.lab()));
+    match state.view.opening {
+        Opening::Home => effects.push(Effect::ListSessions),
+        Opening::First if state.replay.is_none() => {
+            state.example = state.setup().and_then(|setup| example::recorded(setup.lab()));
+            effects.extend(state.setup().map(|setup| Effect::Forecast(Box::new(setup.spec(state)))));
         }
+        Opening::Work | Opening::First if state.board.job().is_none() => effects.extend(run(state)),
+        Opening::Work | Opening::First => {}
     }
     effects
 }
@@ -162,8 +163,8 @@ fn next(state: &mut State) -> Vec<Effect> {
         state.view.popup = None;
         return replace(state);
     };
-    // The cursor stays on its run, so that no other run is withdrawn by mistake.
-    if let Some(Popup::Pick { picker, selected }) = &mut state.view.popup
+    // The cursor stays on the run that it was on, lest another one is withdrawn by mistake.
+    if let Some(Popup::Pick { picker, selected, .. }) = &mut state.view.popup
         && picker.name() == popups::WaitingRuns.name()
     {
         match selected.checked_sub(1) {

@@ -159,7 +159,13 @@ pub fn ask(state: &mut State, prompt: &'static Prompt) -> Vec<Effect> {
     ask_from(state, prompt, "")
 }
 
-/// Opens a text field with text already in it.
+/// Opens a text field with text already in it, to be changed where it stands.
+pub(crate) fn edit(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<Effect> {
+    state.view.entry = Some(TextEntry { untouched: false, ..TextEntry::new(Purpose::Ask(prompt), printable(text)) });
+    Vec::new()
+}
+
+/// Opens a text field with text already in it, which what is typed replaces.
 pub(crate) fn ask_from(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<Effect> {
     state.view.entry = Some(TextEntry::new(Purpose::Ask(prompt), printable(text)));
     Vec::new()

@@ -19,7 +19,6 @@ use super::commands::{COMMANDS, Context, Entry, contexts, number_of};
 use super::key::Key;
 use super::popups::{self, Held, Kept};
 use super::screens::{SCREENS, screen};
-use super::setup;
 use super::state::{Pending, Popup, Recording, State};
 use base::Problem;
 use base::text::printable;
@@ -33,6 +32,7 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Tick
             | Action::Resize(..)
             | Action::Down(_)
+            | Action::Forecast(_)
             | Action::Exported(_)
             | Action::Named(_)
             | Action::Copied(_)
@@ -67,6 +67,11 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             state.fail(Problem { what, r#where: "engine".into(), hint });
         }
         Action::Played(step) => replay::on_step(state, &step),
+        Action::Forecast(seconds) => {
+            if let Some(example) = &mut state.example {
+                example.takes = seconds;
+            }
+        }
         Action::Exported(Ok(done)) => exported(state, done),
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
@@ -276,9 +281,6 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
 fn act(state: &mut State, key: Key) -> Vec<Effect> {
     let lab = state.view.lab;
     state.place_mut(lab).refused = None;
-    if key.character().is_some_and(|c| setup::begins(state, c)) {
-        return Vec::new();
-    }
     match state.keymap.command(key, &contexts(state)) {
         Some(command) => return perform(state, command),
         None if state.typing() => {

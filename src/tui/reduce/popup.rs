@@ -11,12 +11,20 @@ pub const PAGE: i64 = 10;
 /// Moves the cursor of the popup, or scrolls it.
 pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     let last = popups::last(state);
+    // What a filter hides is passed over.
+    let listed = popups::found(state);
+    if let Some(Popup::Pick { selected, .. }) = &mut state.view.popup {
+        let at = listed.iter().position(|entry| entry == selected).unwrap_or(0);
+        if let Some(to) = listed.get(moved(at, by, listed.len())) {
+            *selected = *to;
+        }
+        return Vec::new();
+    }
     if let Some(
         Popup::Help { scroll: at, .. }
         | Popup::Palette { selected: at, .. }
         | Popup::Menu { selected: at }
-        | Popup::Page { scroll: at, .. }
-        | Popup::Pick { selected: at, .. },
+        | Popup::Page { scroll: at, .. },
     ) = &mut state.view.popup
     {
         *at = moved(*at, by, last + 1);
@@ -26,8 +34,11 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
 
 /// Chooses the entry under the cursor and closes the popup.
 pub fn accept(state: &mut State) -> Vec<Effect> {
+    if popups::found(state).is_empty() && !popups::filter(state).is_empty() {
+        return Vec::new();
+    }
     match state.view.popup.take() {
-        Some(Popup::Pick { picker, selected }) => picker.take(state, selected),
+        Some(Popup::Pick { picker, selected, .. }) => picker.take(state, selected),
         Some(Popup::Menu { selected }) => {
             let entry = popups::menu_entries(state).get(selected).copied();
             entry.map_or(Vec::new(), |entry| super::perform(state, entry))
@@ -42,7 +53,9 @@ pub fn accept(state: &mut State) -> Vec<Effect> {
 /// Toggles the entry under the cursor.
 pub fn mark(state: &mut State) -> Vec<Effect> {
     match state.view.popup {
-        Some(Popup::Pick { picker, selected }) => picker.mark(state, selected),
+        Some(Popup::Pick { picker, selected, .. }) if popups::found(state).contains(&selected) => {
+            picker.mark(state, selected)
+        }
         _ => Vec::new(),
     }
 }
@@ -56,8 +69,12 @@ pub fn copy(state: &mut State) -> Vec<Effect> {
     look::copied(state, text)
 }
 
-/// Closes the popup.
+/// Shows what a filter hides, or else closes the popup.
 pub fn close(state: &mut State) -> Vec<Effect> {
+    if !popups::filter(state).is_empty() {
+        popups::narrow(state, "");
+        return Vec::new();
+    }
     state.view.popup = None;
     state.held = None;
     Vec::new()

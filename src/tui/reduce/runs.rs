@@ -4,9 +4,13 @@ use crate::action::Effect;
 use crate::example;
 use crate::popups;
 use crate::state::{State, moved};
+use base::text::{fit, pad, width};
 use engine::board::Run;
 use engine::message::Outcome;
 use labs::LabId;
+
+/// Columns of a list's border, its cursor and the gap behind the number of a run.
+const FRAME: usize = 10;
 
 fn lab(state: &State) -> Option<LabId> {
     state.screen().setup().map(|setup| setup.lab())
@@ -59,7 +63,20 @@ pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Settings changed since the previous run, duration and end of a run.
+/// How a run ended and after what time: `done in 41.7 s`.
+fn ended(run: &Run) -> String {
+    let took = run.job.seconds.map(base::numbers::seconds);
+    match (&run.job.outcome, took) {
+        (None, _) => "in progress".into(),
+        (Some(Outcome::Done), Some(took)) => format!("done in {took}"),
+        (Some(Outcome::Done), None) => "done".into(),
+        (Some(Outcome::Cancelled), Some(took)) => format!("cancelled after {took}"),
+        (Some(Outcome::Cancelled), None) => "cancelled".into(),
+        (Some(Outcome::Failed(_)), _) => "failed".into(),
+    }
+}
+
+/// How a run ended, and the settings that changed since the previous one.
 pub(crate) fn words(state: &State, place: usize) -> String {
     let all = all(state);
     let Some(run) = all.get(place) else { return String::new() };
@@ -68,14 +85,19 @@ pub(crate) fn words(state: &State, place: usize) -> String {
         Some(changes) if changes.is_empty() => "the same settings again".into(),
         Some(changes) => changes.join(", "),
     };
-    let took = run.job.seconds.map_or(String::new(), |t| format!(", {}", base::numbers::seconds(t)));
-    let end = match &run.job.outcome {
-        None => "in progress",
-        Some(Outcome::Done) => "done",
-        Some(Outcome::Cancelled) => "cancelled",
-        Some(Outcome::Failed(_)) => "failed",
-    };
-    format!("{changed}{took}, {end}")
+    format!("{}; {changed}", ended(run))
+}
+
+/// Runs as lines of a list, how each ended before what it changed: a narrow screen cuts the end of a line.
+pub(crate) fn lines(state: &State, places: &[usize]) -> Vec<String> {
+    let shown = shown(state);
+    let here = |place: usize| if Some(place) == shown { " (shown)" } else { "" };
+    let heads: Vec<String> = places.iter().map(|place| format!("run {}{}", place + 1, here(*place))).collect();
+    let columns = heads.iter().map(|head| width(head)).max().unwrap_or(0);
+    let room = usize::from(state.view.size.0).saturating_sub(columns + FRAME);
+    let line =
+        |(head, place): (&String, &usize)| format!("{}  {}", pad(head, columns), fit(&words(state, *place), room));
+    heads.iter().zip(places).map(line).collect()
 }
 
 /// Lists the runs.

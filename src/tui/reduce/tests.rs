@@ -1,5 +1,6 @@
 //! The reducer: actions, keys, popups, typing, the mouse, replays and the end of the program.
 
+mod grammar;
 mod keys;
 
 use super::*;
@@ -7,6 +8,7 @@ use crate::action::{Existing, Mouse, MouseKind, ReplayControl};
 use crate::commands::Context;
 use crate::layout::compute;
 use crate::screens::labs;
+use crate::setup;
 use crate::state::{Popup, Purpose, ReplayState, Start};
 use engine::message::{Command, Outcome};
 use session::format::{Entry as Line, Item};

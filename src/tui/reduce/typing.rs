@@ -14,7 +14,7 @@ const MAX_TYPED: usize = 1000;
 /// The text and the byte offset of the caret.
 fn buffer(state: &mut State) -> Option<(&mut String, usize)> {
     if let Some(entry) = &mut state.view.entry {
-        entry.error = None;
+        (entry.error, entry.untouched) = (None, false);
         let caret = entry.caret();
         return Some((&mut entry.buffer, caret));
     }
@@ -35,6 +35,9 @@ fn buffer(state: &mut State) -> Option<(&mut String, usize)> {
 
 /// Adds text to the field. Line ends of a paste become spaces; other control characters are made visible.
 pub fn insert(state: &mut State, text: &str) -> Vec<Effect> {
+    if let Some(entry) = state.view.entry.as_mut().filter(|entry| entry.untouched) {
+        entry.buffer.clear();
+    }
     if let Some((buffer, caret)) = buffer(state) {
         let flat = text.trim_end_matches(['\r', '\n']).replace(['\r', '\n', '\t'], " ");
         let room = MAX_TYPED.saturating_sub(buffer.chars().count());
@@ -72,6 +75,7 @@ pub(crate) fn erase_after(state: &mut State) -> Vec<Effect> {
 /// Moves the caret by a number of characters.
 pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     if let Some(entry) = &mut state.view.entry {
+        entry.untouched = false;
         let all = entry.buffer.chars().count();
         entry.after = moved(entry.after, by.saturating_neg(), all + 1);
     }

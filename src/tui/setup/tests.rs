@@ -142,22 +142,6 @@ fn typed_values_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
-fn a_digit_begins_a_number_only_where_one_is_wanted() {
-    let mut state = state();
-    go_to(&mut state, "task.target");
-    assert!(!begins(&mut state, '5'), "a choice takes no number");
-    go_to(&mut state, "task.data");
-    assert!(!begins(&mut state, '5'), "a path may begin with a digit, but the digit may also open a screen");
-    go_to(&mut state, "seed");
-    assert!(!begins(&mut state, 'x'));
-    assert!(begins(&mut state, '5'));
-    assert!(!begins(&mut state, '5'), "a text field is open already");
-    let mut elsewhere = self::state();
-    elsewhere.here_mut().focus = elsewhere.screen().first();
-    assert!(!begins(&mut elsewhere, '5'));
-}
-
-#[test]
 fn a_path_is_changed_where_it_stands() {
     let mut state = state();
     let file = go_to(&mut state, "task.data");
@@ -283,7 +267,8 @@ fn a_replay_can_be_looked_at_and_not_set_up() {
         assert_eq!(state.here().refused.is_none(), r.view, "{}", r.key);
     }
     go_to(&mut state, "task.examples");
-    assert!(!begins(&mut state, '5') && state.view.entry.is_none());
+    open(&mut state);
+    assert!(state.view.entry.is_none());
 }
 
 #[test]
@@ -366,7 +351,8 @@ fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
     let rows = state.setup().unwrap().rows(&state);
     let number = rows.iter().find(|r| matches!(r.kind, Kind::Integer(_))).unwrap().key.clone();
     go_to(&mut state, &number);
-    assert!(begins(&mut state, '7'));
+    open(&mut state);
+    crate::reduce::typing::insert(&mut state, "7");
     assert!(text(&state).contains("7_"));
     state.view.entry = None;
     state.here_mut().refused = Some((number, "not that".into()));

@@ -19,12 +19,14 @@ use super::action::ExportOptions;
 use super::example::Example;
 use super::keymap::Keymap;
 use super::memory::Memory;
+use super::panes::table;
 use super::popups::Held;
 use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, home, labs, screen};
 use super::setup::{History, Setup};
 use super::theme::Theme;
+use base::Problem;
 use engine::Down;
 use engine::board::Board;
 use engine::message::Notice;
@@ -65,7 +67,7 @@ pub struct State {
     pub local: Vec<(usize, Notice)>,
     /// The folder that the program was started in.
     pub folder: PathBuf,
-    /// The run being cancelled.
+    /// The run whose cancellation was asked for.
     pub cancelling: Option<u64>,
     /// Runs that wait for the one in progress, the next one first. A run is sent to the engine, and recorded, only when it
     /// begins.
@@ -162,7 +164,7 @@ pub enum Recording {
 /// Kind of start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// The first start ever: the default experiment runs, under a strip that explains it.
+    /// The first start ever: a recorded example of the default experiment, over a strip that says what it asks and how to run it.
     First,
     /// The experiment that was asked for runs.
     #[default]
@@ -416,7 +418,10 @@ impl State {
 
     /// True if the text being typed filters a list.
     pub(crate) fn typing_in_list(&self) -> bool {
-        self.view.entry.is_none() && self.typing()
+        match &self.view.entry {
+            None => self.typing(),
+            Some(entry) => table::is_filter(&entry.purpose) && self.picking(),
+        }
     }
 
     /// True if the popup offers something to choose.

@@ -37,8 +37,10 @@ pub enum Popup {
     /// Something to choose from.
     Pick {
         picker: &'static dyn Picker,
-        /// Index of the entry under the cursor.
+        /// Index of the entry under the cursor, among all entries.
         selected: usize,
+        /// What must occur in an entry that is listed.
+        filter: String,
     },
 }
 
@@ -69,14 +71,16 @@ pub struct TextEntry {
     pub buffer: String,
     /// Characters between the caret and the end.
     pub after: usize,
-    /// Reason why it cannot be accepted.
+    /// True while the text is the one that was there at first: what is typed then replaces it.
+    pub(crate) untouched: bool,
+    /// Why it cannot be taken.
     pub error: Option<String>,
 }
 
 impl TextEntry {
     /// A field for a purpose, with text already in it.
     pub(crate) fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
-        Self { purpose, buffer: buffer.into(), after: 0, error: None }
+        Self { purpose, buffer: buffer.into(), after: 0, untouched: true, error: None }
     }
 
     /// Byte offset of the caret.

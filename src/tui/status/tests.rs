@@ -264,3 +264,30 @@ fn the_footer_says_what_enter_does_in_a_dialog() {
     let words: Vec<&str> = items(&state, 100).iter().map(|item| item.word).collect();
     assert!(words.contains(&"write") && !words.contains(&"ok"), "{words:?}");
 }
+
+/// A message a little too long for the line beside the counts stood on both lines.
+#[test]
+fn a_message_stands_in_one_place() {
+    for (columns, rows) in [(80, 24), (120, 40), (80, 20)] {
+        for length in [40, 60, 66, 70, 77, 100, 118, 150] {
+            let mut state = State::new(Start { size: (columns, rows), ..Start::new() });
+            state.notify(Notice { level: NoticeLevel::Info, problem: problem() });
+            state.view.toast = Some(format!("begins here {}", "x ".repeat(length / 2 - 6)));
+            let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+            terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
+            let text = terminal.backend().to_string();
+            assert_eq!(text.matches("begins here").count(), 1, "{length} at {columns}x{rows}\n{text}");
+            assert_eq!(text.matches("x ").count(), length / 2 - 6, "{length} at {columns}x{rows}\n{text}");
+        }
+    }
+}
+
+/// At 80 columns a long stage left no room for the time.
+#[test]
+fn progress_says_how_long_it_takes_at_80_columns() {
+    let mut state = running(80);
+    let progress = Progress { left: Some(1200.0), ..stage("agreement examples for bert-mini, training 3 of 10") };
+    event(&mut state, Event::Progress { generation: 1, progress });
+    let line = drawn(&state, draw);
+    assert!(line.contains("25 %") && line.contains("about 20 min") && line.contains("agreement"), "{line}");
+}

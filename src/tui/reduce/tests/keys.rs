@@ -3,7 +3,6 @@
 use super::*;
 use crate::panes::table;
 use crate::popups;
-use crate::setup;
 use engine::message::ModelQuestion;
 
 fn drawn(state: &State, columns: u16, rows: u16) -> String {
@@ -181,4 +180,122 @@ fn a_list_behind_the_form_of_settings_is_not_filtered() {
     assert!(toast(&state).contains("not while the settings fill the screen; esc closes them"), "{}", toast(&state));
     keys(&mut state, "esc /");
     assert!(state.view.entry.is_some());
+}
+
+/// A long list of choices could only be walked through.
+#[test]
+fn a_picker_is_filtered_by_what_is_typed() {
+    for (columns, rows) in [(120, 40), (80, 24)] {
+        let mut state = state();
+        popups::pick(&mut state, &popups::ExportFigure, 0);
+        assert!(drawn(&state, columns, rows).contains("/ filter"), "{}", drawn(&state, columns, rows));
+        keys(&mut state, "/ p d f");
+        let text = drawn(&state, columns, rows);
+        assert!(text.contains("pdf") && !text.contains("slides"), "{text}");
+        let before = state.view.export.formats.len();
+        keys(&mut state, "enter space");
+        assert_eq!(state.view.export.formats.len(), before + 1, "the entry that is in sight, and no other");
+        keys(&mut state, "esc");
+        assert!(state.popup_name().is_some() && drawn(&state, columns, rows).contains("slides"));
+        keys(&mut state, "/ z q enter");
+        assert!(drawn(&state, columns, rows).contains("no entry matches"));
+        let before = state.view.export.clone();
+        assert!(keys(&mut state, "j space enter").is_empty() && state.view.export == before);
+        keys(&mut state, "esc esc");
+        assert_eq!(state.popup_name(), None);
+    }
+}
+
+/// A hundred sessions could only be walked through.
+#[test]
+fn the_lists_of_home_are_filtered_too() {
+    let mut state = state();
+    show(&mut state, "Home");
+    let session = |name: &str| session::shelf::Recorded {
+        name: name.into(),
+        path: format!("/s/{name}.probity.jsonl").into(),
+        created: "2026-01-02T03:04:05Z".into(),
+        lab: labs::LABS[0].id().name().into(),
+        about: "agreement on bert-mini".into(),
+        runs: 1,
+        end: session::shelf::End::Done,
+    };
+    state.sessions = Some(["first", "second", "third"].map(session).to_vec());
+    keys(&mut state, "tab / s e c o");
+    let text = drawn(&state, 120, 40);
+    assert!(text.contains("second") && !text.contains("third"), "{text}");
+    let effects = keys(&mut state, "enter enter");
+    let opened = |e: &Effect| matches!(e, Effect::OpenSession(path) if path.ends_with("second.probity.jsonl"));
+    assert!(effects.iter().any(opened), "{effects:?}");
+    keys(&mut state, "esc");
+    assert!(drawn(&state, 120, 40).contains("third"));
+}
+
+/// "Next run" did not say of which lab, and a lab with sides called every model one that could not be loaded.
+#[test]
+fn the_lists_of_models_name_the_lab_that_would_use_them() {
+    let model = |name: &str| engine::message::ModelInfo {
+        name: name.into(),
+        family: "bert".into(),
+        layers: 4,
+        hidden: 8,
+        parameters: 100,
+        serves: String::new(),
+    };
+    for (lab, title) in labs().flat_map(|lab| ["Home", "Models"].map(|title| (lab, title))) {
+        let mut state = state();
+        state.board.models = ["bert-mini", "roberta-mini"].map(model).to_vec();
+        state.show(lab.id());
+        let (picks, run) = (setup::picks_models(&state), setup::next_run(&state));
+        show(&mut state, title);
+        if title == "Home" {
+            state.focus_on(crate::screens::home::MODELS);
+        }
+        for (columns, rows) in [(120, 40), (80, 24)] {
+            assert_eq!(drawn(&state, columns, rows).contains(&run), picks, "{}", drawn(&state, columns, rows));
+        }
+        keys(&mut state, "space");
+        let says = if picks { run } else { format!("the settings of {} name its models", lab.title()) };
+        assert!(toast(&state).starts_with(&says), "{}", toast(&state));
+    }
+}
+
+/// The list of runs ended at 80 columns before how long a run took and how it ended.
+#[test]
+fn the_list_of_runs_says_how_each_ended_at_80_columns() {
+    let mut state = state();
+    for (generation, seed) in [(1, 1), (2, 2)] {
+        let setup = state.setup().unwrap();
+        let mut spec = setup.spec(&state);
+        spec.common_mut().set_seed(seed);
+        spec.common_mut().set_models(
+            ["bert-mini", "roberta-mini", "bart-mini", "gpt2-mini"][..2 * generation]
+                .iter()
+                .map(|m| (*m).to_owned())
+                .collect(),
+        );
+        setup.take(&mut state, &spec);
+        crate::reduce::job::replace(&mut state);
+        let generation = generation as u64;
+        let event = Event::Finished { job: generation, generation, outcome: Outcome::Done, seconds: 41.7 };
+        reduce(&mut state, Action::Event(Box::new(event)));
+    }
+    keys(&mut state, "H");
+    let text = drawn(&state, 80, 24);
+    assert!(text.matches("  done in 42 s; ").count() == 2, "{text}");
+}
+
+/// A name that stood in a field was there to be replaced, and what was typed came behind it.
+#[test]
+fn typing_replaces_what_a_field_was_filled_with_and_moving_keeps_it() {
+    let typed = |before: &str| {
+        let mut state = state();
+        crate::reduce::look::ask_from(&mut state, &crate::reduce::replay::NOTE, "old");
+        keys(&mut state, before);
+        state.view.entry.unwrap().buffer
+    };
+    assert_eq!(typed("n e w"), "new");
+    assert_eq!(typed("end n e w"), "oldnew");
+    assert_eq!(typed("left n"), "olnd");
+    assert_eq!(typed("backspace e"), "ole");
 }

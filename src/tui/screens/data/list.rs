@@ -3,10 +3,10 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{DOSSIERS, listed};
+use super::{DOSSIERS, LIST};
 use crate::layout::inside;
 use crate::panes::listing::ending;
-use crate::panes::{block, message};
+use crate::panes::{block, message, table};
 use crate::setup;
 use crate::state::State;
 use crate::theme::Role;
@@ -23,12 +23,13 @@ const ROWS: usize = 6;
 /// Draws the list.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    frame.render_widget(block(state, "Data: built in, and what you add", true), area);
+    let title = table::titled(state, LIST, "Data: built in, and what you add", area.width);
+    frame.render_widget(block(state, &title, true), area);
     let inner = inside(area);
-    let names = listed(state);
+    let names = DOSSIERS.listed(state);
     if names.is_empty() {
         let text = format!("there are no data sets; {} adds one", state.keymap.label("add-data"));
-        return message(frame, inner, &text, theme.style(Role::Dim));
+        return message(frame, inner, &table::empty(state, LIST, text), theme.style(Role::Dim));
     }
     let header = format!("{}{:>ROWS$}  format or kind", pad("set", NAME - 2), "rows");
     DOSSIERS.listing(state).draw(frame, inner, state, &header, |i| entry(state, &names[i]));

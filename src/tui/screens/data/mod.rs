@@ -62,7 +62,7 @@ pub struct Data;
 pub static SCREEN: Data = Data;
 
 static TAB: &[Entry] = rows! { Context::Global;
-    "lab-data", "data", "Shows the data sets. In the setup pane a bare digit types a number instead.",
+    "lab-data", "data", "Shows the data sets.",
         ["6", "alt-6"], None, always => |s| { s.show(ID); Vec::new() };
 };
 
@@ -196,6 +196,10 @@ impl Screen for Data {
 
     fn about(&self, _: &State, _: Pane) -> String {
         "Data sets, built in and added; enter shows what one contains, the menu examines it.".into()
+    }
+
+    fn filters(&self, _: Pane) -> Option<Pane> {
+        Some(LIST)
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {

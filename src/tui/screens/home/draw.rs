@@ -6,7 +6,8 @@ use ratatui::layout::Rect;
 use super::{LABS, MODELS, SESSIONS, answering, listing};
 use crate::layout::inside;
 use crate::panes::listing::ending;
-use crate::panes::{message, pane_block};
+use crate::panes::{message, pane_block, table};
+use crate::setup;
 use crate::state::State;
 use crate::theme::Role;
 use base::numbers::count;
@@ -38,15 +39,18 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
 /// The recorded sessions, newest first.
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
-    let title = format!("Continue: {} restores its runs, {} shows its recording", key("home-resume"), key("open"));
-    frame.render_widget(pane_block(state, SESSIONS, &title), area);
+    let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));
+    frame.render_widget(pane_block(state, SESSIONS, &table::titled(state, SESSIONS, &title, area.width)), area);
     let inner = inside(area);
     let all = super::sessions(state);
     if all.is_empty() {
-        let text = if state.sessions.is_some() { "no session has been recorded yet" } else { "looking for sessions" };
-        return message(frame, inner, text, state.theme().style(Role::Dim));
+        let text = match state.sessions {
+            Some(_) => format!("no session has been kept yet; {} chooses a question above", key("previous-pane")),
+            None => "looking for sessions".into(),
+        };
+        return message(frame, inner, &table::empty(state, SESSIONS, text), state.theme().style(Role::Dim));
     }
-    let ends: Vec<String> = all.iter().map(end).collect();
+    let ends: Vec<String> = all.iter().map(|session| end(session)).collect();
     let last = ends.iter().map(|end| width(end)).max().unwrap_or(0);
     let room = usize::from(inner.width).saturating_sub(2 + DATE + last + 1);
     let name = all.iter().map(|session| width(&session.name)).max().unwrap_or(0).clamp(8, (room / 2).max(8)) + 1;
@@ -76,12 +80,15 @@ fn end(session: &Recorded) -> String {
 
 /// The available models, with the ones selected for the lab's next run.
 pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
-    frame.render_widget(pane_block(state, MODELS, "Available models"), area);
+    let of_run = format!("Models of {}", setup::next_run(state));
+    let title = if setup::picks_models(state) { &of_run } else { MODELS.0 };
+    let title = table::titled(state, MODELS, title, area.width);
+    frame.render_widget(pane_block(state, MODELS, &title), area);
     let inner = inside(area);
     let all = super::models(state);
     if all.is_empty() {
-        let text = "the engine has not listed its models yet";
-        return message(frame, inner, text, state.theme().style(Role::Dim));
+        let text = "the engine has not listed its models yet".into();
+        return message(frame, inner, &table::empty(state, MODELS, text), state.theme().style(Role::Dim));
     }
     let name = usize::from(inner.width).saturating_sub(6 + 16).max(10);
     let header = format!("    {}{}params", pad("model", name), pad("family", 8));

@@ -10,13 +10,13 @@ use ratatui::layout::{Constraint, Layout as Split, Rect};
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
 use crate::panes::listing::Listing;
+use crate::panes::table;
 use crate::reduce::look;
 use crate::screen::{Pane, Screen, ScreenId};
 use crate::screens::{SCREENS, open_model};
 use crate::setup;
 use crate::state::{Prompt, Recording, Start, State};
 use base::text::printable;
-use labs::setting::{Kind, Value};
 use session::shelf::{Change, Recorded};
 
 pub const ID: ScreenId = ScreenId("home");
@@ -45,7 +45,7 @@ pub static SCREEN: Home = Home;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "home", "opening screen",
-        "Shows the opening screen: what each lab answers, recorded sessions, models. In the setup pane, a bare digit types a number instead.",
+        "Shows the opening screen: what each lab answers, recorded sessions, models.",
         ["0", "alt-0"], None, always => show;
 };
 
@@ -105,16 +105,18 @@ fn answering() -> impl Iterator<Item = (&'static dyn Screen, &'static str)> {
     SCREENS.iter().filter_map(|s| s.question().map(|question| (*s, question)))
 }
 
-fn sessions(state: &State) -> &[Recorded] {
-    state.sessions.as_deref().unwrap_or_default()
+/// The sessions that the filter leaves.
+fn sessions(state: &State) -> Vec<&Recorded> {
+    let text = |session: &Recorded| format!("{} {} {}", session.name, session.lab, session.about);
+    let listed = |session: &&Recorded| table::occurs(state.place(ID), SESSIONS, &text(session));
+    state.sessions.iter().flatten().filter(listed).collect()
 }
 
-/// The models that the lab can pick, each with whether it is selected.
+/// The models at hand that the filter leaves, each with whether the next run uses it.
 fn models(state: &State) -> Vec<(String, bool)> {
-    match setup::row(state, "models").map(|row| (row.kind, row.value)) {
-        Some((Kind::Marks(names), Value::Marks(on))) => names.into_iter().zip(on).collect(),
-        _ => Vec::new(),
-    }
+    let mut all = setup::models(state);
+    all.retain(|(name, _)| table::occurs(state.place(ID), MODELS, name));
+    all
 }
 
 fn listing(state: &State, pane: Pane) -> Listing {
@@ -129,7 +131,7 @@ fn listing(state: &State, pane: Pane) -> Listing {
 /// The session under the cursor.
 fn session_here(state: &State) -> Option<&Recorded> {
     let all = sessions(state);
-    all.get(state.place(ID).scrolled(SESSIONS).min(all.len().checked_sub(1)?))
+    all.get(state.place(ID).scrolled(SESSIONS).min(all.len().checked_sub(1)?)).copied()
 }
 
 fn can_resume(state: &State) -> bool {
@@ -169,16 +171,10 @@ fn can_tick(state: &State) -> bool {
     live(state) && state.focused(MODELS) && !models(state).is_empty()
 }
 
-/// Ticks or unticks the model under the cursor for the lab's next run, with a message.
+/// Ticks or unticks the model under the cursor for the lab's next run.
 fn tick(state: &mut State) -> Vec<Effect> {
     let at = state.place(ID).scrolled(MODELS);
-    let Some(row) = setup::row(state, "models") else { return Vec::new() };
-    if let Some((name, on)) = models(state).into_iter().nth(at) {
-        let lab = state.setup().map_or("lab", |setup| labs::by_id(setup.lab()).title());
-        let does = if on { "leaves out" } else { "uses" };
-        state.view.toast = Some(format!("the next run of {lab} {does} {}", printable(&name)));
-    }
-    setup::toggle(state, &row, at)
+    models(state).into_iter().nth(at).map_or(Vec::new(), |(name, _)| setup::tick_model(state, &name))
 }
 
 fn resume(state: &mut State) -> Vec<Effect> {
@@ -232,12 +228,16 @@ impl Screen for Home {
         MENU
     }
 
-    fn open(&self, state: &mut State, _: Pane) -> Option<Vec<Effect>> {
-        Some(take(state))
+    fn open(&self, state: &mut State, pane: Pane) -> Option<Vec<Effect>> {
+        (listing(state, pane).len > 0).then(|| take(state))
     }
 
     fn ticks(&self, state: &State) -> Option<fn(&mut State) -> Vec<Effect>> {
         can_tick(state).then_some(tick)
+    }
+
+    fn filters(&self, pane: Pane) -> Option<Pane> {
+        (pane != LABS).then_some(pane)
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {

@@ -78,7 +78,7 @@ fn a_model_is_opened_on_its_screen_and_ticked_with_a_message() {
     crate::reduce::reduce(&mut state, crate::action::Action::Key("space".parse().unwrap()));
     assert!(models(&state).iter().all(|(_, on)| !on));
     let said = state.view.toast.as_deref();
-    assert_eq!(said, Some("the next run of Interventions leaves out bert-mini"));
+    assert_eq!(said, Some("the next Interventions run leaves out bert-mini"));
 }
 
 #[test]

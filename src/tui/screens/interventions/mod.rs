@@ -153,7 +153,7 @@ pub static SCREEN: Interventions = Interventions;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "lab-interventions", "interventions lab",
-        "Shows the interventions lab. In the setup pane a bare digit types a number instead.",
+        "Shows the interventions lab.",
         ["2", "alt-2"], None, always => |s| { s.show(ID); Vec::new() };
 };
 

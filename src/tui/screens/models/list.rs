@@ -3,10 +3,11 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{DOSSIERS, listed, pickable};
+use super::{DOSSIERS, LIST};
 use crate::layout::inside;
 use crate::panes::listing::ending;
-use crate::panes::{block, message};
+use crate::panes::{block, message, table};
+use crate::setup;
 use crate::state::{Glyphs, State};
 use crate::theme::Role;
 use base::numbers::count;
@@ -20,15 +21,17 @@ const FACTS: usize = 32;
 /// Draws the list.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
-    let title = format!("Models: {} selects for the next run", state.keymap.label("select-model"));
+    let selects = format!("Models: {} selects for {}", state.keymap.label("select-model"), setup::next_run(state));
+    let title = if setup::picks_models(state) { &selects } else { "Models" };
+    let title = table::titled(state, LIST, title, area.width);
     frame.render_widget(block(state, &title, true), area);
     let inner = inside(area);
-    let names = listed(state);
+    let names = DOSSIERS.listed(state);
     if names.is_empty() {
         let text = format!("the engine has not listed its models yet; {} adds one", state.keymap.label("add-model"));
-        return message(frame, inner, &text, theme.style(Role::Dim));
+        return message(frame, inner, &table::empty(state, LIST, text), theme.style(Role::Dim));
     }
-    let selected = pickable(state);
+    let selected = setup::models(state);
     let on = |name: &str| selected.iter().any(|(n, on)| n == name && *on);
     let longest = names.iter().map(|name| width(&printable(name)) + 6).max().unwrap_or(0);
     let column = longest.min(usize::from(inner.width).saturating_sub(FACTS)).max(NAME);

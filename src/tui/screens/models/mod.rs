@@ -16,7 +16,6 @@ use crate::screen::{Pane, Screen, ScreenId};
 use crate::setup;
 use crate::state::{Prompt, Start, State};
 use engine::message::{ModelQuestion, Question};
-use labs::setting::{Kind, Value};
 
 pub const ID: ScreenId = ScreenId("models");
 pub const LIST: Pane = Pane("Models");
@@ -45,7 +44,7 @@ pub struct Models;
 pub static SCREEN: Models = Models;
 
 static TAB: &[Entry] = rows! { Context::Global;
-    "lab-models", "models", "Shows the models. In the setup pane a bare digit types a number instead.",
+    "lab-models", "models", "Shows the models.",
         ["5", "alt-5"], None, always => |s| { s.show(ID); Vec::new() };
 };
 
@@ -72,17 +71,9 @@ fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()
 }
 
-/// The models that the lab can pick, each with whether it is selected.
-fn pickable(state: &State) -> Vec<(String, bool)> {
-    match setup::row(state, "models").map(|row| (row.kind, row.value)) {
-        Some((Kind::Marks(names), Value::Marks(on))) => names.into_iter().zip(on).collect(),
-        _ => state.board.models.iter().map(|m| (m.name.clone(), false)).collect(),
-    }
-}
-
-/// The models in the list: the available ones, then the ones that were asked about and are not available (yet).
+/// The models in the list: those that can be picked, then those that were asked about and are not available (yet).
 pub fn listed(state: &State) -> Vec<String> {
-    let mut names: Vec<String> = pickable(state).into_iter().map(|(name, _)| name).collect();
+    let mut names: Vec<String> = setup::models(state).into_iter().map(|(name, _)| name).collect();
     let asked = state.board.dossiers.iter().map(|d| &d.model);
     let more: Vec<String> = asked.filter(|m| !names.contains(m)).cloned().collect();
     names.extend(more);
@@ -102,16 +93,7 @@ pub fn open_at(state: &mut State, name: &str) {
 }
 
 fn select(state: &mut State) -> Vec<Effect> {
-    let name = under_cursor(state);
-    let at = pickable(state).iter().position(|(n, _)| Some(n) == name.as_ref());
-    match (setup::row(state, "models"), at) {
-        (Some(row), Some(at)) => setup::toggle(state, &row, at),
-        // The models that could not be loaded follow the available ones.
-        _ => {
-            state.view.toast = Some("a model that could not be loaded cannot be selected".into());
-            Vec::new()
-        }
-    }
+    under_cursor(state).map_or(Vec::new(), |name| setup::tick_model(state, &name))
 }
 
 /// Asks the engine about the model under the cursor.
@@ -180,8 +162,17 @@ impl Screen for Models {
         can_ask(state).then(|| ask(state, ModelQuestion::Inspect))
     }
 
-    fn about(&self, _: &State, _: Pane) -> String {
-        "Models that can be probed; space selects one for the next run, enter describes it.".into()
+    fn about(&self, state: &State, _: Pane) -> String {
+        let key = |name| state.keymap.short_label(name);
+        let (select, open, run) = (key("select-model"), key("open"), setup::next_run(state));
+        match setup::picks_models(state) {
+            true => format!("Models that can be probed; {select} selects one for {run}, {open} describes it."),
+            false => format!("Models that can be probed; {open} describes one."),
+        }
+    }
+
+    fn filters(&self, _: Pane) -> Option<Pane> {
+        Some(LIST)
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use engine::message::ModelInfo;
+use labs::setting::Value;
 
 fn state() -> State {
     let mut state = State::new(Start::new());
@@ -35,7 +36,7 @@ fn selecting_here_is_selecting_in_the_setup_of_the_lab() {
     SCREEN.travel(&mut state, LIST, 1);
     select(&mut state);
     assert_eq!(setup::row(&state, "models").unwrap().value, Value::Marks(vec![true, true]));
-    assert_eq!(pickable(&state)[1], ("gpt2-mini".to_owned(), true));
+    assert_eq!(crate::setup::models(&state)[1], ("gpt2-mini".to_owned(), true));
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn a_replay_selects_and_asks_nothing() {
     state.replay = Some(crate::state::ReplayState::new("s".into(), 1.0, 1.0));
     assert!(ask(&mut state, ModelQuestion::Inspect).is_empty());
     select(&mut state);
-    assert_eq!(pickable(&state)[0], ("bert-mini".to_owned(), true), "as it was");
+    assert_eq!(crate::setup::models(&state)[0], ("bert-mini".to_owned(), true), "as it was");
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub static SCREEN: Power = Power;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "lab-power", "power lab",
-        "Shows the power lab: how much data a comparison needs. In the setup pane a bare digit types a number instead.",
+        "Shows the power lab: how much data a comparison needs.",
         ["3", "alt-3"], None, always => |s| { s.show(ID); Vec::new() };
 };
 

@@ -120,7 +120,7 @@ pub static SCREEN: Prompts = Prompts;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "lab-prompts", "prompts lab",
-        "Shows the prompts lab. In the setup pane a bare digit types a number instead.",
+        "Shows the prompts lab.",
         ["1", "alt-1"], None, always => |s| { s.show(ID); Vec::new() };
 };
 

@@ -23,7 +23,7 @@ pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
         (None, Some(n)) => vec!["1"; n].join(" "),
         (None, None) => String::new(),
     };
-    look::ask_from(state, &FIELD, &text)
+    look::edit(state, &FIELD, &text)
 }
 
 /// Number of prompts that the next run asks of a relation, if known: its own, and the kept ones.

@@ -12,7 +12,7 @@ use labs::saliency::question::Question as Asked;
 /// The command that opens the screen.
 pub(crate) static TAB: &[Entry] = rows! { Context::Global;
     "lab-saliency", "saliency lab",
-        "Shows the saliency lab. In the setup pane a bare digit types a number instead.",
+        "Shows the saliency lab.",
         ["4", "alt-4"], None, always => |s| { s.show(ID); Vec::new() };
 };
 

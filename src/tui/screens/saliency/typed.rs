@@ -29,7 +29,7 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     let text = view(state).typed.clone();
     view_mut(state).base = own;
     in_sight(state);
-    look::ask_from(state, &OWN, &text)
+    look::edit(state, &OWN, &text)
 }
 
 /// If panes are tabs, the tab with the answer comes to the front.
@@ -47,7 +47,7 @@ pub(crate) fn edit(state: &mut State) -> Vec<Effect> {
     };
     view_mut(state).base = base;
     in_sight(state);
-    look::ask_from(state, &OWN, &text)
+    look::edit(state, &OWN, &text)
 }
 
 /// A sentence of the data as if it had been typed.

@@ -1,0 +1,92 @@
+//! One grammar of keys: each key pressed in every pane, not only looked up.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// The keys of the frame and of the screens, without those of menus, popups and fields.
+fn pressed() -> BTreeSet<&'static str> {
+    let outside = |e: &&&Entry| !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing);
+    COMMANDS.iter().filter(outside).flat_map(|e| e.keys.iter().copied()).chain(["2", "9", ".", "Q"]).collect()
+}
+
+/// Every screen with each of its panes in focus.
+fn places() -> Vec<State> {
+    let mut all = Vec::new();
+    for screen in SCREENS {
+        for pane in screen.panes() {
+            let mut state = state();
+            state.show(screen.id());
+            state.focus_on(pane);
+            all.push(state);
+        }
+    }
+    all
+}
+
+/// Everything that a key can change without an effect.
+fn seen(state: &State) -> String {
+    format!("{:?} {:?} {:?} {:?}", state.view, state.screens, state.queue, state.board.generation)
+}
+
+/// The table of keys was tested and not the keys: a digit began a number before the table was asked.
+#[test]
+fn no_key_types_itself_outside_a_field_and_none_is_silent() {
+    // At an end of a list a step changes nothing, and there may be nothing to close.
+    let silent =
+        ["up", "down", "first", "last", "page-up", "page-down", "left", "right", "far-left", "far-right", "back"];
+    for state in places() {
+        let (title, pane) = (state.screen().title(), state.here().focus);
+        for key in pressed() {
+            let mut state = state.clone();
+            let before = seen(&state);
+            let command = state.keymap.command(key.parse().unwrap(), &contexts(&state)).map(|e| e.name);
+            let effects = keys(&mut state, key);
+            let typed = state.view.entry.as_ref().map_or("", |entry| entry.buffer.as_str());
+            assert_ne!(typed, key, "{title}, {}", pane.0);
+            // The screen that is shown already stays.
+            let stays = command == Some(state.screen().tab().name);
+            let quiet = stays || command.is_some_and(|name| silent.contains(&name));
+            let answered = !effects.is_empty() || seen(&state) != before;
+            assert!(answered || quiet, "{key} ({command:?}) in {title}, {}", pane.0);
+        }
+    }
+}
+
+/// `2` began to type a number where the tabs offered it for a lab.
+#[test]
+fn a_digit_opens_its_screen_from_every_row_of_the_settings() {
+    for screen in labs() {
+        for form in [false, true] {
+            let mut state = state();
+            state.show(screen.id());
+            state.focus_on(setup::PANE);
+            state.here_mut().form = form;
+            let setup = screen.setup().unwrap();
+            for row in 0..setup::shown(&state, setup, &setup.rows(&state)).len() {
+                let mut state = state.clone();
+                state.here_mut().row = row;
+                keys(&mut state, "6");
+                assert_eq!(state.screen().title(), "Data", "{} row {row}", screen.title());
+                assert!(state.view.entry.is_none());
+            }
+        }
+    }
+}
+
+#[test]
+fn enter_opens_the_number_under_the_cursor_and_digits_type_there() {
+    let mut state = state();
+    state.focus_on(setup::PANE);
+    state.here_mut().form = true;
+    let setup = state.setup().unwrap();
+    let rows = setup.rows(&state);
+    let at = setup::shown(&state, setup, &rows).iter().position(|line| rows[line.row].key == "seed");
+    for open in ["enter", "="] {
+        state.here_mut().row = at.unwrap();
+        keys(&mut state, open);
+        keys(&mut state, "1 2 enter");
+        assert_eq!(state.setup().unwrap().spec(&state).seed(), 12, "{open}");
+        keys(&mut state, "u");
+    }
+}
