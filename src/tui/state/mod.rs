@@ -26,7 +26,6 @@ use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, home, labs, screen};
 use super::setup::{History, Setup};
 use super::theme::Theme;
-use base::Problem;
 use engine::Down;
 use engine::board::Board;
 use engine::message::Notice;
