@@ -183,8 +183,8 @@ fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outc
     Ok((Box::new(ours), request))
 }
 
-/// Probabilities of a closed set at the mask of every prompt, from text, on all threads and in the batches that the prompts
-/// lab makes.
+/// Probabilities of a closed set at the mask of every prompt, from text: on all threads, in batches as the prompts lab
+/// makes them.
 fn prompts(dir: &Path, s: Setting, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;
     let (texts, answers) = (shape.prompts(n), shape.answers());
