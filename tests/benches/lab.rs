@@ -102,6 +102,8 @@ struct Screen {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
     parser: Arc<Mutex<vt100::Parser>>,
+    /// Empty: a first start opens the lab and runs the default experiment.
+    _state: tempfile::TempDir,
     _master: Box<dyn portable_pty::MasterPty + Send>,
 }
 
@@ -109,9 +111,10 @@ impl Screen {
     fn open(folder: &Path) -> Self {
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
+        let state = tempfile::tempdir().expect("a temporary folder");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_probity"));
         command.env("PROBITY_CACHE_DIR", folder);
-        command.env("PROBITY_STATE_DIR", folder.join("state"));
+        command.env("PROBITY_STATE_DIR", state.path());
         command.env("TERM", "xterm-256color");
         command.cwd(folder);
         let child = pair.slave.spawn_command(command).expect("the program");
@@ -129,7 +132,7 @@ impl Screen {
                 sink.lock().expect("no panic").process(&buffer[..n]);
             }
         });
-        Self { child, writer, parser, _master: pair.master }
+        Self { child, writer, parser, _state: state, _master: pair.master }
     }
 
     fn text(&self) -> String {

@@ -7,6 +7,7 @@ use probity::model::exec::train::{AdamW, Trainer, initial};
 use probity::model::{
     Array, Batch, Device, Dtype, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites, Target,
 };
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::inputs::{BASE, SMALL, Shape};
@@ -182,21 +183,23 @@ fn train(s: Setting, shape: Shape, rows: usize, len: usize, tuned: bool) -> Outc
     Ok((Box::new(ours), request))
 }
 
-/// Probabilities of a closed set at the mask of every prompt, from text, in the batches that the prompts lab makes.
+/// Probabilities of a closed set at the mask of every prompt, from text: on all threads, in batches as the prompts lab
+/// makes them.
 fn prompts(dir: &Path, s: Setting, shape: Shape, n: usize, tuned: bool) -> Outcome<(Ours, Value)> {
     let (model, dir) = load(dir, s.device, shape, Dtype::F32)?;
     let (texts, answers) = (shape.prompts(n), shape.answers());
     let request =
         json!({"kind": "prompts", "dir": dir, "prompts": texts, "answers": answers, "batch": 64, "tuned": tuned});
     let ours = move || {
-        let mask = model.tokenizer()?.special().mask.ok_or("no mask token")?;
+        let tokenizer = model.tokenizer()?;
+        let mask = tokenizer.special().mask.ok_or("no mask token")?;
         let ids: Vec<Vec<u32>> =
-            texts.iter().map(|t| Ok(model.tokenizer()?.encode(t)?.ids)).collect::<Result<_, ModelError>>()?;
+            texts.par_iter().map(|t| Ok(tokenizer.encode(t)?.ids)).collect::<Result<_, ModelError>>()?;
         let lengths: Vec<usize> = ids.iter().map(Vec::len).collect();
         let mut found = vec![0f32; n * answers.len()];
         for places in chunks(&lengths, TOKENS_PER_BATCH) {
             let rows: Vec<&[u32]> = places.iter().map(|&i| &*ids[i]).collect();
-            let batch = Batch::new(&rows, model.tokenizer()?.pad_id())?;
+            let batch = Batch::new(&rows, tokenizer.pad_id())?;
             let at: Vec<usize> =
                 batch.find_last(mask).into_iter().collect::<Option<_>>().ok_or("a prompt without mask")?;
             let plan = Plan::default().logits_of(Sites::per_row(&at), answers.clone());

@@ -34,6 +34,8 @@ impl Torch {
             .arg(script)
             .arg(threads.to_string())
             .env("OMP_NUM_THREADS", threads.to_string())
+            // The tokenizers would take every core otherwise.
+            .env("RAYON_NUM_THREADS", threads.to_string())
             .env("HF_HUB_OFFLINE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

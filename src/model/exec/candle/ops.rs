@@ -310,3 +310,37 @@ pub(super) fn overwrite(x: &Value, keep: Tensor, other: &Tensor) -> Result<Value
     let y = mask.where_cond(&x.tensor, other)?;
     Ok(Value::computed(y, [(x, pull(move |g| Ok(keep.broadcast_as(g.shape())?.where_cond(g, &g.zeros_like()?)?)))]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::open_device;
+    use super::*;
+    use crate::device;
+
+    const WIDTH: usize = 40;
+
+    /// E[x²] - E[x]² in f32 would keep two digits of these variances.
+    #[test]
+    fn a_norm_is_exact_where_the_mean_is_large_beside_the_spread() {
+        let named = std::env::var("PROBITY_TEST_DEVICE");
+        let device = open_device(named.map_or(device::Device::CandleCpu, |name| name.parse().unwrap())).unwrap();
+        let x: Vec<f32> = (0..2 * WIDTH).map(|i| 100.0 + (i * i % 11) as f32 / 11.0).collect();
+        let (w, b): (Vec<f32>, Vec<f32>) = (0..WIDTH).map(|i| (1.0 + i as f32 / 7.0, i as f32 - 3.0)).unzip();
+        let value = |v: &[f32]| Value::constant(Tensor::from_slice(v, v.len(), &device).unwrap());
+        let rows = reshape(&value(&x), (2, WIDTH)).unwrap().watched();
+        for (kind, shift) in [(NormKind::Layer, Some(&b)), (NormKind::Rms, None)] {
+            let y = norm(kind, 1e-5, &rows, &value(&w), shift.map(|b| value(b)).as_ref()).unwrap();
+            let y: Vec<f32> = y.tensor.flatten_all().unwrap().to_vec1().unwrap();
+            for (row, y) in x.chunks(WIDTH).zip(y.chunks(WIDTH)) {
+                let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / WIDTH as f64;
+                let mean = if kind == NormKind::Layer { mean } else { 0.0 };
+                let variance = row.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / WIDTH as f64;
+                for (i, (x, y)) in row.iter().zip(y).enumerate() {
+                    let unit = (f64::from(*x) - mean) / (variance + 1e-5).sqrt();
+                    let want = unit * f64::from(w[i]) + shift.map_or(0.0, |b| f64::from(b[i]));
+                    assert!((f64::from(*y) - want).abs() < 1e-3, "{kind:?}: {y} for {want}");
+                }
+            }
+        }
+    }
+}
