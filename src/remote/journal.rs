@@ -201,7 +201,7 @@ impl Hub {
         let problem = Problem::new(
             place::told(&error),
             place::machine(),
-            "the engine continues there without recording; its findings are kept in memory and recorded here".into(),
+            "the engine continues there without recording; its findings are kept in memory and recorded here",
         );
         let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
         self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
