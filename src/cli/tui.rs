@@ -232,7 +232,7 @@ pub(super) fn outside() -> Outside {
         load: Arc::new(load),
         read: Arc::new(|path| Session::read(path).map_err(|e| problem(&e, "replay another session"))),
         submit: Arc::new(|| {
-            let (what, hint) = ("no grid is followed".into(), "probity --follow DIR follows one".into());
+            let (what, hint) = ("no grid is followed", "probity --follow DIR follows one");
             Err(Problem::new(what, "submit", hint))
         }),
     }
