@@ -7,7 +7,7 @@ use probity::base::NoPulse;
 use probity::lab::interventions::methods::leace::{Eraser, LEACE};
 use probity::lab::interventions::methods::mean_difference::{MEAN_DIFFERENCE, differences};
 use probity::lab::interventions::methods::rlace::{Curve, RLACE};
-use probity::lab::interventions::{FitData, Method, Options};
+use probity::lab::interventions::{FitData, Options};
 use probity::probe::logistic::Settings;
 use probity::probe::{Labelled, Logistic, Matrix};
 use std::path::Path;
