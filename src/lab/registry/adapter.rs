@@ -124,7 +124,7 @@ fn explained(figure: Figure) -> Figure {
 }
 
 fn for_another_lab() -> Problem {
-    Problem::new(&"this question is for another lab", "question", "")
+    Problem::new("this question is for another lab", "question", "")
 }
 
 /// An experiment of one lab, seen as one of any lab.
