@@ -54,11 +54,11 @@ fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
     assert_eq!((before.len(), scores(before)), (2 + 3 * 3, 3 * 3), "data, relation, three models by prompt");
     // Scores of the usual names alone, asked without the store, equal those among all names.
     let asked = desk.store.times.load(Ordering::Relaxed);
-    let stored: Vec<String> = told(&desk)[..before.len()].to_vec();
+    let stored: Vec<String> = printed(&desk)[..before.len()].to_vec();
     desk.found.clear();
     desk.before_forecast = None;
     run(&spec(), &mut desk).1.unwrap();
-    assert_eq!(told(&desk)[..desk.before_forecast.unwrap()], stored);
+    assert_eq!(printed(&desk)[..desk.before_forecast.unwrap()], stored);
     assert_eq!(desk.store.times.load(Ordering::Relaxed), asked);
 }
 
