@@ -420,7 +420,7 @@ const ACCURACY: [(&str, &str); 4] = [
 
 /// The numbers printed on bars in place of intervals.
 const ON_BARS: (&str, &str) =
-    ("number beside a value", "inputs that it is the mean of; intervals are over originals and need ten of them");
+    ("number beside a value", "number of inputs in the mean; intervals are over originals and need ten of them");
 
 const RIGHT_WRONG: [(&str, &str); 3] = [
     ("above chance", "minus the token-F1 of a random ranking of the words"),

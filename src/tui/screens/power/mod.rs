@@ -71,7 +71,7 @@ pub struct View {
     pub pilot: Option<usize>,
     /// Results under the terms of the settings.
     pub shown: Results,
-    /// Source of the answer: another pilot has another number of items and findings.
+    /// Source of the answer, recognised by its number of items and its findings.
     answered: Option<(Adjust, (usize, usize))>,
     /// The figures; `None` before there is anything to draw.
     pub curve: Option<Figure>,
