@@ -67,7 +67,7 @@ static SLOTS: &[&[Pane]] = &[
 pub struct View {
     /// The experiment as the user sets it up.
     pub spec: Spec,
-    /// Items of the pilot that are looked at; none for all.
+    /// Items of the pilot that are used; `None` for all.
     pub pilot: Option<usize>,
     /// Results under the terms of the settings.
     pub shown: Results,
