@@ -206,7 +206,7 @@ impl Fitted {
         Self { scale, lo, hi, zero, flipped, whole: axis.whole, settings, categories: Vec::new() }
     }
 
-    /// Position of a value, clamped to the axis; none for values that the axis cannot show.
+    /// Position of a value, clamped to the axis; `None` for values that the axis cannot show.
     pub fn place(&self, value: f64) -> Option<f64> {
         let log = self.scale.is_log();
         if !value.is_finite() || (log && value < 0.0) {

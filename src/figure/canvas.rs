@@ -86,7 +86,7 @@ impl Pen {
         Self { colour, alpha: 1.0, width, dash: Dash::Solid }
     }
 
-    /// Lengths of stroke and gap; none for an unbroken line. Dots are strokes of no length with round ends.
+    /// Lengths of stroke and gap; `None` for an unbroken line. Dots are strokes of no length with round ends.
     pub(crate) fn pattern(&self) -> Option<[f64; 2]> {
         match self.dash {
             Dash::Solid => None,

@@ -404,7 +404,7 @@ pub struct Rule {
     pub upright: bool,
     /// Label beside it.
     pub label: String,
-    /// The panel that it belongs to; none for all.
+    /// The panel that it belongs to; `None` for all.
     pub panel: Option<usize>,
 }
 

@@ -45,7 +45,7 @@ impl Preference {
 /// Settings that determine the sentences and their frequencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// Preference among open prompts; none for equal weights. Kept prompts are never written.
+    /// Preference among open prompts; `None` for equal weights. Kept prompts are never written.
     #[serde(default)]
     pub preference: Option<Preference>,
     /// The facts that are written.

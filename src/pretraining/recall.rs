@@ -44,7 +44,7 @@ impl Tally {
 pub struct PromptRecall {
     /// The prompt.
     pub text: String,
-    /// Its share of the relation's training sentences; none for models that were not trained on a mixture.
+    /// Its share of the relation's training sentences; `None` for models that were not trained on a mixture.
     pub weight: Option<f64>,
     /// It is in no training text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -267,7 +267,7 @@ fn past(address: &Address, channel: &mut Channel, head: u64) -> Result<Past, Rem
         bytes += line.len() as u64;
         if bytes > MOST_KEPT {
             let most = base::size::show(MOST_KEPT);
-            return Err(refused(format!("its journal is longer than {most}, the most that a keeper stores")));
+            return Err(refused(format!("its journal is longer than {most}, the maximum that a keeper stores")));
         }
         entries.extend(line::entry(&line));
     }

@@ -26,7 +26,7 @@ pub struct Banded {
     /// Least and largest value of a single replicate: the range that single runs would have reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// Standard deviation of single replicates on these examples; none with one replicate.
+    /// Standard deviation of single replicates on these examples; `None` with one replicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Origin of the quantile of the wide band; absent if there is no wide band.

@@ -52,7 +52,7 @@ impl<'a> Asker<'a> {
         Self { said, ..self }
     }
 
-    /// The mask token; none for a causal model.
+    /// The mask token; `None` for a causal model.
     pub(crate) fn mask(&self) -> Option<u32> {
         self.mask.as_ref().map(|(_, id)| *id)
     }

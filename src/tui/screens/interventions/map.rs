@@ -52,7 +52,7 @@ pub(crate) fn wanted(state: &State) -> bool {
     !found.map.is_empty() || !found.unmapped.is_empty() || view(state).spec.map.is_some()
 }
 
-/// The figure of a pane's score; none for other panes, or before the first cell.
+/// The figure of a pane's score; `None` for other panes, or before the first cell.
 pub(crate) fn figure(state: &State, pane: Pane) -> Option<Figure> {
     let score = MAPS.iter().zip(Score::ALL).find(|(map, _)| **map == pane).map(|(_, score)| score)?;
     let key = key(state)?;

@@ -67,11 +67,11 @@ static SLOTS: &[&[Pane]] = &[
 pub struct View {
     /// The experiment as the user sets it up.
     pub spec: Spec,
-    /// Items of the pilot that are looked at; none for all.
+    /// Items of the pilot that are used; `None` for all.
     pub pilot: Option<usize>,
     /// Results under the terms of the settings.
     pub shown: Results,
-    /// Source of the answer: another pilot has another number of items and findings.
+    /// Source of the answer, recognised by its number of items and its findings.
     answered: Option<(Adjust, (usize, usize))>,
     /// The figures; `None` before there is anything to draw.
     pub curve: Option<Figure>,
