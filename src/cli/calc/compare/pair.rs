@@ -349,6 +349,7 @@ fn outlook(pilot: &Pilot, c: &ComparisonFinding, n: usize, aim: Aim, out: &mut d
         format!("the smallest visible difference is {}{}", amount.trim_start_matches('+'), c.unit())
     });
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
-    let says = [Some(seen(c, (&grouped(n), "items"), &percent(power), aim.test, pilot.design())), Some(enough), smallest];
+    let says =
+        [Some(seen(c, (&grouped(n), "items"), &percent(power), aim.test, pilot.design())), Some(enough), smallest];
     says.into_iter().chain([unbounded(c, &needed), errors]).flatten().try_for_each(|text| output::line(out, &text))
 }
