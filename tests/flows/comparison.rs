@@ -146,8 +146,18 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
 #[test]
 fn another_order_of_a_files_items_is_no_new_comparison() {
     let mut start = start();
-    let text = "lab = \"power\"\n[a]\nresults = [\"x.jsonl\"]\n[b]\nresults = [\"y.jsonl\"]\n[plan]\nhypothesis = \"differ\"\n";
-    start.spec = lab::Spec::parse(text, "x").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "").unwrap();
+        path
+    };
+    let text = format!(
+        "lab = \"power\"\n[a]\nresults = [{:?}]\n[b]\nresults = [{:?}]\n[plan]\nhypothesis = \"differ\"\n",
+        file("x.jsonl"),
+        file("y.jsonl")
+    );
+    start.spec = lab::Spec::parse(&text, "x").unwrap();
     let mut h = Harness::of(start);
     h.keys("3 r");
     let setup = SCREEN.setup().unwrap();

@@ -160,7 +160,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
         ),
         (any(&|s, _| s.is_beside()[1]), "Points at zero are drawn side by side"),
         (any(&|_, part| lines::has_thin_ranges(part)), "Where a range is narrower than a line, its edges are one line"),
-        (any(&|s, _| s.by_turns), "Lines that meet have their marks by turns, not at every point"),
+        (any(&|s, _| s.by_turns), "Lines that meet are marked in turn, not at every point"),
         (
             any(&|s, part| s.is_plane && data(part, has_interval)),
             "Points on lines have no intervals here, as these would cover the plane; the CSV has them",

@@ -158,8 +158,7 @@ fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
 #[test]
 fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
     let mut state = first_start((120, 40));
-    state.example = None;
-    let lab = state.board.runs[0].job.spec.lab();
+    let lab = state.example.take().unwrap().run.job.spec.lab();
     assert_eq!(keys(&mut state, "E"), [Effect::OpenExample(lab)]);
     for lab in labs::LABS {
         let (name, session) = session(lab.id()).unwrap();
@@ -175,6 +174,7 @@ fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
 fn the_example_is_one_of_the_runs_to_compare_with() {
     for size in [(120, 40), (80, 24)] {
         let mut state = first_start(size);
+        run(&mut state);
         let own = state.example.take().unwrap().run;
         state.board.runs[0] = Run { job: state.board.runs[0].job.clone(), ..own };
         keys(&mut state, "D");

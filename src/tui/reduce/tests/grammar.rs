@@ -35,6 +35,7 @@ fn no_key_types_itself_outside_a_field_and_none_is_silent() {
     // At an end of a list a step changes nothing, and there may be nothing to close.
     let silent =
         ["up", "down", "first", "last", "page-up", "page-down", "left", "right", "far-left", "far-right", "back"];
+    let mut mute = Vec::new();
     for state in places() {
         let (title, pane) = (state.screen().title(), state.here().focus);
         for key in pressed() {
@@ -48,9 +49,12 @@ fn no_key_types_itself_outside_a_field_and_none_is_silent() {
             let stays = command == Some(state.screen().tab().name);
             let quiet = stays || command.is_some_and(|name| silent.contains(&name));
             let answered = !effects.is_empty() || seen(&state) != before;
-            assert!(answered || quiet, "{key} ({command:?}) in {title}, {}", pane.0);
+            if !answered && !quiet {
+                mute.push(format!("{key} ({command:?}) in {title}, {}", pane.0));
+            }
         }
     }
+    assert!(mute.is_empty(), "{mute:#?}");
 }
 
 /// `2` began to type a number where the tabs offered it for a lab.

@@ -249,7 +249,8 @@ fn the_lists_of_models_name_the_lab_that_would_use_them() {
         let (picks, run) = (setup::picks_models(&state), setup::next_run(&state));
         show(&mut state, title);
         if title == "Home" {
-            state.focus_on(crate::screens::home::MODELS);
+            let pane = *state.screen().panes().iter().find(|pane| pane.0.contains("models")).unwrap();
+            state.focus_on(pane);
         }
         for (columns, rows) in [(120, 40), (80, 24)] {
             assert_eq!(drawn(&state, columns, rows).contains(&run), picks, "{}", drawn(&state, columns, rows));

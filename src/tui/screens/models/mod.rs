@@ -128,7 +128,7 @@ impl Screen for Models {
     }
 
     fn question(&self) -> Option<&'static str> {
-        Some("Which models are available, and do they compute correctly?")
+        Some("Which models are there, and do they compute correctly?")
     }
 
     fn slots(&self) -> &'static [&'static [Pane]] {

@@ -389,7 +389,7 @@ impl Screen for Prompts {
                 Some(Vec::new())
             }
             // Another instance is looked at in full.
-            INSTANCES => Some(drill::look(state, 0)),
+            INSTANCES if instances::len(state) > 0 => Some(drill::look(state, 0)),
             _ if drill::can(state) => Some(drill::down(state)),
             _ => None,
         }
