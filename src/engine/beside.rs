@@ -3,7 +3,7 @@
 use crate::board::Run;
 use crate::message::Outcome;
 use base::text::{width, wrapped};
-use labs::compared::{table, verdict};
+use labs::compared::{alone, table, verdict};
 
 /// The number of differing numbers, the differing settings, and both sets of numbers, as lines of at most `room` cells.
 /// Each run comes with its number. Both are of the same lab.
@@ -12,6 +12,8 @@ pub fn lines((n, a): (usize, &Run), (m, b): (usize, &Run), room: usize) -> Vec<S
     let numbers = lab.common((&a.results, &a.job.spec), (&b.results, &b.job.spec));
     let shared = labs::share_examples(&a.job.spec, &b.job.spec);
     let mut out = vec![verdict(&numbers, shared)];
+    out.extend(alone(n, &lab.numbers(&a.results), &numbers, |c| &c.a));
+    out.extend(alone(m, &lab.numbers(&b.results), &numbers, |c| &c.b));
     let partial = [(n, a), (m, b)].into_iter().filter(|(_, run)| run.job.outcome != Some(Outcome::Done));
     out.extend(partial.map(|(n, _)| format!("Run {n} is not finished: its numbers are partial.")));
     out.push(String::new());

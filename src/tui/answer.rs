@@ -23,6 +23,7 @@ const DOUBTS: usize = 3;
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
+    let count = answer.doubts.len();
     let small = is_small(state);
     let low = state.view.size.1 < 24;
     let (most, of_doubts) = match (small, low, state.view.opening) {
@@ -52,17 +53,22 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     // A large screen shows it on the border.
     if small && out.len() < rows + every {
         let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
-        tell_of_more(&mut out, &format!("{run}{}", state.keymap.short_label("answer")), room);
+        tell_of_more(&mut out, &format!("{run}{}", more(state, count)), room);
     }
     out
 }
 
+/// The key that shows the whole answer, with the number of doubts if there are several.
+fn more(state: &State, doubts: usize) -> String {
+    let key = state.keymap.short_label("answer");
+    if doubts > 1 { format!("{key}: all of it, {doubts} doubts") } else { format!("{key}: all of it") }
+}
+
 /// Names at the right the key that shows the omitted sentences: in the last row if it fits, otherwise in one more.
-fn tell_of_more(out: &mut Vec<(Role, String)>, key: &str, room: usize) {
-    let note = format!("{key}: all of it");
-    match out.last_mut().filter(|(_, last)| width(last) + width(&note) + 2 <= room) {
-        Some((_, last)) => *last = format!("{}{note}", pad(last, room.saturating_sub(width(&note)))),
-        None => out.push((Role::Dim, format!("{}{note}", " ".repeat(room.saturating_sub(width(&note)))))),
+fn tell_of_more(out: &mut Vec<(Role, String)>, note: &str, room: usize) {
+    match out.last_mut().filter(|(_, last)| width(last) + width(note) + 2 <= room) {
+        Some((_, last)) => *last = format!("{}{note}", pad(last, room.saturating_sub(width(note)))),
+        None => out.push((Role::Dim, format!("{}{note}", " ".repeat(room.saturating_sub(width(note)))))),
     }
 }
 
@@ -298,7 +304,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
             false => format!("{title}, {part}"),
         });
         let title = fit(&title, usize::from(area.width.saturating_sub(6))).into_owned();
-        let more = format!(" {}: all of it ", state.keymap.short_label("answer"));
+        let more = format!(" {} ", more(state, state.screen().answer(state).doubts.len()));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);
     }
@@ -355,10 +361,10 @@ mod tests {
     #[test]
     fn what_a_small_screen_leaves_out_is_announced_in_the_last_row_or_in_one_more() {
         let mut out = vec![(Role::Warning, "Doubt: short.".to_owned())];
-        tell_of_more(&mut out, "A", 30);
+        tell_of_more(&mut out, "A: all of it", 30);
         assert_eq!(out, [(Role::Warning, "Doubt: short.     A: all of it".to_owned())]);
         let mut out = vec![(Role::Warning, "Doubt: as long as the screen.".to_owned())];
-        tell_of_more(&mut out, "A", 30);
+        tell_of_more(&mut out, "A: all of it", 30);
         assert_eq!((out.len(), out[1].1.trim()), (2, "A: all of it"));
     }
 

@@ -176,7 +176,9 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
         Some(Outcome::Done) => plain(format!("{of}done in {took}"), Role::Good),
         Some(Outcome::Cancelled) if took.is_empty() => plain(format!("{of}cancelled"), Role::Dim),
         Some(Outcome::Cancelled) => plain(format!("{of}cancelled after {took}"), Role::Dim),
-        Some(Outcome::Failed(p)) => plain(format!("{of}failed: {}", printable(&state.in_labels(&p.to_string()))), Role::Error),
+        Some(Outcome::Failed(p)) => {
+            plain(format!("{of}failed: {}", printable(&state.in_labels(&p.to_string()))), Role::Error)
+        }
         None if job.held => plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning),
         None => match &job.progress {
             Some(progress) => stage_line(state, progress, progress.overall, room, state.cancelling.is_some()),

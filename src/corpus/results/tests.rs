@@ -218,7 +218,10 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(values(&lenient), [1.0, 1.0, 0.0]);
     // A model whose answers end in a blank scored 0 % like any other, without a note.
     let notes = |wanted: Wanted| group(text.as_bytes(), &wanted).unwrap().notes.join("; ");
-    assert!(notes(Wanted::default()).contains("2 of 3 predictions differ from the target only in case or in leading or trailing spaces"));
+    assert!(
+        notes(Wanted::default())
+            .contains("2 of 3 predictions differ from the target only in case or in leading or trailing spaces")
+    );
     assert_eq!(notes(Wanted { lenient: true, ..Wanted::default() }), "");
 }
 

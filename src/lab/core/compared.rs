@@ -106,6 +106,22 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     format!("{count}{how}{same}.")
 }
 
+/// Names the numbers that the run in this position has and the other has not: they are not compared. `of` takes that run's
+/// side.
+pub fn alone(place: usize, all: &[Number], common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
+    const NAMED: usize = 3;
+    let shown = |n: &&Number| {
+        let same = |x: &Number| (x.value.mean.to_bits(), x.n) == (n.value.mean.to_bits(), n.n);
+        !common.iter().map(of).any(|x| same(x) && (x.name == n.name || x.name.contains(" | ")))
+    };
+    let left: Vec<String> = all.iter().filter(shown).map(full_name).collect();
+    let run = if place == 0 { "the example".to_owned() } else { format!("run {place}") };
+    let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    let more = if left.len() > NAMED { format!("; and {} more", left.len() - NAMED) } else { String::new() };
+    let count = counted(left.len(), "number", "numbers");
+    (!left.is_empty()).then(|| format!("Not compared: {count} that only {run} has ({named}{more})."))
+}
+
 fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
@@ -160,7 +176,7 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
 }
 
 /// Why a difference has no interval.
-const NO_INTERVAL: &str = "A difference has an interval and a test if both numbers have an interval; the answer of each run says why one has none.";
+const NO_INTERVAL: &str = "A difference has an interval and a test if both numbers have an interval; two trainings or a single example have none.";
 /// How runs that differ in nothing but their models are compared.
 const SAME_EXAMPLES: &str = "Both runs test the same examples but keep no result for each, so the test is not paired: it takes the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
 /// How other runs are compared.
@@ -403,6 +419,26 @@ mod tests {
         let d = common((&[share(48, 80)], &[]), (&[share(56, 70)], &[]))[0].difference;
         assert!((d.mean - 0.2).abs() < 1e-12, "{d:?}");
         assert!((d.lo - 0.0524).abs() < 5e-5 && (d.hi - 0.3339).abs() < 5e-5, "{d:?}");
+    }
+
+    /// A comparison with a run in which most methods had no best strength named three numbers and no reason.
+    #[test]
+    fn numbers_of_one_run_alone_are_named() {
+        let number = |name: &str, mean: f64| Number {
+            name: name.into(),
+            group: String::new(),
+            value: Estimate { mean, lo: mean - 0.1, hi: mean + 0.1 },
+            n: 9.into(),
+            level: 0.95,
+            unit: (1.0, ""),
+        };
+        let (a, b) = (["C", "S", "R", "flips", "n"].map(|name| number(name, 0.5)), [number("C", 0.4)]);
+        let both = common((&a, &[]), (&b, &[]));
+        assert_eq!(
+            alone(0, &a, &both, |c| &c.a).unwrap(),
+            "Not compared: 4 numbers that only the example has (S; R; flips; and 1 more)."
+        );
+        assert_eq!(alone(1, &b, &both, |c| &c.b), None);
     }
 
     #[test]

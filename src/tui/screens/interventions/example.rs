@@ -6,7 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::measured::{awaiting_point, example, marker, run_models, same};
-use super::{EXAMPLE, ran, view};
+use super::{EXAMPLE, ask_point, own, view, view_mut};
+use crate::action::Effect;
 use crate::layout::inside;
 use crate::panes::{message, pane_block};
 use crate::state::{Glyphs, State};
@@ -69,6 +70,28 @@ enum Form {
     Above,
 }
 
+/// Shows the next or the previous example, round and round once their number is known.
+pub(super) fn step(state: &mut State, on: bool) -> Vec<Effect> {
+    if state.example_shown().is_some() {
+        state.view.toast = Some("the recorded example has one sentence".into());
+        return Vec::new();
+    }
+    // Before the first answer the number of examples is unknown.
+    let of = example(state).map_or(usize::MAX, |e| e.value.of.max(1));
+    let at = view(state).example.min(of - 1);
+    if !on && at == 0 && of == usize::MAX {
+        state.view.toast = Some("this is the first example".into());
+        return Vec::new();
+    }
+    view_mut(state).example = match (on, at) {
+        (true, at) if at + 1 < of => at + 1,
+        (true, _) => 0,
+        (false, 0) => of - 1,
+        (false, at) => at - 1,
+    };
+    ask_point(state)
+}
+
 fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     let theme = state.theme();
     let values = v.oracle.iter().map(|(_, shifts)| shifts.len()).sum::<usize>() + v.words.len();
@@ -83,7 +106,8 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     if spare > if form == Form::Above { v.oracle.len() + 2 } else { 1 } {
         lines.push(Line::default());
     }
-    let target = ran(state).map_or("", |spec| spec.task.target.as_str());
+    let run = state.shown_run(LabId::Interventions);
+    let target = run.and_then(|run| own(&run.job.spec)).map_or("", |spec| spec.task.target.as_str());
     for (property, shifts) in &v.oracle {
         let sign = match property == target {
             true => "edit",

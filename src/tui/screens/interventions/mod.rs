@@ -23,9 +23,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use self::catalog::Catalog;
-use self::measured::{
-    awaiting_point, example as shown, marker, marker_stops, method_spec, optimum, readout, results, run_models, scale,
-};
+use self::measured::{awaiting_point, marker, marker_stops, method_spec, optimum, readout, results, run_models, scale};
 use crate::action::{Effect, Mouse};
 use crate::commands::{Context, Entry, always, live, rows};
 use crate::layout::{Layout, inside};
@@ -167,9 +165,9 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "previous-model", "previous model", "Draws the previous model of the run.",
         ["V"], None, |s| run_models(s).len() > 1 => |s| methods::turn_model(s, false);
     "next-example", "next example", "Shows the next example.",
-        ["n"], Some(("example", 13)), live => |s| step_example(s, true);
+        ["n"], Some(("example", 13)), live => |s| example::step(s, true);
     "previous-example", "previous example", "Shows the previous example.",
-        ["N"], None, live => |s| step_example(s, false);
+        ["N"], None, live => |s| example::step(s, false);
 };
 
 /// Further commands, in the lab's own menu.
@@ -234,20 +232,6 @@ fn ask_point(state: &mut State) -> Vec<Effect> {
 fn best(state: &mut State) -> Vec<Effect> {
     let row = frame_setup::row(state, setup::STRENGTH).zip(optimum(state));
     row.map_or(Vec::new(), |(row, value)| frame_setup::set(state, &row, Value::Number(value)))
-}
-
-fn step_example(state: &mut State, on: bool) -> Vec<Effect> {
-    // Before the first answer the number of examples is unknown.
-    let of = shown(state).map_or(usize::MAX, |e| e.value.of.max(1));
-    let at = view(state).example.min(of - 1);
-    view_mut(state).example = match (on, at) {
-        (true, at) if at + 1 < of => at + 1,
-        (true, _) => 0,
-        (false, 0) if of == usize::MAX => 0,
-        (false, 0) => of - 1,
-        (false, at) => at - 1,
-    };
-    ask_point(state)
 }
 
 fn switch_axis(state: &mut State) -> Vec<Effect> {

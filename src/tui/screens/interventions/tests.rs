@@ -183,8 +183,8 @@ fn the_view_keeps_to_models_and_oracles_that_the_setup_names() {
 #[test]
 fn examples_go_round_once_their_number_is_known_and_not_before() {
     let mut state = started();
-    assert_eq!(points(&step_example(&mut state, false))[0].example, 0);
-    assert_eq!(points(&step_example(&mut state, true))[0].example, 1);
+    assert!(example::step(&mut state, false).is_empty() && state.view.toast.is_some());
+    assert_eq!(points(&example::step(&mut state, true))[0].example, 1);
 }
 
 #[test]
