@@ -130,7 +130,7 @@ pub struct ComparisonFinding {
     pub(crate) t_p: Option<f64>,
     /// The p-value of the test named in `test`.
     pub p: f64,
-    /// That p-value adjusted by Holm over the comparisons of the run.
+    /// That p-value with Holm's correction over all comparisons in the run.
     pub holm_p: f64,
     /// The same by Benjamini and Hochberg.
     pub bh_q: f64,

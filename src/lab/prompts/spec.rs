@@ -160,7 +160,7 @@ pub enum Weighting {
 }
 
 impl Weighting {
-    /// All of them, in the order of choice.
+    /// All weightings, in the order in which the form offers them.
     pub const ALL: [Self; 3] = [Self::Uniform, Self::User, Self::Perplexity];
 
     /// Name in specs and findings.
@@ -223,7 +223,7 @@ pub enum Sharing {
 #[serde(deny_unknown_fields, default)]
 pub struct RanksSpec {
     pub draws: usize,
-    /// Relations of a draw.
+    /// Number of relations per draw.
     pub subset: usize,
     /// Sharing of the prompts and mentions of the random regime.
     pub random: Sharing,

@@ -43,7 +43,7 @@ pub(crate) struct LogitsExecutor {
 type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {
-    /// Builds the network that a configuration names; also returns the names of blocks' tensors that it ignores.
+    /// Builds the network that a configuration names; also returns the names of the block tensors it ignores.
     pub(crate) fn open(
         file: &ConfigFile,
         arch: &Arch,

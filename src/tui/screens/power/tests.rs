@@ -88,7 +88,7 @@ fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
     assert!(plans[2].as_ref().is_some_and(|p| p.stop == Stop::Early) && plans[3].is_none());
 }
 
-/// A plan's n could be given in a spec file only.
+/// Regression: a plan's n could be set only in a spec file.
 #[test]
 fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     let mut state = state();
@@ -109,7 +109,7 @@ fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     assert!(refused.to_string().contains("preregistered") && n(&state).is_none(), "{refused}");
 }
 
-/// Of the sizes that p was adjusted over, all but the largest had none in the list.
+/// Regression: of the sizes that p was adjusted over, only the largest had a p in the list.
 #[test]
 fn every_size_that_was_tested_has_its_p() {
     let mut state = state();
