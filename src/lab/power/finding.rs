@@ -33,7 +33,7 @@ pub enum Kind {
     Sequential(SequentialFinding),
     /// Accuracy compared with the bound.
     Margin(MarginFinding),
-    /// Counts of items, kept so that other terms can be computed without items or a model.
+    /// Item counts, kept so that other settings of the test can be evaluated without the items or a model.
     Tally(TallyFinding),
     /// Code length of the labels given the encoder's vectors.
     Mdl(MdlFinding),
