@@ -125,8 +125,8 @@ mod tests {
         assert_eq!(narrow.spread(1), "±.012");
     }
 
-    /// Regression: with two trainings the screen showed S .95 [.02, 1.00] beside R .92 [.75, .98], both from Student's t
-    /// with one degree of freedom.
+    /// Regression: with two trainings the screen showed S .95 [.02, 1.00] beside R .92 [.75, .98], both from Student's
+    /// t with one degree of freedom.
     #[test]
     fn two_trainings_show_their_values_and_no_interval() {
         let range = Some([0.93, 0.97]);

@@ -382,7 +382,7 @@ pub struct ShortfallFinding {
     /// Accuracy of the best one at the largest size minus that of this size; absent at the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
-    /// Standard deviation of the part by optimisation over the seeds; absent with a single one.
+    /// Standard deviation over seeds of the part due to optimisation; absent with a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of trainings, each with a different seed.
