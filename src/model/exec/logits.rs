@@ -63,8 +63,8 @@ impl LogitsExecutor {
             for (output, table) in OUTPUTS {
                 if !weights.same(output, table)? {
                     let what = format!(
-                        "'{output}' differs from the embeddings that config.json ties it to; '{}' is run by its logits only \
-                         where they are the same",
+                        "'{output}' differs from the embeddings that config.json ties it to; '{}' runs only where they \
+                         are the same",
                         arch.family
                     );
                     return Err(ModelError::Weights { file: weights.label(), what });
