@@ -76,8 +76,7 @@ impl Options {
             return Err(format!("width {width} mm is not allowed: use {} to {} mm", WIDTHS.start(), WIDTHS.end()));
         }
         if let Some(dpi) = self.dpi.filter(|d| !RESOLUTIONS.contains(d)) {
-            let (least, most) = (RESOLUTIONS.start(), RESOLUTIONS.end());
-            return Err(format!("{dpi} dpi is not allowed: use {least} to {most} dpi"));
+            return Err(format!("{dpi} dpi is not allowed: use {} to {} dpi", RESOLUTIONS.start(), RESOLUTIONS.end()));
         }
         Ok(self)
     }
