@@ -41,7 +41,7 @@ fn sides_are_swapped_with_their_encoders() {
     assert_eq!((after.encoder(true), after.encoder(false)), (before.encoder(false), before.encoder(true)));
     swap(&mut state);
     assert_eq!(view(&state).spec, before);
-    // One model for both sides was named twice, which no run takes.
+    // Regression: one model for both sides was named twice, which no run takes.
     view_mut(&mut state).spec.models.truncate(1);
     view_mut(&mut state).spec.b.noise = 0.3;
     swap(&mut state);
