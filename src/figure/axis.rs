@@ -410,7 +410,8 @@ fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
         true => (lo - 0.5 * lo.abs().max(1.0), hi + 0.5 * hi.abs().max(1.0)),
         false => (lo, hi),
     };
-    // Half of the smallest number is 0, and a logarithmic axis from there has no end of decades.
+    // Half of the smallest positive number underflows to 0, and a log axis starting at 0 would have infinitely many
+    // decades.
     let from = if log && from == 0.0 { lo } else { from };
     (from.max(f64::MIN), to.min(f64::MAX))
 }

@@ -73,10 +73,10 @@ impl Options {
     /// The refused option and its valid values.
     pub fn checked(self) -> Result<Self, String> {
         if let Some(width) = self.width.filter(|w| !WIDTHS.contains(w)) {
-            return Err(format!("width {width} mm: a figure is {} to {} mm wide", WIDTHS.start(), WIDTHS.end()));
+            return Err(format!("width {width} mm is not allowed: use {} to {} mm", WIDTHS.start(), WIDTHS.end()));
         }
         if let Some(dpi) = self.dpi.filter(|d| !RESOLUTIONS.contains(d)) {
-            return Err(format!("{dpi} dpi: a PNG has {} to {} dpi", RESOLUTIONS.start(), RESOLUTIONS.end()));
+            return Err(format!("{dpi} dpi is not allowed: use {} to {} dpi", RESOLUTIONS.start(), RESOLUTIONS.end()));
         }
         Ok(self)
     }

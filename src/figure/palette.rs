@@ -82,12 +82,12 @@ pub fn series(hue: usize) -> Rgb {
     SERIES[hue % SERIES.len()]
 }
 
-/// The colour of a share of 0 to 1; others are clamped.
+/// The colour for a value from 0 to 1; values outside are clamped.
 pub fn rising(share: f64) -> Rgb {
     between(&RISING, share)
 }
 
-/// The colour of a signed share of -1 to 1; others are clamped.
+/// The colour for a value from -1 to 1; values outside are clamped.
 pub fn diverging(share: f64) -> Rgb {
     between(&DIVERGING, share / 2.0 + 0.5)
 }

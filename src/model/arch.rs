@@ -201,7 +201,7 @@ const LARGEST: usize = 1 << 24;
 
 impl Arch {
     /// Every parameter of this architecture, in a fixed order: shapes for loading, roles for training. None for a
-    /// family that is run by its logits only: its library requests its own.
+    /// family that provides logits only: its library requests its own.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut list = List(Vec::new());
         if matches!(self.network, Network::LogitsOnly(_)) {

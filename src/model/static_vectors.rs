@@ -306,8 +306,8 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
             Ok(v) if v.is_finite() => values.push(v),
             Ok(_) => return place.wrong(format_args!("'{}' is not a finite number", shown(piece))),
             Err(_) if values.len() + 1 < d && text.split(BLANKS).count() <= d => {
-                return place
-                    .wrong(format_args!("{} pieces, a word and {d} numbers are expected", text.split(BLANKS).count()));
+                let fields = text.split(BLANKS).count();
+                return place.wrong(format_args!("{fields} fields; expected a word and {d} numbers"));
             }
             Err(_) => {
                 return place.wrong(format_args!("'{}' is not a number ({d} are expected)", shown(piece)));

@@ -169,7 +169,7 @@ fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
     let path = name::file(&folder, name);
     let fail = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => {
-            format!("there is no session {name} there; `probity remote list` lists the sessions there")
+            format!("no session {name} on the remote machine; `probity remote list` lists its sessions")
         }
         _ => format!("the session {name}: {e}"),
     };

@@ -256,7 +256,7 @@ impl App {
         self.over.as_ref().map_or(&self.state, |over| &over.state)
     }
 
-    /// Handles the typed input, up to an error of the terminal.
+    /// Handles all pending input, then returns the last terminal error, if there was one.
     fn input(&mut self, inputs: Vec<io::Result<Input>>) -> io::Result<()> {
         let mut actions = Vec::new();
         let mut failed = Ok(());

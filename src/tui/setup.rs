@@ -57,7 +57,7 @@ pub trait Setup: Sync {
     /// Sets a row.
     ///
     /// # Errors
-    /// Why it cannot be set; nothing has changed then.
+    /// The reason, if the row cannot be set; the state is then unchanged.
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError>;
 
     /// The row that steps change while another pane has the focus.

@@ -61,7 +61,7 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     refused(
         &errand(&["remote", "fetch", "ssh://far", "no/such"]),
         1,
-        &["far: there is no session no-such there", "probity remote list"],
+        &["far: no session no-such on the remote machine", "probity remote list"],
     );
     refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none runs"]);
     refused(&errand(&["run", &spec, "--remote", "ssh://far", "--send", "../x"]), 2, &["--send ../x", "relative"]);

@@ -69,33 +69,33 @@ impl Sentence {
 
 /// Frequencies of optional parts. One set for training and probing.
 mod share {
-    /// Of all sentences, those with a phrase before the subject.
+    /// Share of sentences with a phrase before the subject.
     pub(crate) const FRONTED: f64 = 0.20;
-    /// Of the fronted phrases, a place with a noun (`in the garden ,`).
+    /// Share of fronted phrases that are a place with a noun (`in the garden ,`).
     pub(crate) const FRONTED_PLACE: f64 = 0.35;
-    /// Of the determiners, `the`; the others are possessives.
+    /// Share of determiners that are `the`; the rest are possessives.
     pub(crate) const THE: f64 = 0.55;
-    /// Of the subjects, those with an adjective.
+    /// Share of subjects with an adjective.
     pub(crate) const SUBJECT_ADJECTIVE: f64 = 0.35;
-    /// Share of the other nouns with an adjective.
+    /// Share of other nouns with an adjective.
     pub(crate) const OTHER_ADJECTIVE: f64 = 0.15;
-    /// Of the sentences without attractor.
+    /// Share of sentences without attractor that have a relative clause.
     pub(crate) const RELATIVE_CLAUSE: f64 = 0.15;
-    /// Of the relative clauses, those whose own subject is another noun (`that the man bought`).
+    /// Share of relative clauses whose own subject is another noun (`that the man bought`).
     pub(crate) const OBJECT_RELATIVE: f64 = 0.5;
-    /// Of the relative clauses, those with an adverb at their end.
+    /// Share of relative clauses that end with an adverb.
     pub(crate) const CLAUSE_ADVERB: f64 = 0.4;
-    /// Of the sentences with attractor, a second noun before it (`the key to the door of the house`).
+    /// Share of sentences with attractor that have a second noun before it (`the key to the door of the house`).
     pub(crate) const NESTED: f64 = 0.15;
-    /// Of the sentences without attractor, for verbs other than the copula.
+    /// Share of sentences without attractor, and with a verb other than the copula, that have a word before the verb.
     pub(crate) const PREVERBAL: f64 = 0.15;
-    /// Of the objects, those with a prepositional phrase after them.
+    /// Share of objects with a prepositional phrase after them.
     pub(crate) const OBJECT_PHRASE: f64 = 0.3;
-    /// Of the intransitive verbs.
+    /// Share of intransitive verbs with a prepositional phrase after them.
     pub(crate) const VERB_PHRASE: f64 = 0.6;
-    /// Of all sentences, those with a phrase before the full stop.
+    /// Share of sentences with a phrase before the full stop.
     pub(crate) const FINAL: f64 = 0.25;
-    /// Of the nouns whose number is free: plural.
+    /// Share of plurals among the nouns whose number is free.
     pub(crate) const FREE_PLURAL: f64 = 0.5;
 }
 

@@ -1,4 +1,4 @@
-//! Writers of the probing tasks.
+//! Generates the sentences of the probing tasks.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

@@ -133,8 +133,8 @@ pub struct Instance {
     /// The original of a partner.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ori_id: Option<u64>,
-    /// Pairs (index in the original, index in the partner) of a longest common subsequence without regard to case,
-    /// deletions first; replaced words stay unaligned. Empty for originals and syntactic transformations.
+    /// Pairs (index in the original, index in the partner) of a case-insensitive longest common subsequence; ties
+    /// prefer deletions. Replaced words stay unaligned. Empty for originals and syntactic transformations.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alignment: Option<Vec<(usize, usize)>>,
 }

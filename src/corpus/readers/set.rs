@@ -88,7 +88,8 @@ impl Set {
         if set.files.is_empty() {
             let what = match set.left_out.first() {
                 Some((file, why)) => {
-                    format!("none of its {} files is read; {}: {why}", set.left_out.len(), file.display())
+                    let (n, file) = (set.left_out.len(), file.display());
+                    format!("none of its {n} files can be read; the first, {file}: {why}")
                 }
                 None => "it has no files".to_owned(),
             };

@@ -158,7 +158,7 @@ fn eraser_rationales_are_tokens_of_the_document() {
     );
 }
 
-/// Facts of two languages were silently asked with the prompts of both.
+/// Regression: facts of two languages were silently asked with the prompts of both.
 #[test]
 fn languages_of_mlama_are_not_mixed() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn published_tables_give_a_row_for_every_number() {
     assert_eq!(values, [Some(25.5), Some(12.0), None, Some(0.75)]);
 }
 
-/// A table whose header a spreadsheet had written with capitals was not recognised.
+/// Regression: a table whose header a spreadsheet had written with capitals was not recognised.
 #[test]
 fn tables_are_recognised_with_header_names_of_any_case_and_any_separator() {
     for mark in ["\t", ",", ";"] {

@@ -1,4 +1,4 @@
-//! One row of results: the relevant keys.
+//! The keys that are read from one row of results.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -88,7 +88,7 @@ fn with_both(name: &str, of_a: &[String], of_b: &[String]) -> String {
 pub fn verdict(numbers: &[Common], shared: bool) -> String {
     let (tested, same): (Vec<&Common>, Vec<&Common>) = numbers.iter().partition(|c| !c.is_same(shared));
     match (tested.len(), same.len()) {
-        (0, 0) => return "The runs have no number in common.".into(),
+        (0, 0) => return "The runs share no result that can be compared.".into(),
         (0, n) => return format!("Nothing differs: {} the same in both runs.", counted(n, "number is", "numbers are")),
         _ => {}
     }
@@ -304,7 +304,7 @@ mod tests {
         assert!(table((1, 2), &both, false, usize::MAX).iter().any(|line| line.contains("+.100 [+.050, +.150]")));
     }
 
-    /// Runs of two models used to have no number in common.
+    /// Regression: runs of two models had no number in common.
     #[test]
     fn models_in_the_same_place_are_compared() {
         let models = |names: [&str; 2]| names.map(String::from).to_vec();
@@ -318,7 +318,7 @@ mod tests {
         assert!(common((&a, &of_a), (&b[..1], &[])).is_empty());
     }
 
-    /// With two oracles every row broke at 80 columns, with one oracle at 120.
+    /// Regression: with two oracles every row broke at 80 columns, with one oracle at 120.
     #[test]
     fn rows_stand_under_their_model_and_oracle() {
         let of = |name: &str, group: &str| Number { group: group.into(), ..number(name, 0.5, 0.1) };
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(both.iter().map(|c| c.a.group.as_str()).collect::<Vec<_>>(), ["m | n, MLP oracle"]);
     }
 
-    /// The verdict counted adjusted p-values, but the rows showed only unadjusted ones.
+    /// Regression: the verdict counted adjusted p-values, but the rows showed only unadjusted ones.
     #[test]
     fn numbers_that_differ_after_holm_are_marked() {
         let (a, b) =
@@ -373,7 +373,7 @@ mod tests {
         );
     }
 
-    /// Rows were in the order of the first run, so that differing rows were mixed with equal ones.
+    /// Regression: rows were in the order of the first run, so that differing rows were mixed with equal ones.
     #[test]
     fn what_differs_most_surely_comes_first() {
         let (a, b) = ([("x", 0.5), ("y", 0.5), ("z", 0.5)], [("x", 0.51), ("y", 0.9), ("z", 0.6)]);
@@ -383,7 +383,7 @@ mod tests {
         assert!(["y  ", "z  ", "x  "].map(at).is_sorted(), "{printed:?}");
     }
 
-    /// A side that both runs measure with the same settings had an interval of two samples around 0.
+    /// Regression: a side that both runs measure with the same settings had an interval of two samples around 0.
     #[test]
     fn a_measurement_that_both_runs_made_is_not_tested() {
         let a = [number("accuracy of m", 0.5, 0.03), number("accuracy of o", 0.6, 0.03)];
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(verdict(&both, true), "Nothing differs: 1 number is the same in both runs.");
         let printed = table((1, 1), &both, false, usize::MAX);
         assert!(printed.iter().any(|line| line.contains("first  second")), "{printed:?}");
-        assert_eq!(verdict(&[], true), "The runs have no number in common.");
+        assert_eq!(verdict(&[], true), "The runs share no result that can be compared.");
     }
 
     /// Newcombe (1998), Table II, row (a), method 10: 56 of 70 against 48 of 80.

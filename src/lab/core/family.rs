@@ -90,8 +90,8 @@ impl Comparison {
         self.least = self.least.min(earlier.least);
     }
 
-    /// The smallest strength from which on every p-value of the sweep is at most `level`: strengths are tested in
-    /// order, the largest first.
+    /// The smallest strength at which, and above which, every p-value of the sweep is at most `level`. Strengths are
+    /// tested in order, largest first.
     fn reached(&self, level: f64) -> Option<f64> {
         self.curve.iter().rev().take_while(|(_, p)| *p <= level).last().map(|(value, _)| *value)
     }

@@ -104,7 +104,7 @@ pub struct Details<'a> {
     pub marker: Option<f64>,
 }
 
-/// A spec in execution: prepared, run and queried by the owner of the device.
+/// A running experiment; the thread that owns the device prepares, runs and queries it.
 pub trait Experiment<K, Q>: Send {
     /// Computes everything in the spec; sends findings to the host as they arrive.
     ///

@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#);
     }
 
-    /// A score of 0 to 1 was shown as `.93 ±.469`.
+    /// Regression: a score of 0 to 1 was shown as `.93 ±.469`.
     #[test]
     fn an_interval_stays_within_the_range_of_a_score() {
         let wide = Banded::from(Estimate { mean: 0.93, lo: 0.461, hi: 1.399 });
@@ -125,7 +125,8 @@ mod tests {
         assert_eq!(narrow.spread(1), "±.012");
     }
 
-    /// S .95 [.02, 1.00] stood beside R .92 [.75, .98], both by Student's t with one degree of freedom.
+    /// Regression: with two trainings the screen showed S .95 [.02, 1.00] beside R .92 [.75, .98], both from Student's
+    /// t with one degree of freedom.
     #[test]
     fn two_trainings_show_their_values_and_no_interval() {
         let range = Some([0.93, 0.97]);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key::MethodKey;
 
-/// A question to the lab.
+/// A question that the lab can answer during or after a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {

@@ -33,7 +33,7 @@ pub enum Kind {
     Sequential(SequentialFinding),
     /// Accuracy compared with the bound.
     Margin(MarginFinding),
-    /// Counts of items, kept so that other terms can be computed without items or a model.
+    /// Item counts, kept so that other settings of the test can be evaluated without the items or a model.
     Tally(TallyFinding),
     /// Code length of the labels given the encoder's vectors.
     Mdl(MdlFinding),
@@ -130,7 +130,7 @@ pub struct ComparisonFinding {
     pub(crate) t_p: Option<f64>,
     /// The p-value of the test named in `test`.
     pub p: f64,
-    /// That p-value adjusted by Holm over the comparisons of the run.
+    /// That p-value with Holm's correction over all comparisons in the run.
     pub holm_p: f64,
     /// The same by Benjamini and Hochberg.
     pub bh_q: f64,
@@ -382,7 +382,7 @@ pub struct ShortfallFinding {
     /// Accuracy of the best one at the largest size minus that of this size; absent at the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Estimate>,
-    /// Standard deviation of the part by optimisation over the seeds; absent with a single one.
+    /// Standard deviation over seeds of the part due to optimisation; absent with a single seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Number of trainings, each with a different seed.

@@ -71,11 +71,11 @@ pub struct DataFinding {
     pub data_hash: String,
     /// Relations that are asked.
     pub relations: Vec<String>,
-    /// Relations that are not asked, with the reason.
+    /// Relations left out, with the reason.
     pub left_out: Vec<(String, String)>,
     /// The models in the order of the run.
     pub models: Vec<ModelNote>,
-    /// Rule of answers.
+    /// Which words count as candidate answers.
     pub candidates: Candidates,
     /// Words that are one token in every model, function words left out.
     pub common_words: usize,
@@ -132,7 +132,7 @@ pub struct RelationFinding {
     pub mentions: usize,
     /// Share of each prompt in the average; empty until it is known.
     pub weights: Vec<f64>,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -149,7 +149,7 @@ pub struct PromptScoreFinding {
     /// Its place among the relation's prompts, from 0; null for one that was typed.
     #[id]
     pub prompt_index: Option<usize>,
-    /// Rule of answers.
+    /// Which words count as candidate answers.
     pub candidates: Candidates,
     /// Share of instances whose first answer is the object.
     pub p_at_1: Estimate,
@@ -189,7 +189,7 @@ pub struct PromptPreferenceFinding {
     /// The range of gaps of equally good prompts, at the level of the intervals; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_by_chance_interval: Option<[f64; 2]>,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -227,7 +227,7 @@ pub struct PreferenceSummaryFinding {
     pub unstable: Option<Estimate>,
     /// Number of relations on which the order of the models changes with the prompt.
     pub unstable_relations: Option<usize>,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -244,7 +244,7 @@ pub struct VerbalizationFinding {
     pub kept: usize,
     /// Mentions at most.
     pub mentions: usize,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -263,7 +263,7 @@ pub struct AdjustedFinding {
     pub mentions: usize,
     /// Kind of the weights: `uniform`, `user` or `perplexity`.
     pub weights: Weighting,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -297,7 +297,7 @@ pub struct RankConsistencyFinding {
     /// For `all`: number of different orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<usize>,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -318,7 +318,7 @@ pub struct RankCurveFinding {
     pub histograms: Vec<Vec<u64>>,
     /// Number of draws.
     pub draws: u64,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -336,7 +336,7 @@ pub struct LedgerFinding {
     pub draws: Sharing,
     /// Number of relations.
     pub relations: usize,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
     #[serde(flatten)]
@@ -353,7 +353,7 @@ pub struct DisparityFinding {
     pub p_at_1: Estimate,
     /// Steps of training.
     pub steps: usize,
-    /// Rule of answers: `top_token`, whatever the rule of the run; absent in older recordings.
+    /// Which words count as candidate answers: `top_token`, whatever the rule of the run; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<String>,
 }
@@ -395,7 +395,7 @@ pub struct TunedFinding {
     pub losses: Vec<f64>,
     /// Rounds of the search.
     pub rounds: usize,
-    /// Rule of answers.
+    /// Which words count as candidate answers.
     pub candidates: Candidates,
 }
 
@@ -414,7 +414,7 @@ pub struct InstancesFinding {
     pub rows: Vec<InstanceRow>,
     /// The others, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }
@@ -458,7 +458,7 @@ pub struct InstanceFinding {
     pub right: bool,
     /// Place of the object among the candidates, from 1.
     pub rank: Option<u32>,
-    /// Rule of answers; absent in older recordings.
+    /// Which words count as candidate answers; absent in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
 }

@@ -82,7 +82,7 @@ pub struct Library {
     pub relations: Vec<Relation>,
     /// Files and folders; empty for the relations that ship.
     pub sources: Vec<Source>,
-    /// Relations that are not asked, with the reason.
+    /// Relations left out, with the reason.
     pub left_out: Vec<(String, String)>,
 }
 

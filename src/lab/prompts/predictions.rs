@@ -213,7 +213,8 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         return Err(whole(match first {
             None => "holds no prediction; expected one JSON object per line".into(),
             Some(m) => {
-                format!("no instance was answered by all models under all prompts; of {}, {}", m.relation, m.reason)
+                let what = "no instance was answered by all models under all prompts; for example,";
+                format!("{what} {}: {}", m.relation, m.reason)
             }
         }));
     }
@@ -225,8 +226,8 @@ fn told(e: &serde_json::Error) -> String {
     let text = e.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
     format!(
-        "{what} (column {}); expected an object with relation, model, prompt, instance or subject, and correct, or prediction \
-         and object",
+        "{what} (column {}); expected an object with relation, model, prompt, `instance` (or `subject`), and either \
+         `correct` or both `prediction` and `object`",
         e.column()
     )
 }

@@ -104,7 +104,7 @@ impl Results {
         notes.iter().map(|m| m.name.as_str()).collect()
     }
 
-    /// Rule of answers; `None` before anything is known.
+    /// Which words count as candidate answers; `None` before anything is known.
     pub fn rule(&self) -> Option<Candidates> {
         self.data.as_ref().map(|d| d.value.candidates)
     }

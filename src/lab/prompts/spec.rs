@@ -125,7 +125,7 @@ impl DataSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuerySpec {
-    /// Rule of answers.
+    /// Which words count as candidate answers.
     pub candidates: Candidates,
     /// The k of P@k.
     pub k: usize,
@@ -160,7 +160,7 @@ pub enum Weighting {
 }
 
 impl Weighting {
-    /// All of them, in the order of choice.
+    /// All weightings, in the order in which the form offers them.
     pub const ALL: [Self; 3] = [Self::Uniform, Self::User, Self::Perplexity];
 
     /// Name in specs and findings.
@@ -223,7 +223,7 @@ pub enum Sharing {
 #[serde(deny_unknown_fields, default)]
 pub struct RanksSpec {
     pub draws: usize,
-    /// Relations of a draw.
+    /// Number of relations per draw.
     pub subset: usize,
     /// Sharing of the prompts and mentions of the random regime.
     pub random: Sharing,
@@ -352,7 +352,9 @@ impl Spec {
         for (relation, prompts) in &data.own {
             if let Some(bad) = prompts.iter().find(|p| !is_prompt(p)) {
                 let shown = base::text::shortened(bad, 80);
-                let what = format!("of {relation} holds `{shown}`: a prompt has {SUBJECT} and {OBJECT} once each");
+                let what = format!(
+                    "for {relation} contains `{shown}`: a prompt must contain {SUBJECT} and {OBJECT} exactly once each"
+                );
                 return refuse.because("data.own", what);
             }
         }

@@ -53,7 +53,7 @@ fn values_out_of_range_and_unknown_names_are_refused_with_their_key() {
             refusal(|s| {
                 s.data.own.insert("capital".into(), vec!["of [X]".into()]);
             }),
-            "[Y] once each",
+            "[Y] exactly once each",
         ),
         (refusal(|s| s.query.k = 0), "query.k"),
         (refusal(|s| s.query.function_words = String::new()), "query.function_words"),

@@ -1,4 +1,4 @@
-//! The search against finite differences and exact losses on small built-in models.
+//! Tests the prompt search against finite differences and exact losses on small built-in models.
 
 use super::*;
 use crate::function_words::FunctionWords;

@@ -79,7 +79,8 @@ fn fields(spec: &Spec) -> Vec<(String, String)> {
     out
 }
 
-/// Two lists of as many entries without the entries that both have at the same place.
+/// Two lists of equal length, without the entries that agree position by position. Lists of different lengths are
+/// returned whole.
 fn only_changed(old: &str, new: &str) -> (String, String) {
     let [olds, news] = [old, new].map(|text| text.split(", ").collect::<Vec<_>>());
     if olds.len() != news.len() {
@@ -118,7 +119,7 @@ mod tests {
         assert!(printed[0].starts_with("models ") && printed[0].contains("gpt2-mini"), "{printed:?}");
     }
 
-    /// The change of one side of a comparison was a list of all models twice.
+    /// Regression: the change of one side of a comparison was a list of all models twice.
     #[test]
     fn a_change_of_one_model_names_that_one_alone() {
         let mut a = Spec::shipped(LABS[0].id());
@@ -146,7 +147,7 @@ mod tests {
         assert!(apart(&a, [&a]).is_empty());
     }
 
-    /// A failed run asked for more `task.examples`, which no setting of the screen is called.
+    /// Regression: a failed run asked for more `task.examples`, which no setting of the screen is called.
     #[test]
     fn texts_for_the_screen_name_settings_by_their_labels() {
         let lab =
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(told("my.task.examples, task.examples_2"), "my.task.examples, task.examples_2");
     }
 
-    /// A list of runs said `site.layer last → 2`.
+    /// Regression: a list of runs said `site.layer last → 2`.
     #[test]
     fn changes_are_named_as_the_settings_are() {
         let a = Spec::shipped(LABS[0].id());

@@ -374,8 +374,8 @@ impl Answers {
     }
 }
 
-/// The numbers of `interpretability` by whether the model's first answers are right. `n` is the number of inputs, of `changed` the
-/// number of pairs.
+/// The scores of `interpretability`, split by whether the model's first answer is right. `n` counts inputs; for
+/// `changed` it counts pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct CorrectnessFinding {
     /// `right` or `wrong`: inputs that are answered so, and pairs in which both are. `changed`: pairs in which one of the two is right.

@@ -200,8 +200,8 @@ impl Direction {
 pub enum ScoreKind {
     #[default]
     Softmax,
-    /// Scaled products of query and key before the softmax, minus their mean over the tokens: the softmax removes a
-    /// constant, which no ranking depends on.
+    /// Scaled query-key products before the softmax, centred over the tokens. Adding a constant changes neither the
+    /// softmax nor the ranking.
     Raw,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct LogitsExecutor {
 type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {
-    /// Builds the network that a configuration names; also returns the names of blocks' tensors that it ignores.
+    /// Builds the network that a configuration names; also returns the names of the block tensors it ignores.
     pub(crate) fn open(
         file: &ConfigFile,
         arch: &Arch,
@@ -63,8 +63,8 @@ impl LogitsExecutor {
             for (output, table) in OUTPUTS {
                 if !weights.same(output, table)? {
                     let what = format!(
-                        "'{output}' differs from the embeddings that config.json ties it to; '{}' is run by its logits only \
-                         where they are the same",
+                        "'{output}' differs from the embeddings that config.json ties it to; '{}' runs only where they \
+                         are the same",
                         arch.family
                     );
                     return Err(ModelError::Weights { file: weights.label(), what });

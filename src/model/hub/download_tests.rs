@@ -98,7 +98,7 @@ fn a_model_arrives_in_the_standard_layout_with_progress() {
         assert!(of_weights.iter().any(|t| t.1 == step && t.2 == size && t.3 == Some(size)), "{step:?}");
     }
     assert!(of_weights.iter().filter(|t| t.1 == Step::Fetching).count() > 2, "in pieces");
-    // From now on the cache answers, also offline, and a second pull asks the hub but fetches no content.
+    // From here on files come from the cache, even offline; a second pull contacts the hub but downloads nothing.
     let before = server.log().len();
     let offline = Settings { offline: true, ..s.clone() };
     assert_eq!(resolve("org/m", "main", &offline, &mut |_| Ok(())).unwrap(), snapshot);

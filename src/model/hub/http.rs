@@ -121,8 +121,8 @@ impl Client {
         Err(Failure::Final(format!("more than {HOPS} redirects")))
     }
 
-    /// The headers that describe a file. The hub's own answer counts, not that of the store it redirects to; later
-    /// headers supply missing fields.
+    /// The headers that describe a file. The hub's own response takes precedence; the store it redirects to only fills
+    /// in missing fields.
     pub(crate) fn describe(&self, path: &str) -> Result<HeaderMap, Failure> {
         let mut url = self.url(path)?;
         let mut known = HeaderMap::new();
@@ -147,7 +147,7 @@ impl Client {
     }
 
     fn url(&self, path: &str) -> Result<Uri, Failure> {
-        format!("{}{path}", self.base).parse().map_err(|_| Failure::Final("the address cannot be written".into()))
+        format!("{}{path}", self.base).parse().map_err(|_| Failure::Final("the address is not a valid URL".into()))
     }
 
     fn send(&self, method: Method, url: &Uri, from: u64) -> Result<Response<Body>, Failure> {

@@ -96,7 +96,7 @@ pub(crate) static NOTE: Prompt = Prompt {
     follow: None,
 };
 
-/// Handles a line of a recording, or of a remote engine's work before this screen attached.
+/// Applies one entry of a recording, or of what a remote engine logged before this screen attached.
 pub fn follow(state: &mut State, entry: &Entry) {
     entry.fold(&mut state.board);
     if let Item::Command(command) = &entry.item {

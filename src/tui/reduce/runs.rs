@@ -124,7 +124,7 @@ pub(crate) fn can_compare(state: &State) -> bool {
     several(state) || state.replay.is_none() && !all(state).is_empty()
 }
 
-/// The run with a number, and its name.
+/// The run of this generation, with its number in the list (0 for the recorded example).
 pub(crate) fn named(state: &State, generation: u64) -> Option<(usize, &Run)> {
     if generation == EXAMPLE {
         return state.beside.as_ref().map(|example| (0, &example.run));

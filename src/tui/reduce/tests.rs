@@ -197,7 +197,8 @@ fn ctrl_c_stops_and_never_quits() {
     assert!(keys(&mut state, "ctrl-c").is_empty());
 }
 
-/// One key meant one thing on one screen and another on the next: `t` a filter, a study, an experiment; `x` an axis, a swap, an export.
+/// Regression: one key meant one thing on one screen and another on the next: `t` a filter, a study, an experiment;
+/// `x` an axis, a swap, an export.
 #[test]
 fn a_key_has_one_intent_on_all_screens() {
     let outside = |e: &&&Entry| !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing);
@@ -218,7 +219,7 @@ fn a_key_has_one_intent_on_all_screens() {
     }
 }
 
-/// Within a menu every letter is one command.
+/// No menu binds a letter twice.
 #[test]
 fn the_letters_of_a_menu_are_its_own() {
     for screen in SCREENS {
@@ -407,7 +408,7 @@ fn a_screen_that_is_too_small_takes_keys_and_ignores_the_mouse() {
     assert!(keys(&mut state, "q").contains(&Effect::Quit));
 }
 
-/// Notes were read from sessions and shown nowhere.
+/// Regression: notes were read from sessions and shown nowhere.
 #[test]
 fn a_replay_lists_its_runs_and_notes_and_goes_to_them() {
     let mut state = replayed();

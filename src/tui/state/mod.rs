@@ -140,7 +140,7 @@ pub enum Drag {
     Pane(Pane),
 }
 
-/// Meaning of the next key, if the last one needs another. It disappears with its message.
+/// How to read the next key while the last command is still pending. Cleared together with its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pending {
     /// A filter was refused: letters are its text and not commands.

@@ -109,7 +109,8 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
         fit.fitted.preimages().filter(|p| sweep.values().last() == Some(&value) && p.found > p.erased + GIVEN_BACK)
     {
         let what = format!(
-            "a classifier with the kernel of {} reads the target with accuracy {:.2} from the states found for its erased features ({:.2} from the features, {:.2} before): the states restore what was erased",
+            "the edit of {} does not remove the target: a classifier with the same kernel recovers it with accuracy \
+             {:.2} from the edited states ({:.2} from the erased features, {:.2} before the edit)",
             named.method.title, p.found, p.erased, p.before
         );
         let hint = format!(

@@ -102,8 +102,8 @@ impl Counts {
         parts
     }
 
-    /// Scores of the first replicate of every method and of all replicates of one; for its assessment, columns, and
-    /// every statistic in every resample.
+    /// Memory for scores: the first replicate of every method and all replicates of one. Assessing that one also needs
+    /// its columns and every statistic in every resample.
     fn scores(&self) -> usize {
         let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;

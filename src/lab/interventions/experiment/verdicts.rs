@@ -72,7 +72,7 @@ pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
         }
         Kind::Behaviour(b) if finding.r#final => {
             let told = b.told.as_ref()?;
-            let question = format!("correct form preferred after and before, {}", finding.model);
+            let question = format!("preference for the correct form, after vs. before the edit, {}", finding.model);
             let method = b.method_key().title();
             let least = mcnemar::exact(told.lost + told.won, 0);
             // A recording of an older program has no test of the whole sweep, so each of its strengths is a comparison.

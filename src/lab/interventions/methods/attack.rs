@@ -100,7 +100,7 @@ pub fn pgd<T: Real>(
 /// The rows of one group that still move, packed together; buffers are reused between groups.
 ///
 /// The next point depends only on the current one, so a row that a step leaves in place has converged. Such rows (every
-/// coordinate in its corner of the ball, which small radii reach in epsilon/step steps) are removed, and the passes
+/// coordinate is at the bound of the ball; at small radii this takes epsilon/step steps) are removed, and the passes
 /// through the network cover only the others.
 struct Walkers<T> {
     pass: Pass<T>,

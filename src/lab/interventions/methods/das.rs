@@ -290,7 +290,7 @@ mod tests {
         let mut again = again.on(&s.test, &targets, &mut NoPulse).unwrap();
         assert!(identical(&again.at(1.0, &mut NoPulse).unwrap(), &one));
         assert!(DAS.load(&fitted.to_bytes()[1..], &quick()).is_err());
-        // Moves are along one direction: the first coordinate, apart from the perceptron's reading of noise.
+        // The states move along the first coordinate only, up to the noise the perceptron has fitted.
         let first = |m: &Matrix, i: usize| f64::from(m.row(i)[0] - s.test.row(i)[0]).powi(2);
         let all = |m: &Matrix, i: usize| {
             m.row(i).iter().zip(s.test.row(i)).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()

@@ -62,7 +62,13 @@ const SETTINGS: [Setting; 9] = [
         1_000.0,
         1e6,
     ),
-    Setting::whole("further", "further steps", "steps that each further rank adds to the previous game", 200.0, 1e6),
+    Setting::whole(
+        "further",
+        "further steps",
+        "additional steps of the minimax game for each rank after the first",
+        200.0,
+        1e6,
+    ),
     Setting::whole("batch", "batch", "examples per batch (authors' code)", 128.0, 65_536.0),
     Setting::real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, [0.0, 10.0]),
     Setting::real(

@@ -94,11 +94,10 @@ fn encoder(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "encoder"),
         label(first, "model"),
-        "The model whose vectors this side reads; an untrained model has the shape of a trained one and random parameters.",
+        "The model that supplies this side's vectors; an untrained one has the same architecture with random \
+         parameters.",
         |spec, known| Kind::Choice(encoders(spec, known)),
-        move |spec: &Spec, known| {
-            Value::Choice(encoders(spec, known).iter().position(|n| n == spec.encoder(first)))
-        },
+        move |spec: &Spec, known| Value::Choice(encoders(spec, known).iter().position(|n| n == spec.encoder(first))),
         move |spec, known, value| {
             let names = encoders(spec, known);
             let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };

@@ -22,8 +22,8 @@ const SHARE: &str = "rank consistency (share of draws)";
 const OF_DRAWS: &str =
     "over draws: Clopper and Pearson's, with a lower end that allows for the choice of the most frequent of several";
 
-/// The counted and the sampled draws: `original, adjusted: all 6 possible draws, hence no interval; random: a sample of
-/// 200 draws`.
+/// Says which regimes enumerate every draw and which only sample: `original and adjusted: all 6 possible draws, hence
+/// no interval; random: a random sample of 200 draws`.
 fn sampled(results: &Results, model: Option<&str>) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for regime in Regime::ALL {

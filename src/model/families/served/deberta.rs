@@ -78,7 +78,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     file.only(far > f.position_buckets && far <= 1 << 24, "more position_buckets than relative positions")?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
     let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
-    file.only(plain, "heads or embeddings with a different width")?;
+    file.only(plain, "heads or embeddings of another width")?;
     hidden_act(file, &f)?;
     Ok(f)
 }

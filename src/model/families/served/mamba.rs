@@ -89,7 +89,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         (l, &[inner, rank]),
         (l, &[inner, STATE]),
         (l, &[inner, CONVOLUTION]),
-        // The biases of convolution and time step, and the direct path.
+        // The biases of the convolution and of the time step, and the skip connection (D).
         (l.saturating_mul(3), &[inner]),
     ]);
     let sizes = Sizes {

@@ -131,13 +131,13 @@ fn activation(a: Activation) -> candle_nn::Activation {
 }
 
 impl ConfigFile {
-    /// Refuses a setting that was not compared with transformers.
+    /// Refuses a setting that was not checked against transformers.
     fn only(&self, holds: bool, what: &str) -> Result<()> {
         if holds {
             return Ok(());
         }
         Err(self.wrong(format!(
-            "{what}; '{}' is run by its logits only where it was compared with transformers",
+            "unsupported: {what}; '{}' runs only in configurations that were checked against transformers",
             self.model_type()
         )))
     }

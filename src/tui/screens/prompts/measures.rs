@@ -49,7 +49,7 @@ impl Measure {
     }
 }
 
-/// The number of a relation, over its prompts.
+/// The statistic that summarises a relation over its prompts or the names of its subjects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spread {
     /// Best minus worst prompt.

@@ -251,7 +251,8 @@ fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let whole = found.rank(Regime::Adjusted, None)?;
     let v = &whole.value;
     let what = format!(
-        "share of {} draws of {} of {} relations with the most frequent place, in per cent",
+        "% of {} draws ({} of {} relations each) in which a model takes its most frequent place, or all models their \
+         most frequent order",
         v.draws, v.subset, v.relations
     );
     let how = if v.exact { "none: every draw is counted" } else { OVER_DRAWS };

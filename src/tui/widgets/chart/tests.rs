@@ -126,7 +126,8 @@ fn aligned_tokens_stand_in_the_same_column_whatever_their_script() {
     assert_eq!(column(1, "cabinet"), column(3, "ארון"));
 }
 
-/// Published series beside a run's own were cut off the legend at 80 columns, and models of one family looked alike below the axis.
+/// Regression: published series beside a run's own were cut off the legend at 80 columns, and models of one family
+/// looked alike below the axis.
 #[test]
 fn names_that_one_row_cannot_hold_take_more_where_there_is_height() {
     let names = ["roberta-mini", "roberta-tiny", "bert-large-cased"];
@@ -161,7 +162,7 @@ fn unit_square(layers: Vec<Layer>) -> Figure {
     Figure { x: axis("x"), y: axis("y"), layers, ..Figure::default() }
 }
 
-/// Two lines ended in the same letter; legends ended in "…"; a rule's name was overdrawn by bands.
+/// Regression: two lines ended in the same letter; legends ended in "…"; a rule's name was overdrawn by bands.
 #[test]
 fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
     let rule = Layer::Rule(Rule::level(0.5, "constant answer"));
@@ -178,7 +179,7 @@ fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
     assert!(text(&buffer(&figure, SIZES[0], Glyphs::Braille, false)).contains("constant answer"));
 }
 
-/// The name of the horizontal axis lay on the label of its largest tick, or took the place of that label.
+/// Regression: the x-axis title overlapped or replaced the label of the largest tick.
 #[test]
 fn the_name_of_the_horizontal_axis_covers_no_tick() {
     for (x, largest) in [(Axis::linear("training examples").from_to(0.0, 1.0), "1"), (Axis::log("items"), "100")] {
@@ -195,7 +196,7 @@ fn the_name_of_the_horizontal_axis_covers_no_tick() {
     }
 }
 
-/// Bands of three lines hid each other.
+/// Regression: the bands of three lines hid each other.
 #[test]
 fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
     let mut main = banded(0, "main", 0.2);
@@ -210,7 +211,7 @@ fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
     assert!(one > 0 && one < all, "{one} {all}");
 }
 
-/// Dotted arrows could not be distinguished, and an arrow into a node ended before it.
+/// Regression: dotted arrows could not be distinguished, and an arrow into a node ended before it.
 #[test]
 fn a_graph_is_drawn_with_box_characters() {
     for size in SIZES {
@@ -224,7 +225,7 @@ fn samples_edges() -> usize {
     samples::graph().layers.iter().map(|l| if let Layer::Graph(g) = l { g.edges.len() } else { 0 }).sum()
 }
 
-/// Student's t over two trainings filled the plot as a band.
+/// Regression: Student's t over two trainings filled the plot as a band.
 #[test]
 fn two_trainings_are_two_dots_and_no_band() {
     let line = |pair| {
