@@ -61,7 +61,7 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
 /// The key that shows the whole answer, with the number of doubts if there are several.
 fn more(state: &State, doubts: usize) -> String {
     let key = state.keymap.short_label("answer");
-    if doubts > 1 { format!("{key}: all of it, {doubts} doubts") } else { format!("{key}: all of it") }
+    if doubts > 1 { format!("{key}: all, {doubts} doubts") } else { format!("{key}: all of it") }
 }
 
 /// Names at the right the key that shows the omitted sentences: in the last row if it fits, otherwise in one more.

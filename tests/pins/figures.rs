@@ -90,7 +90,7 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
         ("power", "recommended", "for which no interval is computed"),
         ("power", "margins", "trained once"),
         ("saliency", "f1-ratio", "in bins of width 0.1"),
-        ("saliency", "accuracy", "intervals would cover nearly all of 0 to 1"),
+        ("saliency", "accuracy", "so the points are not joined"),
         ("saliency", "heatmap", "9 words (original), 12 words (partner)"),
         (
             "prompts",
@@ -108,5 +108,5 @@ fn captions_say_what_a_reader_of_the_picture_needs() {
         let said = caption(&named(session, name));
         assert!(said.contains(wanted), "{session} {name}: {said}");
     }
-    assert!(!caption(&named("saliency", "right-wrong")).contains("nearly all"), "its intervals are narrower");
+    assert!(!caption(&named("saliency", "right-wrong")).contains("almost the whole"), "its intervals are narrower");
 }

@@ -306,8 +306,8 @@ fn too_few(layers: &[Layer]) -> Option<(String, String)> {
         layers.iter().flat_map(values).filter(|(_, n)| n.few().is_some()).filter_map(|(band, _)| band).collect();
     let text = match few.iter().all(|(lo, hi)| hi - lo >= NEARLY) {
         true => {
-            "too few for any conclusion: the intervals would span almost the whole range from 0 to 1, so the points \
-             are not joined"
+            "too few for any conclusion, so the points are not joined; their intervals would span almost the whole \
+             range from 0 to 1"
         }
         false => "too few for an interval",
     };

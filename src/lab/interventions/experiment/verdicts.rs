@@ -187,7 +187,10 @@ mod tests {
         let told = Some(Told { sweep_p: Some(0.03), ..one.clone() });
         let joined = compared_of(&label.finding(2400, true, 1.0, behaviour(told.clone()))).unwrap();
         assert_eq!((joined.p, &joined.curve[..]), (0.03, &[(0.112, 0.02)][..]));
-        assert!(joined.what.starts_with("PGD: correct form") && joined.least == 0.5f64.powi(9), "{joined:?}");
+        assert!(
+            joined.what.starts_with("PGD: preference for the correct form") && joined.least == 0.5f64.powi(9),
+            "{joined:?}"
+        );
         let old = compared_of(&label.finding(2400, true, 1.0, behaviour(Some(one)))).unwrap();
         assert!(old.what.starts_with("PGD at epsilon .112") && old.p == 0.02, "{old:?}");
         assert_eq!(compared_of(&label.finding(256, false, 1.0, behaviour(told))), None);
