@@ -35,7 +35,7 @@ pub(crate) fn to_csv(figure: &Figure) -> String {
         comment("y", &figure.y.label);
     }
     for (key, value) in &figure.provenance.entries {
-        comment(key, value);
+        comment(if key.is_empty() { "shown" } else { key }, value);
     }
     let rows = rows(figure);
     let points = figure.has_axes() && !figure.layers.iter().any(|l| matches!(l, Layer::Cells(_)));

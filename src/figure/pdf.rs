@@ -84,7 +84,9 @@ fn info(figure: &Figure, fonts: &[String]) -> String {
         text(&printable_label(&figure.title)),
         text(&format!("Probity {}", env!("CARGO_PKG_VERSION")))
     );
-    let lines = figure.entries().map(|(k, v)| format!("{}: {}", printable_label(k), printable_label(v)));
+    let lines = figure
+        .entries()
+        .map(|(k, v)| format!("{}: {}", printable_label(k), printable_label(v)).trim_start_matches(": ").to_owned());
     let fonts = (!fonts.is_empty()).then(|| format!("fonts: {}", printable_label(&fonts.join(", "))));
     let subject: Vec<String> = lines.chain(fonts).collect();
     // Writing to a String cannot fail.

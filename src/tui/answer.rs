@@ -281,29 +281,33 @@ fn example_of(state: &State) -> String {
 }
 
 /// Draws the answer: framed on a large screen, two lines on a small one.
+/// What the answer is and of which run: `Answer so far: run 2 of 2`.
+pub(crate) fn heading(state: &State) -> String {
+    let example = example_of(state);
+    let what = match whose(state) {
+        Whose::SoFar => "Answer so far",
+        Whose::SoFarBefore => "Answer so far of the run in progress",
+        Whose::OfPart => "Answer from a part of the run, which was stopped",
+        Whose::OfFailed if state.screen().answer(state).says.is_empty() => "The run failed",
+        Whose::OfFailed => "Answer from a part of the run, which failed",
+        Whose::Before => "Answer of the run before",
+        Whose::Example => &example,
+        Whose::Plain => "Answer",
+    };
+    let parts = [crate::reduce::runs::place(state), other_run(state)];
+    let parts = if example.is_empty() { parts } else { [None, None] };
+    parts.into_iter().flatten().fold(what.to_owned(), |title, part| match title == what {
+        true => format!("{title}: {part}"),
+        false => format!("{title}, {part}"),
+    })
+}
+
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let lines = lines(state, area.width);
     let small = is_small(state);
     let inner = if small { area } else { super::layout::inside(area) };
     if !small {
-        let example = example_of(state);
-        let what = match whose(state) {
-            Whose::SoFar => "Answer so far",
-            Whose::SoFarBefore => "Answer so far of the run in progress",
-            Whose::OfPart => "Answer from a part of the run, which was stopped",
-            Whose::OfFailed if state.screen().answer(state).says.is_empty() => "The run failed",
-            Whose::OfFailed => "Answer from a part of the run, which failed",
-            Whose::Before => "Answer of the run before",
-            Whose::Example => &example,
-            Whose::Plain => "Answer",
-        };
-        let parts = [crate::reduce::runs::place(state), other_run(state)];
-        let parts = if example.is_empty() { parts } else { [None, None] };
-        let title = parts.into_iter().flatten().fold(what.to_owned(), |title, part| match title == what {
-            true => format!("{title}: {part}"),
-            false => format!("{title}, {part}"),
-        });
-        let title = fit(&title, usize::from(area.width.saturating_sub(6))).into_owned();
+        let title = fit(&heading(state), usize::from(area.width.saturating_sub(6))).into_owned();
         let more = format!(" {} ", more(state, state.screen().answer(state).doubts.len()));
         let more = Line::styled(more, state.theme().style(Role::Dim)).right_aligned();
         frame.render_widget(block(state, &title, false).title_bottom(more), area);

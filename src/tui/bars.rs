@@ -106,6 +106,9 @@ fn lamp(state: &State) -> (Vec<String>, Role) {
     }
     match &state.recording {
         Recording::Off => (vec!["not saved".into()], Role::Dim),
+        Recording::On(_) if state.board.runs.is_empty() => {
+            (vec!["nothing to save yet".into(), "not saved".into()], Role::Dim)
+        }
         // A name that could not be read to its end says nothing.
         Recording::On(_) if state.view.size.0 < 100 => (vec!["saved".into()], Role::Dim),
         Recording::On(name) => (vec![format!("saved as {}", printable(name))], Role::Dim),

@@ -214,7 +214,8 @@ fn is_sparse(figure: &Figure) -> bool {
 }
 
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
-    let entries = figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)));
+    let entries =
+        figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)).trim_start().to_owned());
     // Text longer than a line is a rule or a list: it goes into the file and into a paper's caption.
     let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());

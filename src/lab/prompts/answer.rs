@@ -97,7 +97,8 @@ fn decides(results: &Results) -> Option<String> {
     let (worst, best, gap) = (v.mean_worst?, v.mean_best?, v.mean_gap?);
     let ends = |e: Estimate| format!("[{:.0}, {:.0}]", 100.0 * e.lo, 100.0 * e.hi);
     let held = v.mean_gap_held_out;
-    let held = held.map_or(String::new(), |e| format!(", {:.0} {} if chosen on other facts", 100.0 * e.mean, ends(e)));
+    let held = held
+        .map_or(String::new(), |e| format!(", or {:.0} {} with both chosen on other facts", 100.0 * e.mean, ends(e)));
     let matters = if gap.lo > 0.0 { "matters" } else { "may matter" };
     Some(format!(
         "The prompt {matters}: {} finds {} of its facts under the best one and {} under the worst: {:.0} points {}{held}.",

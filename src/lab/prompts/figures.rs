@@ -60,7 +60,7 @@ pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::further("consistency-published", "As consistency, beside the numbers of Cao et al."),
     FigureEntry::further(
         "disparity-published",
-        "P@1 of the models of Cao et al. after further pretraining on more or less of the facts (Table 3), beside the run's.",
+        "P@1 of the models of Cao et al. after further pretraining on more or less of the facts (Table 3), beside the run's where it has them.",
     ),
 ];
 

@@ -73,6 +73,8 @@ fn the_lamp_says_whether_and_what_is_recorded_or_replayed() {
     let mut state = state(120);
     assert!(drawn(&state, title).contains("not saved"));
     state.recording = Recording::On("mine\u{1b}".into());
+    assert!(drawn(&state, title).contains("nothing to save yet"), "a session without a run is not kept");
+    crate::reduce::job::run(&mut state);
     let line = drawn(&state, title);
     assert!(line.contains("saved as mine␛"), "{line}");
     state.recording = Recording::Failed("disk full".into());

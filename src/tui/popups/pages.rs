@@ -65,8 +65,9 @@ impl Page for Answer {
         "answer"
     }
 
-    fn title(&self, _: &State) -> String {
-        "Answer".into()
+    fn title(&self, state: &State) -> String {
+        let room = usize::from(state.view.size.0).saturating_sub(8);
+        fit(&crate::answer::heading(state), room).into_owned()
     }
 
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {

@@ -48,7 +48,7 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     let text = "n is the number of test items that accuracy is measured on after this number of training examples";
     provenance.entries.push(("ticks".into(), text.into()));
     if layers.iter().any(|l| matches!(l, Layer::Line(line) if line.label.starts_with(BASE_LINE))) {
-        let text = "trained once, on the sentences of the probes; the bound is not one of it";
+        let text = "trained once, on the sentences of the probes; the bound does not apply to it";
         provenance.entries.push((BASE_LINE.into(), text.into()));
     }
     Some(finished(Figure {

@@ -134,7 +134,8 @@ fn trainings(p: &ProbeFinding) -> Option<String> {
         1 => format!("1 training: {lo} %"),
         many => format!("{many} trainings: {lo}-{hi} %"),
     };
-    Some(format!("{trained}; {} other settings tie", c.rivals.len()))
+    let settings = if c.rivals.len() == 1 { "setting" } else { "settings" };
+    Some(format!("{trained}; {} other {settings} as good", c.rivals.len()))
 }
 
 /// The grid, and how much of the correlation is left in the data.
