@@ -281,7 +281,7 @@ fn example_of(state: &State) -> String {
 }
 
 /// Draws the answer: framed on a large screen, two lines on a small one.
-/// What the answer is and of which run: `Answer so far: run 2 of 2`.
+/// Title of the answer, with its run: `Answer so far: run 2 of 2`.
 pub(crate) fn heading(state: &State) -> String {
     let example = example_of(state);
     let what = match whose(state) {

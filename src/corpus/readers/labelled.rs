@@ -145,7 +145,7 @@ const SPAN: [&str; 2] = ["start", "end"];
 /// Columns whose value is the label of the row if there are several labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
-/// What the columns of a table are.
+/// Roles of the columns of a table.
 struct Columns {
     text: &'static [&'static str],
     /// True if rows mark a word.

@@ -214,7 +214,7 @@ fn lmms_eval_logs_and_samples() {
     assert_eq!(runs(lines, "exact_match"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
 }
 
-/// What `simple_evaluate` returns, dumped whole, was "a row without an identifier".
+/// Regression: a dump of the whole result of `simple_evaluate` was refused as "a row without an identifier".
 #[test]
 fn lm_eval_results_have_rows_by_task() {
     let row =

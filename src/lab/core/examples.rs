@@ -236,7 +236,7 @@ pub fn of(
     Ok((ExampleSet::of(task, seed, frequencies, examples), None))
 }
 
-/// What to say of labels of a file that differ in case alone; `None` if none do.
+/// Warning about two labels of a file that differ in case alone; `None` if there are none.
 pub fn case_notice<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<Problem> {
     let [a, b] = own::differ_in_case(labels)?.map(|label| shortened(label, 40));
     Some(Problem {

@@ -63,7 +63,7 @@ impl Banded {
         if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
     }
 
-    /// What is reported beside the mean: the interval as `±.012`, or its ends if they are not equally far from the mean; for two
+    /// The text beside the mean: the interval as `±.012`, or its ends if they are not equally far from the mean; for two
     /// trainings, their values.
     pub fn spread(&self, trainings: usize) -> String {
         if is_few(trainings) {

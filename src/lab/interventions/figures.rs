@@ -49,7 +49,7 @@ fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
-/// What the panels of a figure of curves show.
+/// Sentence on the panels of a figure of curves.
 const PANELS: &str =
     "Completeness C, selectivity S and reliability R (the harmonic mean of C and S) by strength of the edit";
 

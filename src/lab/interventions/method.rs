@@ -227,7 +227,7 @@ pub struct Preimages {
 /// images.
 pub(crate) type Change<'a> = Box<dyn FnMut(f64, &mut dyn Pulse) -> Result<Matrix, InterventionError> + Send + 'a>;
 
-/// What a method has learnt.
+/// Parameters that a method has learnt, ready to edit states.
 pub(crate) trait Learnt: Send + Sync {
     /// Size of the embeddings and number of values of the property.
     fn shape(&self) -> (usize, usize);

@@ -305,10 +305,7 @@ fn too_few(layers: &[Layer]) -> Option<(String, String)> {
     let few: Vec<(f64, f64)> =
         layers.iter().flat_map(values).filter(|(_, n)| n.few().is_some()).filter_map(|(band, _)| band).collect();
     let text = match few.iter().all(|(lo, hi)| hi - lo >= NEARLY) {
-        true => {
-            "too few for any conclusion, so the points are not joined; their intervals would span almost the whole \
-             range from 0 to 1"
-        }
+        true => "too few for any conclusion, so the points are not joined; intervals would span almost the whole range",
         false => "too few for an interval",
     };
     (!few.is_empty()).then(|| (format!("fewer than {FEWEST} originals"), text.to_owned()))

@@ -134,21 +134,27 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     Ok((Site { layer, oracle_layer }, map))
 }
 
+/// Warns of labels that differ in case alone, and of a position that reads fewer tokens than its name says.
+fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
+    for property in task.labelled().filter(|_| task.is_own()) {
+        if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
+            host.notice(NoticeLevel::Warning, problem)?;
+        }
+    }
+    if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
+        let what = "every token: probes are trained and judged on one token of each text, drawn by its content";
+        let hint = "the guide's page on interventions lists the tokens of each position";
+        host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
+    }
+    Ok(())
+}
+
 impl Bench {
     /// Data, stimuli and split; nothing has run through the model yet.
     pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = spec.task.task(host)?;
-        for property in task.labelled().filter(|_| task.is_own()) {
-            if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
-                host.notice(NoticeLevel::Warning, problem)?;
-            }
-        }
-        if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
-            let what = "every token: probes are trained and judged on one token of each text, drawn by its content";
-            let hint = "the guide's page on interventions lists the tokens of each position";
-            host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
-        }
+        warn(spec, task, host)?;
         let target = task.property(&spec.task.target).ok_or_else(|| {
             Problem::new(
                 format!("task `{}` has no property `{}`", task.id, spec.task.target),
