@@ -305,6 +305,13 @@ impl Files {
             }
             return Ok(Checkpoint::open(&paths)?.labelled(&label));
         }
+        if let Some(names) = shards_without_index(dir) {
+            let absent = names.iter().find(|n| !dir.join(n).is_file());
+            return match absent {
+                Some(name) => Err(self.missing(name, "the other parts of the checkpoint are there; fetch it")),
+                None => Checkpoint::open(&names.iter().map(|n| dir.join(n)).collect::<Vec<_>>()),
+            };
+        }
         let pickled = dir.join("pytorch_model.bin").is_file() || dir.join("pytorch_model.bin.index.json").is_file();
         let hint =
             if pickled { PICKLED } else { "a model folder holds config.json, model.safetensors and a tokenizer" };
@@ -316,6 +323,19 @@ impl Files {
         ModelError::MissingFile { place: self.label(), file: file.to_owned(), hint: hint.to_owned() }
     }
 }
+
+/// The names of all shards of which the folder has at least one, as their numbers tell them.
+fn shards_without_index(dir: &Path) -> Option<Vec<String>> {
+    let mut names = std::fs::read_dir(dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok());
+    let name = names.find(|n| is_shard(n))?;
+    let (stem, count) = name.strip_suffix(".safetensors")?.rsplit_once("-of-")?;
+    let (stem, _) = stem.rsplit_once('-')?;
+    let most: usize = count.parse().ok().filter(|n| *n <= MOST_SHARDS)?;
+    Some((1..=most).map(|i| format!("{stem}-{i:0width$}-of-{count}.safetensors", width = count.len())).collect())
+}
+
+/// Largest number of shards that is looked for without an index.
+const MOST_SHARDS: usize = 10_000;
 
 /// Advice for a model with pickled weights only.
 pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not loaded; \

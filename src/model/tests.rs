@@ -122,6 +122,14 @@ fn a_sharded_folder_is_the_same_model() {
     std::fs::write(dir.path().join(source::INDEX), json!({"weight_map": {"a": "../../x.safetensors"}}).to_string())
         .unwrap();
     assert!(refusal(dir.path()).contains("not a plain .safetensors file name"));
+    // Without an index, the numbers in the names say which shards there are.
+    std::fs::remove_file(dir.path().join(source::INDEX)).unwrap();
+    let shard = |i: usize| dir.path().join(format!("model-0000{i}-of-00002.safetensors"));
+    let (first, second) = all.split_at(all.len() / 2);
+    weights::write_f16(&shard(1), first).unwrap();
+    assert!(refusal(dir.path()).contains("no model-00002-of-00002.safetensors"), "{}", refusal(dir.path()));
+    weights::write_f16(&shard(2), second).unwrap();
+    assert_eq!(load(dir.path()).unwrap().forward(&ids, &plan).unwrap(), want);
 }
 
 #[test]

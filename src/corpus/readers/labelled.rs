@@ -215,9 +215,12 @@ fn trimmed(label: Text<'_>) -> Text<'_> {
 
 /// A non-empty cell.
 fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
-    let empty = |t: &Text<'_>| ["", "nan", "na", "n/a", "null", "none"].contains(&t.trim().to_lowercase().as_str());
-    fields.text(column).ok().filter(|t| !empty(t))
+    fields.text(column).ok().filter(|t| !EMPTY.contains(&t.trim()))
 }
+
+/// What pandas writes or reads as a missing value. Other spellings, such as `none`, are labels.
+const EMPTY: [&str; 13] =
+    ["", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null", "None"];
 
 fn split(name: &str) -> Result<Split, Unread> {
     match name.trim().to_ascii_lowercase().as_str() {
@@ -283,6 +286,13 @@ mod tests {
         assert_eq!(id, "labelled");
         assert_eq!(rows[0], ("C[MASK]C".into(), None, vec!["atom=nitrogen".into(), "acyl=ring".into()]));
         assert_eq!(rows[1].2, Vec::<String>::new());
+    }
+
+    /// Regression: the label `none` used to be read as an empty cell.
+    #[test]
+    fn none_in_lower_case_is_a_label() {
+        let (_, rows) = read("text,stance\nA b .,none\nC d .,None\nE f .,favor\n");
+        assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
 
     /// A row with only one of several properties used it as its label, which mixed labels of two properties.
