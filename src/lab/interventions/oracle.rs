@@ -33,7 +33,7 @@ impl OracleKind {
         }
     }
 
-    /// The grid from which an oracle of this kind is chosen; `mlp` is the grid for perceptrons.
+    /// The grid for this kind of oracle; `mlp` is the grid for perceptrons.
     pub fn grid(self, mlp: &Grid) -> Grid {
         match self {
             OracleKind::Mlp => mlp.clone(),
@@ -46,7 +46,6 @@ impl OracleKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Oracle {
     pub kind: OracleKind,
-    /// Reads the target.
     pub target: Probe<OracleRole>,
     /// Reads the other property.
     pub other: Probe<OracleRole>,
@@ -57,7 +56,6 @@ pub struct Oracle {
 /// Output of an oracle on hidden states: probabilities, one row per state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OracleOutput {
-    /// Probabilities of the target's values.
     pub target: Dense<f64>,
     /// Probabilities of the other property's values.
     pub other: Dense<f64>,

@@ -1,4 +1,4 @@
-//! The figure requested on a command line, by name, model, methods and oracle.
+//! Picks the figure requested on a command line, by name, model, methods and oracle.
 
 use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;
@@ -138,7 +138,7 @@ fn is_control(curve: &Curve) -> bool {
     find(&curve.key.method.name).is_some_and(|method| method.is_control)
 }
 
-/// The curves of the requested name; without a requested model or oracle, those of the first one.
+/// The curves with the requested name; without a name, those of the first model or oracle.
 fn narrowed<'a>(
     what: &str,
     wanted: Option<&str>,
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Figures of the identity showed one point each.
+    /// Regression: figures of the identity used to show one point each.
     #[test]
     fn a_control_whose_scores_are_all_equal_is_drawn_on_demand_only() {
         let mut results = sample::results();
@@ -181,7 +181,7 @@ mod tests {
         assert!(named(&pick("reliability", &details, &results, None).unwrap()));
     }
 
-    /// If a spec listed its control first, the run had figures of a constant.
+    /// Regression: a spec with its control first used to get figures of a constant.
     #[test]
     fn a_control_is_drawn_only_where_there_is_nothing_else() {
         let mut results = sample::results();

@@ -14,22 +14,20 @@ use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding
 use lab::Head;
 use lab::results::{Tagged, put, replace};
 
-/// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Data per model.
+    /// One entry per model.
     pub data: Vec<Tagged<DataFinding>>,
     /// Probes in the order of their training.
     pub probes: Vec<Tagged<ProbeFinding>>,
     /// One curve for each key.
     pub curves: Vec<Curve>,
-    /// Model behaviour per model and method, by increasing strength.
+    /// Per model and method, by increasing strength.
     pub behaviour: Vec<Tagged<BehaviourFinding>>,
-    /// Best strengths.
     pub optima: Vec<Tagged<OptimumFinding>>,
-    /// Methods without one, with the reason.
+    /// Methods without an optimum, with the reason.
     pub without: Vec<Tagged<NoOptimumFinding>>,
-    /// Scores under rival recipes, in the order of rivals and strengths.
+    /// Scores under rival probe settings, in the order of rivals and strengths.
     pub rivals: Vec<Tagged<RivalFinding>>,
     /// Comparisons of pairs of methods.
     pub versus: Vec<Tagged<VersusFinding>>,
@@ -37,7 +35,7 @@ pub struct Results {
     pub rankings: Vec<Tagged<RankingFinding>>,
     /// Accuracy of fresh probes after nullifying methods.
     pub leaks: Vec<Tagged<LeakFinding>>,
-    /// Distances of changed states from real ones, in order of measurement.
+    /// Distances of edited states from real ones, in order of measurement.
     pub distances: Vec<Tagged<DistanceFinding>>,
     /// Cells of the map of layers, in order of appearance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,9 +67,8 @@ pub struct Point {
     pub ticket: u64,
     /// Reliability under each oracle.
     pub reliability: Vec<Tagged<ReliabilityFinding>>,
-    /// Behaviour of the model.
     pub behaviour: Option<Tagged<BehaviourFinding>>,
-    /// Distances of the changed states from real ones.
+    /// Distances of the edited states from real ones.
     pub distance: Option<Tagged<DistanceFinding>>,
     pub example: Option<Tagged<ExampleFinding>>,
 }
@@ -106,7 +103,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already there.
+    /// Records the answer to question `ticket`. False if there is already a later answer.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
             return false;
@@ -133,7 +130,6 @@ impl Results {
         })
     }
 
-    /// The best strength of a model, method and oracle.
     pub fn optimum(&self, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<&Tagged<OptimumFinding>> {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
@@ -145,8 +141,8 @@ impl Results {
         point.map_or((o.n, o.n), |p| (p.value.n_c, p.value.n_s))
     }
 
-    /// The largest p-value of a sweep from this strength up: strengths are tested in order, the largest first. `None`
-    /// for a strength above all of them, and before the sweep is complete.
+    /// The largest p-value of a sweep from this strength up: strengths are tested in order, the largest first. `None` for a strength above
+    /// all of them, and before the sweep is complete.
     pub fn p_from(&self, at: &Tagged<BehaviourFinding>) -> Option<f64> {
         let key = at.value.method_key();
         let mine = self.behaviour.iter().filter(|b| {
