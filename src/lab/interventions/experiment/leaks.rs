@@ -23,10 +23,10 @@ use probe::{Labelled, Oracle, TrainingData};
 
 /// Recovered accuracy above which a warning is given.
 const GIVEN_BACK: f64 = 0.05;
-/// Rows changed together.
+/// Rows edited together.
 const TOGETHER: usize = 512;
 
-/// Trains fresh probes on the states left by every nullifying method except the controls.
+/// Trains fresh probes on the states after every nullifying method except the controls.
 pub(crate) fn look(
     bench: &mut Bench,
     sweeps: &[Sweep],
@@ -57,8 +57,7 @@ pub(crate) fn look(
     Ok(())
 }
 
-/// The examples that the target's oracle was trained on, as chunks that can be changed: first the training part, then
-/// the validation part.
+/// The training examples of the target's oracle, as chunks that can be edited: first the training part, then the validation part.
 fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> {
     let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
     let mut chunks = Vec::new();

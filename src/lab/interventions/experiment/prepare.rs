@@ -1,4 +1,4 @@
-//! From a spec to a bench: data, splits, test examples, and the random draws that all of them share.
+//! From a spec to a bench: data, splits, test examples, and the random draws shared by all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,16 +37,16 @@ use stats::halves::{HALVINGS, Halves};
 
 /// Test examples for answering a slider and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
-/// Test examples changed together afterwards; the run checks for commands between chunks.
+/// Test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
-/// Chunks that a rival judges: a tick needs no more, and its n is shown.
+/// Chunks that a rival judges: the range needs no more, and its n is shown.
 pub(crate) const RIVAL_CHUNKS: usize = 2;
-/// Number of examples in them.
+/// Number of examples in [`RIVAL_CHUNKS`].
 pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Increased when a change of the program changes cached probes.
 const PROBE_VERSION: u32 = 3;
 
-/// One model at one layer, with all judges and all examples to change.
+/// One model at one layer, with all judges and all examples to edit.
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub model: Arc<Model>,
@@ -59,19 +59,19 @@ pub(crate) struct Bench {
     pub labels: PropertyLabels,
     /// The examples that train each probe.
     pub split: Split,
-    /// Test rows that have a value of the target.
+    /// Test rows with a value of the target.
     pub test: Vec<usize>,
     /// Layers that interventions write and oracles read.
     pub site: Site,
-    /// Layers of the map, ascending; empty if the spec has no map.
+    /// Layers of the map, ascending; empty without a map.
     pub map: Vec<usize>,
     /// Trained probes: replicates in order, then rivals; before them a single provisional panel.
     pub panels: Vec<Panel>,
     /// The probes of a panel.
     pub(crate) slots: Vec<Slot>,
-    /// The chosen recipe for each probe, with all trials.
+    /// The chosen settings for each probe, with all trials.
     pub chosen: Vec<(Slot, SlotProbe)>,
-    /// True where the choice came from the cache.
+    /// True if the choice came from the cache.
     pub(crate) was_stored: Vec<bool>,
     /// Prepared test examples; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,
@@ -80,7 +80,7 @@ pub(crate) struct Bench {
     pub spec: Spec,
     /// Header of every finding.
     pub label: Label,
-    /// Candidate recipes for probes.
+    /// Candidate settings for probes.
     pub(super) grid: Grid,
     /// Seed of data and split.
     pub(super) seed: u64,
@@ -92,11 +92,11 @@ pub(crate) struct Bench {
     pub(super) material: Option<Arc<TrainingData<Intervention>>>,
     /// Values of the other property in the training part of `material`, once assembled.
     pub(super) beside: Vec<Option<usize>>,
-    /// The twins of all test examples, once a method has requested them.
+    /// The counterfactuals of all test examples, once a method has requested them.
     pub(super) twins: Option<Arc<Stimuli>>,
     /// Expected seconds of the run's stages, once forecast.
     pub(super) stages: Seconds,
-    /// Distance meter for changed states, once a method is applied.
+    /// Distance meter for edited states, once a method is applied.
     pub(super) distance_meter: Option<Arc<DistanceMeter>>,
     /// Files of the user's own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
@@ -104,7 +104,7 @@ pub(crate) struct Bench {
     pub(super) fits: Vec<(MethodKey, Arc<Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
     halves: HashMap<usize, Arc<Halves>>,
-    /// Bootstrap resamples.
+    /// Number of bootstrap resamples.
     pub(super) resample_count: usize,
 }
 
@@ -134,7 +134,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     Ok((Site { layer, oracle_layer }, map))
 }
 
-/// Warns of labels that differ in case alone, and of a position that reads fewer tokens than its name says.
+/// Warns of labels that differ only in case, and of a position that reads fewer tokens than its name suggests.
 fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
     for property in task.labelled().filter(|_| task.is_own()) {
         if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
@@ -150,7 +150,7 @@ fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
 }
 
 impl Bench {
-    /// Data, stimuli and split; nothing has run through the model yet.
+    /// Prepares data, stimuli and split, before anything runs through the model.
     pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = spec.task.task(host)?;
@@ -230,8 +230,8 @@ impl Bench {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, except
-    /// that at its own layer the probes of this bench are reused, without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet; at its own layer, the
+    /// bench's probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {
@@ -265,7 +265,7 @@ impl Bench {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
 
-    /// True if the model can be asked which of two forms it would predict.
+    /// True if the model can predict one of two forms.
     pub(crate) fn asks(&self) -> bool {
         self.model.has_head() && self.labels.target_classes == 2 && self.stimuli.list.iter().all(|s| s.forms.is_some())
     }
@@ -423,8 +423,7 @@ impl Bench {
     }
 }
 
-/// A further property with fewer than two values in the oracles' part cannot be judged: this is reported before
-/// anything is read.
+/// Reports a further property with fewer than two values in the oracles' part, which cannot be judged, before anything is read.
 fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     for f in &labels.further {
         let oracle = split.oracle().train().iter().chain(split.oracle().validation());
@@ -450,7 +449,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The candidate recipes of a spec's probes.
+/// The candidate settings of a spec's probes.
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| {
         Problem::new(format!("there is no grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")

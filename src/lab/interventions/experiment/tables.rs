@@ -330,7 +330,7 @@ fn span([lo, hi]: [f64; 2]) -> String {
     format!("{} to {}", score(lo), score(hi))
 }
 
-/// The mean, the wide band, and the narrow one if it is shown separately; or the mean and the values of two trainings.
+/// The mean with the wide band, and the narrow one if shown separately; or the mean with the values of two trainings.
 fn bands(b: &Banded, trainings: usize) -> String {
     if is_few(trainings) {
         let values = b.values(trainings).map_or(String::new(), |[lo, hi]| format!(" ({}, {})", score(lo), score(hi)));

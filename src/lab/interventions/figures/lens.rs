@@ -1,4 +1,4 @@
-//! The logit lens by layer, next to a linear oracle.
+//! The logit lens by layer, beside a linear oracle.
 
 use crate::lens::LensFinding;
 use crate::results::Results;
@@ -11,8 +11,7 @@ use stats::estimate::Estimate;
 /// A line of the figure.
 type Reading = fn(&LensFinding) -> Estimate;
 
-/// Share of examples that the model's own head and a linear oracle read correctly from each layer. `None` without a
-/// lens.
+/// Share of examples that the model's own head and a linear oracle read correctly from each layer. `None` without a lens.
 pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Option<Figure> {
     let mut points: Vec<&Tagged<LensFinding>> = results.lens.iter().filter(|l| l.model == model).collect();
     points.sort_by_key(|l| l.value.layer);

@@ -1,4 +1,3 @@
-//! Tests of the spec.
 
 use super::*;
 use lab::SpecFields as _;
@@ -103,7 +102,7 @@ fn one_method_may_run_with_several_settings_but_each_only_once() {
     let pgd = |steps: f64| MethodSpec { options: [("steps".to_owned(), steps)].into(), ..MethodSpec::named("pgd") };
     assert_eq!(refusal(|s| s.methods.extend([pgd(3.0), pgd(7.0)])), "");
     assert!(refusal(|s| s.methods.extend([pgd(3.0), pgd(3.0)])).contains("twice with the same options"));
-    // The default written out is still the default.
+    // Writing out the default does not change it.
     let steps = find("pgd").unwrap().settings.iter().find(|s| s.name == "steps").unwrap().default;
     assert!(refusal(|s| s.methods.push(pgd(steps))).contains("twice with the same options"));
 }

@@ -1,5 +1,5 @@
-//! The paper's tables from a run's findings, with the published rows next to them: the contingency table of the test
-//! examples, the probes' accuracies, and the strengths of highest reliability under each oracle.
+//! The paper's tables from a run's findings, beside the published rows: the contingency table of the test examples, the probes' accuracies,
+//! and the strengths of highest reliability under each oracle.
 
 use crate::finding::{DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole};
 use crate::key::MethodKey;
@@ -52,7 +52,7 @@ fn table(
     })
 }
 
-/// The property intervened on: that of the first probe, because the target's oracles are trained first.
+/// The edited property: that of the first probe, because the target's oracles are trained first.
 fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
     let mut mine = results.probes.iter().filter(|p| p.model == model && p.value.role == ProbeRole::Oracle);
     mine.next().map(|p| p.value.property.as_str())
@@ -139,12 +139,12 @@ fn scored(p: &Published) -> Scored {
     [p.completeness, p.selectivity, p.reliability, p.value].map(|v| Some(Estimate::exact(v)))
 }
 
-/// Table 3, and for the linear oracle what the paper's appendix only plots: each method at the strength of its highest
-/// reliability.
+/// Table 3, each method at the strength of its highest reliability; also for the linear oracle, for which the paper's appendix has only a
+/// plot.
 fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
     let mut entries = Vec::new();
     for data in &results.data {
-        // The order in which methods ran, whether or not they have an optimum.
+        // Methods in the order in which they ran, with or without an optimum.
         let curves = results.curves.iter().filter(|c| c.key.model == data.model && c.key.oracle == oracle);
         for key in curves.map(|c| &c.key.method) {
             let best = results.optimum(&data.model, key, oracle);
@@ -194,7 +194,7 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
     table(name, &caption, &["model", "method"], (3, 1.0), entries)
 }
 
-/// Selectivity on each property at the strengths of the highest reliability, if there are several properties to keep.
+/// Selectivity on each property at the strengths of highest reliability, if there are several properties to keep.
 fn selectivity(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
     for best in &results.optima {
@@ -257,7 +257,7 @@ mod tests {
         assert!(row("| AlterRep |").ends_with("| 1.000 | 0.784 | 0.835 | 0.100 |"), "{markdown}");
         let latex = optimum.write(Form::Latex);
         assert!(latex.contains("\\multicolumn{4}{c}{published}"));
-        // The caption was cut after 300 characters, in the middle of a warning.
+        // Regression: the caption used to be cut after 300 characters, in the middle of a warning.
         for whole in [markdown.as_str(), latex.as_str()] {
             assert!(whole.contains("for nullifying and for counterfactual methods"), "{whole}");
         }
@@ -282,7 +282,7 @@ mod tests {
         );
     }
 
-    /// With several properties to keep, each has its column, and their mean is labelled.
+    /// With several properties to keep, each has a column, and their mean is labelled.
     #[test]
     fn selectivity_by_property_is_a_table_of_its_own() {
         assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "of one property there is none");
@@ -308,7 +308,7 @@ mod tests {
         assert!(!optimum.write(Form::Csv).contains("published,"), "{}", optimum.write(Form::Csv));
     }
 
-    /// The published numbers belong to one question: other tasks are shown without them.
+    /// The published numbers are for one question, so other tasks are shown without them.
     #[test]
     fn another_task_has_no_published_row() {
         let mut results = results();
