@@ -44,6 +44,7 @@ pub enum ProbeError {
         "training diverged in all {trials} trials of the grid '{grid}': use lower learning rates or rescale the embeddings"
     )]
     Diverged {
+        /// Name of the grid.
         grid: String,
         trials: usize,
     },

@@ -97,7 +97,9 @@ pub enum InterventionError {
     Value {
         parameter: &'static str,
         value: f64,
+        /// Smallest allowed value.
         min: f64,
+        /// Largest allowed value.
         max: f64,
     },
     /// Embeddings of a different size from those fitted on, or targets that do not match them.

@@ -1,9 +1,8 @@
 //! APGD: projected gradient descent that halves its own steps (Croce and Hein 2020).
 //!
-//! A hundred steps with momentum from a random point of the ball. At checkpoints, a row whose loss rose in at most
-//! three quarters of the steps since the last one, or whose best loss has not changed since, halves its step and goes
-//! back to its best point. The result is the last point across the boundary, as in the authors' code, not the point of
-//! highest loss.
+//! A hundred steps with momentum from a random point of the ball. At a checkpoint a row halves its step and returns to its best point if
+//! its loss rose in at most three quarters of the steps since the last one, or its best loss has not changed since. The result is the last
+//! point across the boundary, as in the authors' code, not the point of highest loss.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
@@ -45,7 +44,7 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
 pub enum Loss {
     /// The cross entropy of the class to leave, or minus that of the class to reach.
     CrossEntropy,
-    /// The difference of logits ratio, which does not vanish for confident probes. It needs three classes.
+    /// The difference of logits ratio, which does not vanish for confident probes but needs three classes.
     LogitsRatio,
 }
 
@@ -106,7 +105,7 @@ impl Walk {
         Ok(points.map(|(point, robust)| (!robust).then(|| point.to_vec())).collect())
     }
 
-    /// Walks the rows listed in `rows` from the points in `start` (row by row).
+    /// Runs on the rows listed in `rows` from the points in `start` (row by row).
     pub fn from_points(
         &self,
         field: &Field<'_>,
@@ -151,7 +150,7 @@ struct Walker<'a> {
     before: Vec<f32>,
     gradient: Vec<f32>,
     losses: Vec<f32>,
-    /// True where the current point reaches its target.
+    /// True if the current point reaches its target.
     meets: Vec<bool>,
     best: Vec<f32>,
     best_gradient: Vec<f32>,
@@ -258,7 +257,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A checkpoint after `wait` steps: determines which rows halve their step and return to their best point.
+    /// Runs a checkpoint after `wait` steps: determines which rows halve their step and return to their best point.
     fn check(&mut self, wait: usize) {
         let d = self.mlp.inputs();
         for i in 0..self.losses.len() {
@@ -277,7 +276,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// The cross entropy to maximise; the row becomes its gradient up to a positive factor.
+/// Returns the cross entropy to maximise; the row becomes its gradient up to a positive factor.
 fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
     let loss = probe::mlp::attack_row(logits, wish.class);
     if wish.aim == Aim::AwayFrom {
@@ -287,9 +286,9 @@ fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
     -loss
 }
 
-/// The difference of logits ratio (Croce and Hein 2020, equation 6 and its targeted form, equation 7); the row becomes
-/// its gradient. Away from y: `-(z_y - max_{i≠y} z_i) / (z_(1) - z_(3))`. Toward t from y: `-(z_y - z_t) / (z_(1) -
-/// (z_(3) + z_(4))/2)`, with three classes, where that is undefined, with the denominator of the first form.
+/// The difference of logits ratio (Croce and Hein 2020, equation 6 and its targeted form, equation 7); the row becomes its gradient. Away
+/// from y: `-(z_y - max_{i≠y} z_i) / (z_(1) - z_(3))`. Toward t from y: `-(z_y - z_t) / (z_(1) - (z_(3) + z_(4))/2)`; this is undefined for
+/// three classes, which use the first denominator.
 ///
 /// # Panics
 /// With fewer than three logits.

@@ -1,5 +1,5 @@
-//! The user's own interventions, judged like the others: directions or edited states from other programs.
-//! [`probe::given`] describes the file.
+//! The user's own interventions: directions or edited states from other programs, judged like the others. [`probe::given`] describes the
+//! file.
 
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learning, Learnt, Method, Needs, replace_by};
 use crate::parameter::{MOST_ITERATIONS, OWN_RANK, WHOLE};

@@ -1,4 +1,3 @@
-
 use super::*;
 use lab::SpecFields as _;
 use lab::examples::FEWEST_EXAMPLES;
