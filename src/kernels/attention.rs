@@ -45,7 +45,6 @@ pub struct Attention<'a> {
     pub heads: usize,
     /// Number of key (and value) heads; each serves `heads / kv_heads` query heads.
     pub kv_heads: usize,
-    /// Width of a head.
     pub dim: usize,
     /// True if tokens do not attend to later ones.
     pub causal: bool,

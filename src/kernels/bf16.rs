@@ -79,7 +79,6 @@ pub(super) fn widen(words: &[u32], to: &mut [f32]) {
     }
 }
 
-/// True if this processor has the instructions.
 pub fn available() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -11,7 +11,6 @@ pub(crate) const CALIBRATION_BINS: usize = 15;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCount {
-    /// Examples of this class.
     pub examples: usize,
     /// Examples of this class that were classified correctly.
     pub correct: usize,

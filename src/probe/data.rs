@@ -37,7 +37,6 @@ pub enum DataError {
     OtherData {
         /// A row of the split.
         row: usize,
-        /// Number of rows of the data.
         rows: usize,
     },
 }

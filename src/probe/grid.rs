@@ -119,7 +119,6 @@ impl Grid {
 /// Result of training with one recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Index in the grid.
     pub index: usize,
     pub recipe: Recipe,
     /// Number of weights and biases.
@@ -147,7 +146,6 @@ pub struct Standing<'a> {
     pub trial: &'a Trial,
     /// Index of the validation, from 0.
     pub epoch: usize,
-    /// The score at that validation.
     pub score: Score,
 }
 

@@ -39,7 +39,6 @@ impl<'a> Job<'a> {
         &self.purpose
     }
 
-    /// Maximum number of steps.
     pub fn most(&self) -> usize {
         self.most
     }

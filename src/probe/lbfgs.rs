@@ -3,7 +3,6 @@
 use base::Cancelled;
 use std::collections::VecDeque;
 
-/// A function to minimise.
 pub(crate) trait Objective {
     /// Returns the value at `point` and writes the gradient to `gradient`.
     fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64;

@@ -58,7 +58,6 @@ impl Recipe {
     }
 }
 
-/// Accuracy of a classifier on the validation examples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Share of correct answers.

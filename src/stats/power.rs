@@ -41,7 +41,6 @@ pub enum PowerError {
 }
 
 impl Discord {
-    /// Checks the probabilities.
     pub fn new(p01: f64, p10: f64) -> Result<Self, PowerError> {
         let each = [p01, p10].iter().all(|p| (0.0..=1.0).contains(p));
         if each && p01 + p10 <= 1.0 + 1e-12 {

@@ -26,18 +26,14 @@ pub struct Readable {
     pub eligible: bool,
 }
 
-/// Scores of one of several properties to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptStrength {
     /// Selectivity over the examples with this property.
     pub selectivity: Option<Bands>,
-    /// Readability after the intervention.
     pub readable: Option<Readable>,
-    /// Number of examples with this property.
     pub n: usize,
 }
 
-/// One method under one oracle at one strength.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Strength {
     pub value: f64,
@@ -73,7 +69,6 @@ impl Strength {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
-    /// In order of strength.
     pub strengths: Vec<Strength>,
     /// Chosen on one half and reported on the other, or the reason why there is none.
     pub optimum: Result<Optimum, NoOptimum>,

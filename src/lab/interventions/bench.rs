@@ -17,13 +17,10 @@ use lab::stimuli::{Stimuli, StimuliError, Where};
 use model::Model;
 use thiserror::Error;
 
-/// Reasons why an evaluation failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
-    /// An error of the model's pass.
     #[error(transparent)]
     Stimuli(#[from] StimuliError),
-    /// An error of the method.
     #[error(transparent)]
     Intervention(#[from] InterventionError),
 }
@@ -37,7 +34,6 @@ pub(crate) struct Site {
     pub oracle_layer: usize,
 }
 
-/// Some test examples, ready for interventions.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
     /// Rows among the stimuli.
@@ -56,7 +52,6 @@ pub(crate) struct Chunk {
     pub twins: Option<Matrix>,
     /// The grammatically correct form of each example.
     pub correct: Vec<usize>,
-    /// Distance behind completeness and selectivity.
     pub distance: Distance,
     /// The other tokens, if every token of a text is edited.
     rest: Option<Rest>,
@@ -96,11 +91,9 @@ pub struct ModelBehaviour {
     pub rank_before: Vec<f64>,
     /// Reciprocal rank of the correct form among the verb forms of all sentences, after.
     pub rank_after: Vec<f64>,
-    /// Number of verb forms.
     pub forms: usize,
 }
 
-/// Scores per oracle, and the model's behaviour if requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// One entry per oracle, in their order.
@@ -116,7 +109,6 @@ impl Outcome {
         Self { scores: vec![Scores::default(); oracles], behaviour: None, distances: Distances::default() }
     }
 
-    /// Number of examples.
     pub fn len(&self) -> usize {
         self.scores.first().map_or(0, |s| s.examples.completeness.len())
     }
@@ -268,7 +260,6 @@ pub(crate) struct Judges<'a> {
     pub before: &'a [OracleOutput],
     /// Share of each target value in the data, for the prior variant of nullifying completeness.
     pub prior: &'a [f64],
-    /// Layers that interventions write and oracles read.
     pub site: Site,
     /// True to evaluate the model's own behaviour too.
     pub behaviour: bool,

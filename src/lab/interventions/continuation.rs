@@ -161,7 +161,6 @@ impl Continuation {
         Ok(Self { layer, at, parts, vocab, columns, means })
     }
 
-    /// Number of verb forms to rank among.
     pub(crate) fn form_count(&self) -> usize {
         self.vocab.len()
     }

@@ -75,7 +75,6 @@ impl Meter {
         Ok(Self { real, halves, mean, whiten: whiten.cast() })
     }
 
-    /// Number of real states used.
     pub fn count(&self) -> usize {
         self.real.rows()
     }
@@ -113,7 +112,6 @@ fn apart(a: &[f32], b: &[f32]) -> f64 {
 }
 
 impl Distances {
-    /// Number of measured examples.
     pub(crate) fn len(&self) -> usize {
         self.nearest.len()
     }
@@ -184,7 +182,6 @@ pub struct Unchanged {
 }
 
 impl Unchanged {
-    /// Means of some distances.
     pub fn of(d: &Distances) -> Self {
         let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
         let counterfactual = (!d.counterfactual.is_empty()).then(|| mean(&d.counterfactual));
@@ -195,9 +192,7 @@ impl Unchanged {
 /// References of measured distances.
 #[derive(Debug, Clone, Copy)]
 pub struct Held {
-    /// Level of the intervals.
     pub level: f64,
-    /// Mean distances of the same examples, unedited.
     pub before: Unchanged,
     pub real_states: usize,
 }

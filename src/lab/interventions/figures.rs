@@ -142,7 +142,6 @@ pub fn curves(
     })
 }
 
-/// The curve with the highest reliability.
 fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
     let best = |c: &Curve| c.points.iter().map(|p| p.value.reliability.mean).fold(f64::NEG_INFINITY, f64::max);
     let leader = drawn.iter().max_by(|a, b| best(a).total_cmp(&best(b)));
@@ -257,7 +256,6 @@ fn properties(results: &Results, model: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Symbol and axis label of a swept hyperparameter.
 fn parameter(name: &str) -> (String, String) {
     match name {
         "epsilon" => ("ε".into(), "ε (radius of the L∞ ball, absolute)".into()),

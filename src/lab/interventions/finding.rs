@@ -164,11 +164,9 @@ pub struct ChoiceFinding {
     pub steps: usize,
     /// Other settings that validate as well as the chosen ones, the simplest first.
     pub rivals: Vec<String>,
-    /// Training and validation data.
     pub material: Material,
 }
 
-/// Role of a probe in the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeRole {
@@ -335,7 +333,6 @@ pub struct How {
     pub selectivities: Vec<OnFinding>,
 }
 
-/// The optimum as in the paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperFinding {
     pub value: f64,
@@ -350,7 +347,6 @@ pub struct PaperFinding {
     pub at_end: Option<End>,
 }
 
-/// A probability before and after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
     /// A value of a property, or a word.

@@ -51,7 +51,6 @@ pub struct Front {
     pub(crate) standings: Vec<Standing>,
     /// Indices of the settings on the front, by increasing completeness.
     pub order: Vec<usize>,
-    /// The knee, or the reason why there is none.
     pub knee: Result<Knee, NoKnee>,
 }
 
@@ -67,7 +66,6 @@ pub struct Knee {
     pub ties: usize,
 }
 
-/// Reasons why a front has no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
     /// Only two ends.
@@ -208,7 +206,6 @@ pub struct FrontSetting {
     pub selectivity: Banded,
 }
 
-/// The knee of a front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KneeFinding {
     #[serde(flatten)]

@@ -8,9 +8,7 @@ use stats::estimate::Estimate;
 /// A further property to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FurtherData {
-    /// Name of the property.
     pub property: String,
-    /// Names of its values.
     pub values: Vec<String>,
     /// Test examples by value of the target (rows) and of this property (columns; the last one for undefined).
     pub counts: Vec<Vec<usize>>,

@@ -27,7 +27,6 @@ impl MethodKey {
         Self { name: name.to_owned(), options: options.collect() }
     }
 
-    /// The method with its defaults.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), options: BTreeMap::new() }
     }

@@ -35,7 +35,6 @@ pub struct Leak {
     pub linear: Left,
     /// A perceptron with the given recipe.
     pub mlp: Left,
-    /// Number of test examples.
     pub n: usize,
 }
 

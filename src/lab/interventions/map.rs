@@ -79,7 +79,6 @@ impl NoMapFinding {
     }
 }
 
-/// A score of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
     /// Harmonic mean of the other two.
@@ -103,7 +102,6 @@ impl Score {
         }
     }
 
-    /// This score of a point.
     pub fn of(self, point: &ReliabilityFinding) -> Banded {
         match self {
             Score::Reliability => point.reliability,

@@ -10,7 +10,6 @@ use probe::{Intervention, Matrix, Probe, TrainingData};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Goal of an intervention for the target property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// Another value; completeness by equation 1 of Canby et al.

@@ -73,7 +73,6 @@ pub struct Paper {
     pub end: Option<End>,
 }
 
-/// Reasons why a sweep has no optimum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {
@@ -101,7 +100,6 @@ pub enum NoOptimum {
     /// [`Self::OneValue`] for a further property.
     #[error("the test examples show {values} of {classes} values of {property}, so its chance level is unknown")]
     FurtherValues {
-        /// Name of the property.
         property: String,
         /// Number of values that occur.
         values: usize,
@@ -111,7 +109,6 @@ pub enum NoOptimum {
     /// [`Self::Ruined`] for a further property.
     #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {}, from {}; chance is {})", score(best.mean), score(best.lo), score(*chance))]
     FurtherRuined {
-        /// Name of the property.
         property: String,
         /// The best balanced accuracy of any strength.
         best: Estimate,
@@ -171,7 +168,6 @@ fn best(values: impl Iterator<Item = Option<f64>>) -> Option<usize> {
     found.map(|(i, _)| i)
 }
 
-/// Chooses strengths on halves of a set.
 pub(super) struct Halved<'a> {
     table: &'a Table,
     halves: &'a Halves,

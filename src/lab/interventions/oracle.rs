@@ -57,9 +57,7 @@ pub struct Oracle {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OracleOutput {
     pub target: Dense<f64>,
-    /// Probabilities of the other property's values.
     pub other: Dense<f64>,
-    /// Probabilities of the further properties' values.
     pub further: Vec<Dense<f64>>,
 }
 

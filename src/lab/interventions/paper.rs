@@ -12,7 +12,6 @@ pub struct Published {
     pub selectivity: f64,
     /// AlterRep's .8346 is not the harmonic mean of its two scores (.8790), unlike the others'.
     pub reliability: f64,
-    /// The strength.
     pub value: f64,
 }
 
@@ -43,7 +42,6 @@ pub const TABLE_1: [[f64; 4]; 3] = [[31.0, 5.0, 176.0, 213.0], [10.0, 4.0, 78.0,
 pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
     [("MLP oracle", [0.994, 0.884]), ("interventional MLP", [0.995, 0.908])];
 
-/// A figure of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
     /// The name by which it can be requested.

@@ -19,7 +19,6 @@ pub struct Parameter {
     pub name: &'static str,
     /// The letter on axes: `ε`, `α`, `r`.
     pub symbol: &'static str,
-    /// One line of explanation.
     pub doc: &'static str,
     /// The swept values, ascending: the paper's grid if it gives one.
     pub grid: &'static [f64],

@@ -10,7 +10,6 @@ use super::optimum::Draws;
 use stats::replicates::Contrast;
 use stats::rng::{below, stream};
 
-/// Methods compared at their optima.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
     /// The methods by decreasing reliability on the examples themselves; those without an optimum last.

@@ -29,7 +29,6 @@ pub struct Results {
     pub without: Vec<Tagged<NoOptimumFinding>>,
     /// Scores under rival probe settings, in the order of rivals and strengths.
     pub rivals: Vec<Tagged<RivalFinding>>,
-    /// Comparisons of pairs of methods.
     pub versus: Vec<Tagged<VersusFinding>>,
     /// The order of the methods under each oracle.
     pub rankings: Vec<Tagged<RankingFinding>>,
@@ -46,7 +45,6 @@ pub struct Results {
     /// The logit lens by layer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lens: Vec<Tagged<LensFinding>>,
-    /// The latest answer to a slider.
     pub point: Option<Point>,
 }
 
@@ -54,7 +52,6 @@ pub struct Results {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     pub key: CurveKey,
-    /// Name of the swept hyperparameter.
     pub parameter: String,
     /// Points by increasing strength; a later estimate of the same strength replaces an earlier one.
     pub points: Vec<Tagged<ReliabilityFinding>>,
@@ -63,7 +60,6 @@ pub struct Curve {
 /// The answer to a slider.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Point {
-    /// Number of the question.
     pub ticket: u64,
     /// Reliability under each oracle.
     pub reliability: Vec<Tagged<ReliabilityFinding>>,
@@ -74,7 +70,6 @@ pub struct Point {
 }
 
 impl Results {
-    /// Adds a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => put(&mut self.data, finding, x),

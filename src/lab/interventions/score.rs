@@ -38,7 +38,6 @@ impl Distance {
         }
     }
 
-    /// The distance of two distributions over the same classes.
     pub fn between(self, p: &[f64], q: &[f64]) -> f64 {
         match self {
             Distance::Tv => total_variation(p, q),
@@ -202,7 +201,6 @@ pub struct Kept {
 /// Scores of the test examples at one strength of one method.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExampleScores {
-    /// Completeness of every example.
     pub completeness: Vec<f64>,
     /// Selectivity where a non-targeted property is defined.
     pub selectivity: Vec<Option<f64>>,

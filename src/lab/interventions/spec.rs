@@ -38,7 +38,6 @@ pub struct Spec {
     /// Distance between an oracle's answers behind C and S: `tv`, total variation, or `js`, Jensen-Shannon.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// The probing task and its examples.
     #[serde(default)]
     pub task: TaskSpec,
     /// Layers that the intervention writes and the oracle reads.
@@ -64,7 +63,6 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteSpec {
-    /// Layer of the intervention.
     pub layer: LayerRef,
     /// Layer of the oracle, the same or a later one; `None` means the same.
     pub oracle_layer: Option<LayerRef>,

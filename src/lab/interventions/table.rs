@@ -15,7 +15,6 @@ pub struct Judged {
     /// 1 if the oracle still reads the other property correctly after the intervention, 0 if not (a mean over several counterfactual
     /// values); see [`super::score::right`]. Defined where the other property is.
     pub right: Vec<Option<f64>>,
-    /// Scores of the further properties.
     pub further: Vec<Kept>,
 }
 
@@ -41,7 +40,6 @@ pub struct Sweep<'a> {
     pub other: &'a [Option<usize>],
     /// Number of values of the other property.
     pub classes: usize,
-    /// The further properties to keep.
     pub further: &'a [Further],
 }
 
@@ -208,7 +206,6 @@ impl Table {
         self.at(self.replicates, 0) + m * self.classes
     }
 
-    /// Number of columns.
     pub(super) fn width(&self) -> usize {
         self.rights(self.strengths)
     }

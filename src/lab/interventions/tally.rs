@@ -70,7 +70,6 @@ impl Tally {
         }
     }
 
-    /// Number of examples.
     pub fn len(&self) -> usize {
         self.completeness.len()
     }

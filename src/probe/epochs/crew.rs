@@ -294,7 +294,6 @@ impl Squad {
     }
 }
 
-/// Networks side by side.
 pub(crate) struct Crew {
     squads: Vec<Squad>,
     /// Rows fetched at a time: whole batches of every network.

@@ -18,7 +18,6 @@ pub(crate) type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f
 pub struct Method {
     /// The name in findings.
     pub name: &'static str,
-    /// Code length of the labels.
     pub bits: Bits,
 }
 

@@ -42,12 +42,10 @@ pub struct Block {
     pub accuracy: Option<f64>,
 }
 
-/// A code and its length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codelength {
     /// Bits of the first block, coded uniformly.
     pub first: f64,
-    /// The other blocks.
     pub blocks: Vec<Block>,
     /// Bits of a uniform code for all examples.
     pub uniform: f64,

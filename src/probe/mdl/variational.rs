@@ -27,9 +27,7 @@ use stats::rng::shuffle;
 
 pub const METHOD: Method = Method { name: "variational", bits };
 
-/// Steps of the search.
 const STEPS: usize = 2_000;
-/// Examples per step.
 const BATCH: usize = 256;
 /// Adam's learning rate at the first step; it falls to 0 along a cosine.
 const RATE: f64 = 0.1;

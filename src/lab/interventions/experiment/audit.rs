@@ -128,7 +128,6 @@ fn choice(bench: &Bench, slot: Slot, audits: &[Audit]) -> Result<Option<ChoiceFi
     }))
 }
 
-/// Training and validation data of a probe.
 fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
     Ok(match slot {
         Slot::Oracle(_, role) => {

@@ -13,7 +13,6 @@ use lab::fault::Fault;
 /// A distance meter, and its values on the first chunk of unedited test examples.
 pub(crate) struct DistanceMeter {
     pub meter: Meter,
-    /// Distances of the unedited examples.
     unchanged: Unchanged,
 }
 

@@ -236,7 +236,6 @@ fn small(bench: &Bench, slot: Slot) -> Option<Recipe> {
     bench.grid_of(slot).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
 }
 
-/// Number of real states to compare edited ones with.
 fn real_states(bench: &Bench) -> usize {
     bench.split.intervention().train().len().min(REAL_STATES)
 }
@@ -463,7 +462,6 @@ fn attacks(bench: &Bench) -> bool {
     bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.mlp))
 }
 
-/// Number of weights and biases of a classifier.
 pub(crate) fn parameters(recipe: &Recipe, inputs: usize, classes: usize) -> usize {
     let widths = [&[inputs][..], &recipe.hidden, &[classes]].concat();
     widths.windows(2).map(|w| (w[0] + 1) * w[1]).sum()

@@ -7,7 +7,6 @@ use base::size::show;
 use lab::demand::{MARGIN, MemoryPart};
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Counts that determine memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Counts {
     /// Width D of hidden states.
@@ -24,13 +23,11 @@ pub(crate) struct Counts {
     /// Parameters of the largest probe of the grid.
     pub probe: usize,
     pub threads: usize,
-    /// Number of bootstrap resamples.
     pub resamples: usize,
     pub replicates: usize,
     pub oracles: usize,
     /// Number of properties to keep.
     pub stays: usize,
-    /// Number of strengths of each method.
     pub strengths: Vec<usize>,
     /// True if fresh probes are trained on the states after a method.
     pub leaks: bool,

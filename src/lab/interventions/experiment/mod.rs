@@ -101,7 +101,6 @@ struct Run {
     methods: Vec<&'static Method>,
     /// One bench per model with trained oracles, for answering questions.
     benches: Vec<Bench>,
-    /// See [`Experiment::examined`].
     examined: usize,
 }
 

@@ -47,12 +47,10 @@ impl Which {
     }
 }
 
-/// A probe within a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// The oracle of a kind for the property of a role.
     Oracle(OracleKind, Roles),
-    /// The probe under attack.
     Attacked,
 }
 
@@ -77,7 +75,6 @@ impl Slot {
 /// A trained probe, by its role in the panel.
 #[derive(Debug, Clone)]
 pub(crate) enum SlotProbe {
-    /// A judge.
     Oracle(Probe<OracleRole>),
     Attacked(Probe<Intervention>),
 }

@@ -73,7 +73,6 @@ pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
 #[derive(Clone)]
 pub(crate) struct Named {
     pub method: &'static Method,
-    /// Method and options.
     pub key: MethodKey,
 }
 
@@ -183,7 +182,6 @@ pub(crate) fn kinds(
     list
 }
 
-/// The finding of one strength under oracle `o`.
 pub(crate) fn reliability(
     bench: &Bench,
     named: &Named,

@@ -61,13 +61,11 @@ pub(crate) struct Bench {
     pub split: Split,
     /// Test rows with a value of the target.
     pub test: Vec<usize>,
-    /// Layers that interventions write and oracles read.
     pub site: Site,
     /// Layers of the map, ascending; empty without a map.
     pub map: Vec<usize>,
     /// Trained probes: replicates in order, then rivals; before them a single provisional panel.
     pub panels: Vec<Panel>,
-    /// The probes of a panel.
     pub(crate) slots: Vec<Slot>,
     /// The chosen settings for each probe, with all trials.
     pub chosen: Vec<(Slot, SlotProbe)>,
@@ -82,7 +80,6 @@ pub(crate) struct Bench {
     pub label: Label,
     /// Candidate settings for probes.
     pub(super) grid: Grid,
-    /// Seed of data and split.
     pub(super) seed: u64,
     /// Prefix of the cache keys of probes.
     pub(super) key: String,
@@ -100,11 +97,9 @@ pub(crate) struct Bench {
     pub(super) distance_meter: Option<Arc<DistanceMeter>>,
     /// Files of the user's own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
-    /// Fits shared by all panels.
     pub(super) fits: Vec<(MethodKey, Arc<Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
     halves: HashMap<usize, Arc<Halves>>,
-    /// Number of bootstrap resamples.
     pub(super) resample_count: usize,
 }
 
@@ -260,7 +255,6 @@ impl Bench {
         bench
     }
 
-    /// Reads the first test chunk.
     pub(crate) fn read_first(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
@@ -285,7 +279,6 @@ impl Bench {
         Ok(())
     }
 
-    /// Reads the remaining test chunks.
     pub(crate) fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
@@ -377,7 +370,6 @@ impl Bench {
         (0..self.labels.further.len()).map(one).collect()
     }
 
-    /// Name of the property of a role.
     pub(crate) fn property(&self, role: Roles) -> &'static str {
         let target = self.labels.target_property;
         match role {
@@ -449,14 +441,12 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The candidate settings of a spec's probes.
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| {
         Problem::new(format!("there is no grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")
     })
 }
 
-/// The probes of a spec's panels.
 fn slots(spec: &Spec) -> Vec<Slot> {
     let further = (0..spec.task.further().len()).map(Roles::Further);
     let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();

@@ -31,7 +31,6 @@ impl Bench {
         }
     }
 
-    /// Key of the choice of a probe's settings.
     pub(crate) fn search_key(&self, slot: Slot) -> String {
         let layer = match slot {
             Slot::Oracle(..) => format!("layer {} from resid_post", self.site.oracle_layer),

@@ -37,7 +37,6 @@ struct Seen {
     distances: Vec<Distances>,
 }
 
-/// One method of the spec with its strengths.
 pub(crate) struct Sweep {
     named: Named,
     options: Options,
@@ -50,17 +49,12 @@ pub(crate) struct Sweep {
 
 /// Results of a finished sweep under one oracle, for comparisons.
 pub(crate) struct Concluded {
-    /// The optimum's reliability in every resample.
     pub draws: Draws,
-    /// Draws of each rival.
     pub rivals: Vec<Draws>,
-    /// The optimum, if there is one.
     pub best: Option<f64>,
-    /// Every strength.
     pub points: Vec<ReliabilityFinding>,
 }
 
-/// Prepares a method of the spec.
 pub(crate) fn open(spec: &MethodSpec, method: &'static Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     let mut values = if spec.values.is_empty() { method.parameter.grid.to_vec() } else { spec.values.clone() };

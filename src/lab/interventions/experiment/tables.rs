@@ -18,7 +18,6 @@ use lab::table::Table;
 use lab::{LabSpec as _, Tagged};
 use stats::estimate::Estimate;
 
-/// Results of a run, as lines of text.
 pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = vec![printable_label(&format!(
         "{} on {}, target {}, seed {}",

@@ -21,7 +21,6 @@ use probe::grid::search;
 use probe::train::{Recipe, SEARCH_STEPS};
 use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all};
 
-/// A fitted method with its identity.
 pub(crate) struct Fit {
     pub method: &'static Method,
     /// Method and options, the key of its results.
@@ -52,7 +51,6 @@ pub(crate) fn is_shared(method: &Method) -> bool {
 }
 
 impl Bench {
-    /// The grid from which a probe is chosen.
     pub(crate) fn grid_of(&self, slot: Slot) -> Grid {
         match slot {
             Slot::Oracle(kind, _) => kind.grid(self.recipes()),
@@ -152,7 +150,6 @@ impl Bench {
         })
     }
 
-    /// The choice for a probe.
     pub(crate) fn searched(&self, slot: Slot) -> Option<&SlotProbe> {
         self.chosen.iter().find(|(s, _)| *s == slot).map(|(_, probe)| probe)
     }

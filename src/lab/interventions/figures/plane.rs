@@ -152,12 +152,10 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     })
 }
 
-/// A look with the dash of its hue.
 fn dashed(look: Role) -> Role {
     look.dash(Dash::nth(look.hue))
 }
 
-/// A setting in the plane.
 fn place(f: &ReliabilityFinding) -> Datum {
     // In the plane no point of a line shows its spread, so its trainings are not drawn.
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
@@ -171,7 +169,6 @@ fn front(rated: &Rated<'_>) -> Option<Layer> {
     (points.len() > 1).then(|| Layer::Line(Line { label: "front".into(), role, points }))
 }
 
-/// The knee of the front.
 fn knee(rated: &Rated<'_>) -> Option<Layer> {
     let knee = rated.front.knee.as_ref().ok()?;
     let f = &rated.points[knee.at].value;

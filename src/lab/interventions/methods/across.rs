@@ -14,7 +14,6 @@ use base::{Cancelled, Pulse};
 use probe::bytes::malformed;
 use probe::{Intervention, Matrix, Mlp, Probe};
 
-/// Target of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
     /// Toward the class, or away from it to any other.
@@ -32,13 +31,11 @@ impl Wish {
 /// Input of the attacks.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    /// The probe under attack.
     pub mlp: &'a Mlp,
     /// All embeddings, n x D.
     pub h: &'a Matrix,
     /// The class that the probe assigns to each row.
     pub from: &'a [usize],
-    /// Targets of the rows.
     pub wishes: &'a [Wish],
     /// Seed for the attack's random draws, which depend on the row but not on the other attacked rows.
     pub seed: u64,

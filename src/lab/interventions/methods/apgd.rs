@@ -52,7 +52,6 @@ pub enum Loss {
 #[derive(Debug, Clone, Copy)]
 pub struct Walk {
     pub loss: Loss,
-    /// Number of steps.
     pub iterations: usize,
 }
 
@@ -61,7 +60,6 @@ pub struct Walk {
 pub struct Walked {
     /// Points of the highest loss, row by row.
     pub best: Vec<f32>,
-    /// Highest losses.
     pub losses: Vec<f32>,
     /// The last point that reached its row's target, row by row; the start if none did.
     pub met: Vec<f32>,
@@ -137,7 +135,6 @@ impl Walk {
     }
 }
 
-/// Rows in progress.
 struct Walker<'a> {
     mlp: &'a Mlp,
     loss: Loss,

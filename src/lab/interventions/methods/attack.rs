@@ -53,11 +53,8 @@ pub fn fgsm<T: Real>(h: &Dense<T>, signs: &Dense<T>, epsilon: T) -> Dense<T> {
 /// The schedule of projected gradient descent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule<T> {
-    /// Radius of the ball.
     pub epsilon: T,
-    /// Size of a step.
     pub step: T,
-    /// Number of steps.
     pub steps: usize,
 }
 

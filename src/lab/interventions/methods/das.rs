@@ -113,7 +113,6 @@ struct Pairs {
     h: Dense<f64>,
     /// Donor minus embedding, n x D.
     away: Dense<f64>,
-    /// The donors' values.
     targets: Vec<usize>,
 }
 

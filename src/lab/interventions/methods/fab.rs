@@ -40,7 +40,6 @@ const BEYOND: f32 = 1.05;
 const BACK: f32 = 0.9;
 const MOST_ORIGINAL: f32 = 0.1;
 
-/// The nearest point found for a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nearest {
     pub point: Vec<f32>,
@@ -112,7 +111,6 @@ impl Search {
     }
 }
 
-/// Rows in progress.
 struct Searcher<'a> {
     mlp: &'a Mlp,
     wishes: Vec<Wish>,

@@ -103,7 +103,6 @@ impl Directions {
         Ok(())
     }
 
-    /// The weights of each round.
     pub fn rounds(&self) -> &[Dense<f64>] {
         &self.rounds
     }

@@ -113,7 +113,6 @@ pub struct Curve {
     ranks: Vec<Erased>,
 }
 
-/// The result of one rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Erased {
     /// The removed subspace: `rank (k - 1)` dimensions for k values, or all there are.

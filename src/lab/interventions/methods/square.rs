@@ -36,7 +36,6 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
     vec![Box::new(Draws { queries: options.integer("queries") })]
 }
 
-/// The search.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {
     /// Points to try for each row.

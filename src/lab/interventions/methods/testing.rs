@@ -7,7 +7,6 @@ use probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
 use stats::Purpose;
 use stats::rng::{stream, unit};
 
-/// Embeddings with everything needed to fit methods.
 pub(crate) struct Sample {
     pub(crate) data: TrainingData<Intervention>,
     pub(crate) probe: Probe<Intervention>,

@@ -278,7 +278,6 @@ impl Pass<'_> {
         Ok(self.host.find(here.label.finding(n, last, self.host.elapsed(), body))?)
     }
 
-    /// Reports why the row has no cells.
     fn nothing(&mut self, reason: String, own: &[Judge], behind: &[Judge]) -> Result<(), Fault> {
         let body = Kind::NoMap(NoMapFinding {
             method: self.named.key.name.clone(),

@@ -52,7 +52,6 @@ impl Features {
         self.landmarks.cols()
     }
 
-    /// Number of features.
     pub(super) fn len(&self) -> usize {
         self.landmarks.rows()
     }

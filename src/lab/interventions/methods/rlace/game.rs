@@ -78,7 +78,6 @@ pub(super) struct Game<'a> {
     batch: usize,
     rate: f64,
     keep: f64,
-    /// Number of steps so far.
     pub(super) steps: usize,
 }
 
