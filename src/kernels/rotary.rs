@@ -35,7 +35,6 @@ pub struct Heads {
     /// Column of the first head.
     pub from: usize,
     pub count: usize,
-    /// Width of a head.
     pub dim: usize,
 }
 

@@ -281,13 +281,11 @@ mod x86 {
     #[derive(Clone, Copy)]
     pub(crate) struct Avx2(());
 
-    /// Runs a pass with AVX-512.
     #[target_feature(enable = "avx512f,avx2,fma")]
     pub(super) fn run_avx512<P: Pass>(pass: P) -> P::Out {
         pass.run(Avx512(()))
     }
 
-    /// Runs a pass with AVX2.
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn run_avx2<P: Pass>(pass: P) -> P::Out {
         pass.run(Avx2(()))

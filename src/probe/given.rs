@@ -37,7 +37,6 @@ pub enum GivenError {
     },
 }
 
-/// Contents of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// One direction per row, m x D, finite and not all zero.

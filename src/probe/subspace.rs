@@ -15,7 +15,6 @@ pub struct Subspace {
 pub struct SvdError;
 
 impl Subspace {
-    /// The zero subspace of D dimensions.
     pub fn zero(dimension: usize) -> Self {
         Self { basis: Dense::zeros(0, dimension) }
     }

@@ -29,7 +29,6 @@ pub const MOST_STEPS: usize = 10_000;
 pub struct Recipe {
     /// Widths of the hidden layers; empty for a linear classifier.
     pub hidden: Vec<usize>,
-    /// Adam's learning rate.
     pub learning_rate: f64,
     /// Examples per step.
     pub batch: usize,
@@ -67,7 +66,6 @@ pub struct Score {
 }
 
 impl Score {
-    /// Scores `mlp` on `data`.
     pub fn of(mlp: &Mlp, data: &Labelled) -> Self {
         let (correct, loss) = count(&mut Pass::new(mlp), mlp, data);
         Self { accuracy: correct as f64 / data.len() as f64, loss }

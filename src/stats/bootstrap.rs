@@ -164,7 +164,7 @@ impl Resamples {
 }
 
 /// Mean-centred values, so that single-precision sums stay accurate. Means are clamped to the range of the values: rounding must not lift
-/// the mean of ones above 1.
+/// the mean of ones above 1 or give it a spread.
 struct Column {
     mean: f64,
     range: (f64, f64),

@@ -1,6 +1,6 @@
 //! Interval for the size of an effect, regardless of sign, from one standardised estimate.
 //!
-//! Required n and power depend on |t| where z ~ N(t, 1) was observed. Folding the equal-tailed interval of t covers too often where it
+//! Required n and power depend on |t| where z ~ N(t, 1) was observed. The folded equal-tailed interval of t covers too often where it
 //! contains 0. Here values are accepted by the likelihood ratio (Feldman and Cousins 1998). This interval has nominal coverage of |t| and
 //! changes smoothly from one-sided to two-sided.
 

@@ -22,7 +22,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// From differences by unit, with `seeds` runs of each item.
+    /// Summarises differences by unit, with `seeds` runs of each item.
     pub fn of(units: &Differences, seeds: usize) -> Self {
         let squares: f64 = units.sizes.iter().map(|size| size * size).sum();
         let items: f64 = units.sizes.iter().sum();

@@ -58,7 +58,6 @@ pub fn largest(items: impl Iterator<Item = Vec<i8>>, seed: u64) -> f64 {
     if as_large > 0 { drawn } else { drawn.min(single * strengths as f64) }
 }
 
-/// The sum of `count` random signs.
 fn signs(count: u64, rng: &mut impl Rng) -> i64 {
     let (words, rest) = (count / 64, count % 64);
     let mut up: u64 = (0..words).map(|_| u64::from(rng.next_u64().count_ones())).sum();

@@ -19,7 +19,7 @@ use stats::special::normal_quantile;
 pub struct Readable {
     /// Recall for each value, averaged over replicates; NaN for a value without examples.
     pub recalls: Vec<f64>,
-    /// Mean of the recalls. The interval is symmetric. Each recall enters its width by Wilson's centre, so it is never 0.
+    /// Mean of the recalls. The interval is symmetric. Each recall enters by Wilson's centre, so the width is never 0.
     pub balanced: Estimate,
     /// True if the lower end is above chance. Otherwise the oracle reads nothing, its selectivity is that of a constant answer, and the
     /// strength cannot be an optimum.

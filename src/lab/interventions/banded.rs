@@ -71,7 +71,6 @@ impl Banded {
         if off > (0.1 * half).max(0.000_5) { format!("[{}, {}]", score(e.lo), score(e.hi)) } else { plus_minus(half) }
     }
 
-    /// Half the width of the narrow band, if shown separately.
     pub fn narrow_half_width(&self) -> Option<f64> {
         self.sampling.map(|[lo, hi]| (hi - lo) / 2.0)
     }

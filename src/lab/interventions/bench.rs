@@ -328,7 +328,7 @@ impl Applied<'_> {
     /// Scores one strength at several layers, by reader and oracle. Readers at `layer`, that of the intervention, see the edited states
     /// themselves; for the others one pass of the model continues from there. `prior` is the share of each target value.
     ///
-    /// From the method, or from the model.
+    /// # Errors
     /// From the method, or from the model.
     pub(crate) fn judge_at(
         &mut self,

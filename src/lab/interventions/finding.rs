@@ -21,7 +21,6 @@ use corpus::own::Provenance;
 use lab::plan::Material;
 use stats::estimate::{Estimate, number_or_null};
 
-/// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
@@ -69,7 +68,6 @@ pub enum Kind {
     Lens(LensFinding),
 }
 
-/// Data of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DataFinding {
     /// Name of the task.

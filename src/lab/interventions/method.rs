@@ -158,7 +158,6 @@ pub struct Method {
     pub goal: Goal,
     /// Required parts of [`FitData`].
     pub needs: Needs,
-    /// The swept parameter.
     pub parameter: &'static Parameter,
     /// Further options.
     pub settings: &'static [Setting],
@@ -199,7 +198,6 @@ impl Method {
         Ok(Fitted { parameter: self.parameter, learnt: (self.read)(bytes, options)? })
     }
 
-    /// The options that change the fit.
     pub(crate) fn fit_options(&self) -> impl Iterator<Item = &'static str> {
         self.settings.iter().map(|s| s.name).filter(|name| !self.applied.contains(name))
     }

@@ -119,7 +119,6 @@ impl MethodSpec {
         self.file.as_ref().map(|file| self.base.join(file))
     }
 
-    /// Method and options, the key of its results.
     pub fn key(&self) -> MethodKey {
         MethodKey::new(&self.name, &self.options)
     }

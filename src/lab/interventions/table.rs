@@ -223,7 +223,6 @@ impl Table {
         all
     }
 
-    /// Totals from sums over blocks.
     pub(super) fn totals(&self, sums: &[f32]) -> Vec<f64> {
         let mut totals = vec![0.0; self.width()];
         for block in sums.chunks_exact(self.width()) {

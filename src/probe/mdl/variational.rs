@@ -105,7 +105,6 @@ pub struct Posterior {
     pub scale: Normals,
     /// Weights: D x K, by rows.
     pub weight: Normals,
-    /// Biases: K.
     pub bias: Normals,
 }
 

@@ -251,7 +251,6 @@ fn shape(bench: &Bench, recipe: &Recipe) -> String {
     format!("{STEP} {} of {}", widths.join("-"), bench.model.arch().hidden)
 }
 
-/// Number of strengths at which a method is applied.
 pub(crate) fn strengths(spec: &MethodSpec) -> usize {
     match spec.values.len() {
         0 => find(&spec.name).map_or(0, |m| m.parameter.grid.len()),

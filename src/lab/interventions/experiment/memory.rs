@@ -14,7 +14,6 @@ pub(crate) struct Counts {
     pub stimuli: usize,
     /// Rows that oracles read (interventions read as many).
     pub part: usize,
-    /// Test rows.
     pub test: usize,
     /// Tokens of the longest text.
     pub longest: usize,

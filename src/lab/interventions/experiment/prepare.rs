@@ -41,7 +41,6 @@ pub(crate) const FIRST_CHUNK: usize = 256;
 const CHUNK: usize = 512;
 /// Chunks that a rival judges: the range needs no more, and its n is shown.
 pub(crate) const RIVAL_CHUNKS: usize = 2;
-/// Number of examples in [`RIVAL_CHUNKS`].
 pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Increased when a change of the program changes cached probes.
 const PROBE_VERSION: u32 = 3;

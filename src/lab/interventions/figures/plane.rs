@@ -270,7 +270,6 @@ mod tests {
         }
         let dominated = rated.front.count(Standing::Dominated);
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
-        // The caption explains the faint settings.
         let caption = figure::caption(&figure);
         assert!(caption.contains("settings dominated") && caption.contains("full marks: on the front"), "{caption}");
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();

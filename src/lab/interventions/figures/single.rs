@@ -61,7 +61,6 @@ pub(super) fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
             }
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        // At the middle of the range.
         points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
         let role = Role { dash: None, marker: None, ..score_look(accent).accent(accent).faint() };
         let label = format!("{name}: range over equally good probes");

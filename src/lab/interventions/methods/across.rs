@@ -81,7 +81,6 @@ impl Target {
         Ok(Box::new(Self { probe, seed: data.seed, options: options.clone(), chain }))
     }
 
-    /// Reads the output of `to_bytes`.
     pub(crate) fn read(bytes: &[u8], options: &Options, chain: Chain) -> Learning {
         let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("ends before its seed"))?;
         let (probe, seed) = (Probe::from_bytes(probe)?, u64::from_le_bytes(*seed));

@@ -39,7 +39,6 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
     vec![Box::new(Walk { loss: Loss::CrossEntropy, iterations: options.integer("iterations") })]
 }
 
-/// The loss to maximise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The cross entropy of the class to leave, or minus that of the class to reach.

@@ -2,7 +2,6 @@ use super::*;
 use lab::SpecFields as _;
 use lab::examples::FEWEST_EXAMPLES;
 
-/// Parses and checks a spec of this lab.
 fn parse(text: &str, origin: &str) -> Result<Spec, SpecError> {
     lab::spec::parse(text, origin)
 }

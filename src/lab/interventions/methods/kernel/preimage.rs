@@ -59,7 +59,6 @@ impl Net {
         (self.parts[0].rows(), self.parts[0].cols())
     }
 
-    /// Draws the rows of a batch.
     pub(super) fn draw(&self, rows: usize, batch: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
         (0..batch.min(rows)).map(|_| below(rng, rows as u32) as usize).collect()
     }
