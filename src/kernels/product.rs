@@ -1,6 +1,6 @@
 //! Matrix products with a fused last step: bias, activation, residual sum, or the derivative of an activation.
 //!
-//! Every number is one chain of multiply-adds in the order of the inner axis, so a row's result is bit-identical whatever the other rows
+//! Every number is one chain of multiply-adds in the order of the inner axis. So a row's result is bit-identical whatever the other rows
 //! and the split of the work.
 #![allow(unsafe_code)]
 

@@ -50,8 +50,7 @@ pub struct Tile<'a> {
     pub column: usize,
 }
 
-/// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis, so a row's result does not depend on its
-/// neighbours or their number.
+/// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis, so it does not depend on neighbouring rows.
 pub(crate) type TileFn = unsafe fn(&mut Tile<'_>);
 
 /// Computes `M` rows by `L` vectors.

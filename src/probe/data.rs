@@ -125,8 +125,8 @@ impl Labelled {
     }
 }
 
-/// Training and validation data for role `R`. Only a part of a [`super::Split`] with this role can make it, so an oracle cannot be trained
-/// on intervention or test data, nor an intervention on oracle data.
+/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role. So an oracle cannot be trained on
+/// intervention or test data, nor an intervention on oracle data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
     train: Labelled,

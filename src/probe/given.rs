@@ -32,7 +32,7 @@ pub enum GivenError {
     #[error("{}: {what}", file.display())]
     Unfit {
         file: PathBuf,
-        /// The fault, and what is expected.
+        /// The fault and the expected content.
         what: String,
     },
 }

@@ -157,9 +157,9 @@ impl<T: Real> Mlp<T> {
     }
 
     /// The gradient of each row's cross entropy towards class `targets[i]` with respect to the row, **divided by one minus the class's
-    /// probability** (n x D, not averaged over rows), and the cross entropies in nats. The divisor is positive, so the signs, which are all
-    /// that attacks use, are unchanged. They survive where the probability rounds to 1 and the gradient would vanish. Multiply by
-    /// `1 - exp(-loss)` to get the gradient.
+    /// probability** (n x D, not averaged over rows). Also returns the cross entropies in nats. The divisor is positive, so the signs,
+    /// which are all that attacks use, are unchanged. They survive where the probability rounds to 1 and the gradient would vanish.
+    /// Multiply by `1 - exp(-loss)` to get the gradient.
     ///
     /// # Panics
     /// If the shapes do not fit or a target is not a class.

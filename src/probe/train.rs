@@ -117,7 +117,7 @@ impl Run {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
     pub run: Run,
-    /// Weights at the validations (from 0) that beat all before and are within one standard error of the best. The earliest validation
+    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. The first validation
     /// above any threshold is such a rise, so the rule needs no others.
     pub kept: Vec<(usize, Mlp)>,
 }

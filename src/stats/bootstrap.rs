@@ -1,11 +1,11 @@
 //! Percentile bootstrap of means, paired over examples.
 //!
 //! A resample of n examples is a vector of n counts (how often each example was drawn), distributed as Multinomial(n, 1/n). The counts
-//! depend only on (n, number of resamples, seed). They are drawn once as a `u8` matrix and shared by every point of every curve, so an
+//! depend only on (n, number of resamples, seed). They are drawn once as a `u8` matrix and shared by every point of every curve: an
 //! interval is a product of that matrix with columns of values. Sharing also pairs the points: resample b contains the same examples at
 //! every strength, for every method and for all three scores.
 //!
-//! A percentile is the smallest resampled value whose share of resamples at or below it is at least q, so each end of an interval is an
+//! A percentile is the smallest resampled value whose share of resamples at or below it is at least q. Each end of an interval is thus an
 //! observed value.
 
 use super::estimate::Estimate;

@@ -21,7 +21,7 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     let z2 = z * z;
     let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
-    // At 0 and at n the proportion is an end of the interval, and rounding must not move that end inside it.
+    // At 0 and at n the proportion is an end of the interval; rounding must not move that end past the proportion.
     within_unit(p, (centre - half).min(p), (centre + half).max(p))
 }
 
@@ -29,15 +29,15 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
 /// .95.
 const FEW: u64 = 5;
 
-/// A proportion with the interval that the program shows: Wilson's, or Clopper and Pearson's below [`FEW`] successes or failures.
+/// A proportion with the interval that the program shows: Wilson's, or Clopper and Pearson's below five successes or failures.
 pub fn share(successes: u64, n: u64, level: f64) -> Estimate {
     let few = successes.min(n.saturating_sub(successes)) < FEW;
     if few { clopper_pearson(successes, n, level) } else { wilson(successes, n, level) }
 }
 
 /// The largest of several proportions that add up to 1, observed in `most` of `n` draws. The upper end is Clopper and Pearson's. The lower
-/// end allows for selection: at most `1 / p` categories have proportion `p` or more, each is drawn at least `most` times with probability
-/// `f(p)`, and so the chance that any is has the bound `f(p) / p`.
+/// end allows for selection. At most `1 / p` categories have proportion `p` or more, and each is drawn at least `most` times with
+/// probability `f(p)`. So the chance that any is has the bound `f(p) / p`.
 pub fn largest_share(most: u64, n: u64, level: f64) -> Estimate {
     let exact = clopper_pearson(most, n, level);
     if exact.mean.is_nan() {

@@ -301,8 +301,8 @@ mod tests {
         assert!(of(0.28, 0.30, 1_000_000, Test::Corrected) > 0.999);
     }
 
-    /// Summing is O(sqrt n): 20 standard deviations of the number of discordant items, in constant time each. An algorithm linear in n
-    /// would not finish at n = 10⁹.
+    /// The sum has O(sqrt n) terms (20 standard deviations of the number of discordant items), each in constant time. An algorithm linear
+    /// in n would not finish at n = 10⁹.
     #[test]
     fn the_largest_n_is_a_matter_of_its_square_root() {
         for test in Test::ALL {

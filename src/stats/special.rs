@@ -20,7 +20,7 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
 }
 
 /// Regularised incomplete beta function I_x(a, b) for `a, b > 0` by Lentz's continued fraction. statrs 0.19 stops after 140 terms, which is
-/// off by .001 in the middle for a = b = 500,000, and its quantiles of Beta(1, 1e6) have a relative error of 1e-4.
+/// off by .001 in the middle for a = b = 500,000. Its quantiles of Beta(1, 1e6) have a relative error of 1e-4.
 pub(crate) fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

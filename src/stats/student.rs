@@ -22,8 +22,8 @@ impl Spreads {
         if df >= MANY {
             return Self(vec![(1.0, 1.0)]);
         }
-        // In x = ln s the density decays on both sides (as e^(df x) below, faster above), so the trapezium rule is nearly exact with steps
-        // of half a standard deviation.
+        // In x = ln s the density decays on both sides (as e^(df x) below, faster above). The trapezium rule is nearly exact with steps of
+        // half a standard deviation.
         let log = |x: f64| df * (x - 0.5 * (2.0 * x).exp_m1());
         let step = (0.5 / (2.0 * df).sqrt()).min(0.15);
         let along = |by: f64| {

@@ -24,8 +24,8 @@ use lab::{Answer, Tagged};
 
 /// From this number of trainings on, a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
-/// With fewer test examples that have the property to keep, it is hard to show that an oracle still reads it after an edit: the best
-/// strength is chosen on one half and measured on the other.
+/// With fewer test examples than this that have the property to keep, it is hard to show that an oracle still reads it after an edit: the
+/// best strength is chosen on one half and measured on the other.
 pub(crate) const FEW_TO_KEEP: usize = 200;
 /// Number of methods named after the best one.
 const NEXT: usize = 4;
@@ -250,7 +250,7 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     Some(format!(", behind by {}{interval}, p {}{adjusted}{could}", score(d.mean), probability(p)))
 }
 
-/// The reason why no method has a best strength, if so; starts with the number of examples if they are the cause.
+/// The reason why no method has a best strength, or `None` if one has. Starts with the number of examples if they are the cause.
 fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
     let so_far = if none.is_final && !waits(results, spec, &none.model, oracle) { "" } else { " so far" };

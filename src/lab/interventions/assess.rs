@@ -21,8 +21,8 @@ pub struct Readable {
     pub recalls: Vec<f64>,
     /// Mean of the recalls. The interval is symmetric. Each recall enters by Wilson's centre, so the width is never 0.
     pub balanced: Estimate,
-    /// True if the lower end is above chance. Otherwise the oracle reads nothing, its selectivity is that of a constant answer, and the
-    /// strength cannot be an optimum.
+    /// True if the lower end is above chance. Otherwise the oracle no longer reads the property, its selectivity is that of a constant
+    /// answer, and the strength cannot be an optimum.
     pub eligible: bool,
 }
 

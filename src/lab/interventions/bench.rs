@@ -122,7 +122,7 @@ impl Outcome {
 pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
-    /// Target values, and the intervention toward each. A property with k > 2 values has k - 1 of them.
+    /// For each shift, the wanted value of every example and the prepared intervention. A property with k values has k - 1 shifts.
     shifts: Vec<(Vec<usize>, Prepared<'a>)>,
 }
 

@@ -6,8 +6,8 @@
 //! be larger than for a paired test, which also guards against the many pairs compared.
 //!
 //! Of the settings that are not dominated, the front contains those whose pair of means no other setting beats; the others are
-//! indistinguishable from it. Dominance has no cycles: around one, each axis would have to lose more than it gains. A strength at which the
-//! oracle no longer reads the other property has the selectivity of a constant answer, so it is not on the front and dominates nothing.
+//! indistinguishable from it. Dominance has no cycles: around one, each axis would have to lose more than it gains. Where the oracle no
+//! longer reads the other property, selectivity is that of a constant answer. Such a setting is not on the front and dominates nothing.
 //!
 //! The knee is the setting furthest above the straight line between the front's ends (Das 1999).
 
@@ -323,7 +323,7 @@ mod tests {
     }
 
     /// Completeness saturates. Of two settings near 1, the less selective one is dominated even if its completeness is higher by a
-    /// thousandth, and a thousandth alone makes neither better.
+    /// thousandth. A thousandth alone makes neither better.
     #[test]
     fn a_thousandth_of_completeness_does_not_outweigh_selectivity() {
         let list = [setting(1.0, 0.998, 0.8, 0.001), setting(2.0, 0.999, 0.4, 0.001)];

@@ -37,7 +37,7 @@ pub fn marker(method: &str) -> Marker {
 }
 
 /// Number that determines a method's look. A method missing from the table (from a newer program's session) gets a number derived from its
-/// name, always the same and different from all in the table.
+/// name: always the same, and not in the table.
 pub fn number(method: &str) -> usize {
     let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
     LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash)

@@ -138,7 +138,6 @@ pub struct Draws {
 pub(super) type HeldOut = [Vec<f64>; 2];
 
 impl Draws {
-    /// Reliabilities on the held-out examples.
     pub(super) fn new(theta: Option<&HeldOut>, rows: &[Option<HeldOut>]) -> Self {
         let of = |[c, s]: &HeldOut| linearised(c, s);
         Self { theta: theta.map(of), rows: rows.iter().map(|row| row.as_ref().map(of)).collect() }

@@ -1,6 +1,6 @@
 //! Comparison of methods by reliability, and its certainty.
 //!
-//! Methods are compared on the same resamples of examples and of replicates, so shared effects (of the drawn examples, of a harsh oracle)
+//! Methods are compared on the same resamples of examples and of replicates, so shared effects (of the drawn examples, of a strict oracle)
 //! cancel. In each resample every method's strength is chosen again (see [`super::optimum`]). The spread between K replicates is too small
 //! by (K-1)/K, so deviations from their mean are widened by sqrt(K/(K-1)).
 

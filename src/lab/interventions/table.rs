@@ -1,9 +1,9 @@
 //! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one product.
 //!
-//! For every replicate k and strength m the table has a column of completeness, one of completeness where the other property is defined,
-//! and one of selectivity for each value of each property to keep. For every strength it has the share of replicates that still read such a
-//! property correctly, by value. Indicators of the defined values appear once. Every statistic of a set of examples (all, a half, a
-//! resample) is a function of the sums of these columns.
+//! For every replicate k and strength m the table has columns of completeness, of completeness where the other property is defined, and of
+//! selectivity for each value of each property to keep. For every strength it has the share of replicates that still read such a property
+//! correctly, by value. Indicators of the defined values appear once. Every statistic of a set of examples (all, a half, a resample) is a
+//! function of the sums of these columns.
 
 use super::score::{ExampleScores, Kept, linearised};
 use base::matrix::Matrix;

@@ -117,8 +117,8 @@ fn statistics_are_those_of_the_definitions() {
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
 }
 
-/// Regression: with trainings that trade completeness for selectivity, R used to be the mean of the trainings' R, .046 off the R of the C
-/// and S shown.
+/// Regression: R used to be the mean of the trainings' R. With trainings that trade completeness for selectivity this is .046 off the R of
+/// the C and S shown.
 #[test]
 fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     let other = labels(300);

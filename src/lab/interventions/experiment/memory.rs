@@ -57,12 +57,12 @@ const RESAMPLE_TABLE: usize = 64 << 20;
 const CACHE_FILE: usize = 32 << 20;
 
 impl Counts {
-    /// Memory in addition to what is resident before the first hidden state is read, by parts; `pass` is the working memory of a forward
+    /// Memory by parts, in addition to the memory resident before the first hidden state is read. `pass` is the working memory of a forward
     /// pass.
     ///
-    /// The phases of a run do not overlap, so the largest counts. They are embedding a part (vectors, their copy in a matrix with a row per
-    /// stimulus, data for the cache), training on it (that matrix and the labelled copy), and judging (test vectors at both layers, edited
-    /// vectors, resampling counts).
+    /// The phases of a run do not overlap, so the largest counts. Embedding a part needs vectors, their copy in a matrix with a row per
+    /// stimulus, and data for the cache. Training on it needs that matrix and the labelled copy. Judging needs test vectors at both layers,
+    /// edited vectors, and resampling counts.
     pub(crate) fn parts(&self, pass: usize) -> Vec<MemoryPart> {
         let row = 4 * self.width;
         let (all, some) = (self.stimuli * row, self.part * row);

@@ -53,7 +53,7 @@ pub(crate) struct Bench {
     pub examples: Arc<ExampleSet>,
     /// Origin of the examples, unless generated.
     pub source: Option<Provenance>,
-    /// The examples as the model sees them.
+    /// The examples as inputs of the model.
     pub stimuli: Arc<Stimuli>,
     pub labels: PropertyLabels,
     /// The examples that train each probe.

@@ -13,8 +13,8 @@ use model::source::in_print;
 /// A line of the figure.
 type Quantity = fn(&BehaviourFinding) -> Option<Banded>;
 
-/// Share of changed preferences, the model's confidence in the correct form, and its reciprocal rank among the verb forms, against the
-/// strength of one method in one model. `None` if not measured.
+/// Behaviour against the strength of one method in one model: the share of changed preferences, the model's confidence in the correct form,
+/// and its reciprocal rank among the verb forms. `None` if not measured.
 pub fn behaviour(
     results: &Results,
     engine: Option<&EngineInfo>,

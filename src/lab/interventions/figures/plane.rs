@@ -78,8 +78,8 @@ const ELIGIBLE: (&str, &str) = (
      balanced accuracy). Only rated settings may lie on the front or dominate others. At high strengths the oracle often no longer reads it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
 );
 
-/// Completeness against selectivity of all methods for one model and oracle, with stars at the highest reliabilities, lines of equal
-/// reliability, and the front of all settings with its knee. Dominated and unrated settings are faint. `None` without points.
+/// Completeness against selectivity of all methods for one model and oracle. Shows stars at the highest reliabilities, lines of equal
+/// reliability, and the front of all settings with its knee; dominated and unrated settings are faint. `None` without points.
 pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracle: OracleKind) -> Option<Figure> {
     let mine = |c: &&Curve| c.key.model == model && c.key.oracle == oracle && !c.points.is_empty();
     let drawn: Vec<&Curve> = results.curves.iter().filter(mine).collect();

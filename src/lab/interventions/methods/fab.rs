@@ -1,8 +1,8 @@
 //! FAB: the fast adaptive boundary attack (Croce and Hein 2020), maximum norm.
 //!
-//! Searches for the nearest point across the boundary. The probe is linearised at the current point. The current and the original point are
-//! projected onto the hyperplane where the two classes meet, and the next point is between the two projections, slightly beyond the
-//! hyperplane. Once across the boundary, the search steps back toward the original.
+//! Searches for the nearest point across the boundary. The probe is linearised at the current point, which gives a hyperplane where the two
+//! classes meet. The current and the original point are projected onto it, and the next point is between the two projections, slightly
+//! beyond the hyperplane. Once across the boundary, the search steps back toward the original.
 //!
 //! The search runs once, independent of the radius, and a point counts if it is within the radius. So points are just across the boundary,
 //! however large the radius. Exact for linear probes.

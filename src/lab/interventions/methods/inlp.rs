@@ -2,8 +2,8 @@
 //!
 //! Round i fits a linear classifier to the embeddings after removal of the earlier row spaces. After r rounds the embedding is projected
 //! onto the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from scratch and applied to the original embedding.
-//! Canby et al. do not specify the classifier. Here it is L2-regularised logistic regression (C = 1) **without intercept**, so that
-//! AlterRep, which reads the same classifiers, can use the sign of w.h as the side of the boundary. An intercept is an option.
+//! Canby et al. do not specify the classifier. Here it is L2-regularised logistic regression (C = 1) **without intercept**: AlterRep reads
+//! the same classifiers and takes the sign of w.h as the side of the boundary. An intercept is an option.
 
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs};
 use crate::options::{Options, Setting};

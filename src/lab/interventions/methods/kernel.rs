@@ -7,8 +7,8 @@
 //!
 //! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
 //! direction of a hundred, it is close to the embedding itself. So the finding reports what a fresh classifier with the same kernel reads
-//! before, from the erased features, and from the states found, and a warning is given if the states restore the property. Probes with
-//! other kernels may still find the property, as the authors report too.
+//! before, from the erased features, and from the states found. States that restore the property give a warning. Probes with other kernels
+//! may still find the property, as the authors report too.
 //!
 //! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
 //! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Verified

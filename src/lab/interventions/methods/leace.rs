@@ -65,6 +65,8 @@ pub struct Eraser {
 }
 
 impl Eraser {
+    /// Fits on labelled embeddings.
+    ///
     /// # Errors
     /// [`SvdError`] if a decomposition does not converge, which does not happen for finite embeddings.
     pub fn fit(train: &Labelled, shrink: bool) -> Result<Self, SvdError> {

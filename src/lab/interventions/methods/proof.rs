@@ -1,6 +1,6 @@
 //! Proofs that no point of the ball is across a probe's boundary: rows on which every attack must fail need not be attacked.
 //!
-//! The smallest margin over the ball is bounded from below by replacing each ReLU by lines above and below it, layer by layer from the
+//! The smallest margin over the ball is bounded from below. Each ReLU is replaced by lines above and below it, layer by layer from the
 //! output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in closed form. The range of a hidden unit
 //! comes from interval arithmetic (Gowal et al. 2018), which is exact for the first layer, or, in the thorough form, from separate bounds.
 //!
@@ -50,8 +50,8 @@ impl Proofs {
         rows.iter().zip(stands).filter(|(_, stands)| !stands).map(|(row, _)| *row).collect()
     }
 
-    /// True if a thorough proof proves more than a quick one and costs less than the `passes` through the perceptron that it may save for
-    /// one row.
+    /// True if a thorough proof is worth its cost: it proves more than a quick one, and costs less than the `passes` through the perceptron
+    /// that it may save for one row.
     pub(crate) fn is_worth(mlp: &Mlp, passes: usize) -> bool {
         let cost = |l: usize| mlp.layers()[l].weight.data().len();
         let hidden = mlp.layers().len() - 1;

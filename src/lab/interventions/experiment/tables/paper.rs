@@ -58,7 +58,7 @@ fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
     mine.next().map(|p| p.value.property.as_str())
 }
 
-/// True if the run asks the paper's question: change the subject's number, keep the attractor's.
+/// True if the run is the paper's experiment: change the subject's number, keep the attractor's.
 fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
     let d = &data.value;
     let shape = d.counts.len() == 2 && d.other_values.len() == 2;
@@ -68,7 +68,7 @@ fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
 /// Table 1: test examples by both properties.
 fn contingency(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
-    // Rows by the target's values, the last one for all; columns likewise.
+    // Rows and columns by value, the last one for all values.
     let mut rows = |source: &str, (values, others): (&[String], &[String]), counts: &[Vec<f64>]| {
         let heads = others.iter().map(|v| format!("Ze = {v}"));
         let heads: Vec<String> = heads.chain(["no Ze".to_owned(), "total".to_owned()]).collect();
