@@ -260,7 +260,6 @@ mod tests {
         }
     }
 
-    /// A zero step leaves a point of the Fantope unchanged.
     #[test]
     fn a_step_of_nothing_changes_nothing() {
         let mut p = Fantope::projection(&Subspace::row_space(&random(2, 9, 4)).unwrap());

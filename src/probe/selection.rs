@@ -98,7 +98,6 @@ mod tests {
     }
 
     proptest! {
-        /// The choice does not depend on the order of the table and is within one standard error of the best.
         #[test]
         fn order_does_not_matter(counts in proptest::collection::vec(0usize..=50, 1..12), turn in 0usize..12) {
             let lists: Vec<[usize; 1]> = counts.iter().map(|c| [*c]).collect();

@@ -320,7 +320,6 @@ mod tests {
         assert!(Split::new(5, 0).is_ok());
     }
 
-    /// Fault injection: adds a row of any part to any other. The split is refused for all pairs of parts.
     #[test]
     fn a_row_shared_by_any_two_parts_is_refused() {
         let whole = Split::new(40, 1).unwrap();

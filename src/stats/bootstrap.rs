@@ -240,7 +240,6 @@ mod tests {
         assert!((variance - 0.98).abs() < 0.06, "{variance}");
     }
 
-    /// Block sums add up to the sums behind the means.
     #[test]
     fn block_sums_are_sums_over_the_resample() {
         let (n, cols) = (90, 3);

@@ -283,7 +283,6 @@ mod tests {
         assert!(difference(&Table::default(), 0.95).lo.is_nan());
     }
 
-    /// Unanimous units do not make a result certain.
     #[test]
     fn units_that_are_all_alike_leave_something_open() {
         let of = |mean, units| Shift { mean, error: 0.0, units };

@@ -354,7 +354,6 @@ mod tests {
         }
     }
 
-    /// Simulation agrees within its error.
     #[test]
     fn simulation_agrees() {
         let (p01, p10, n, runs) = (0.12, 0.07, 300u64, 4_000);

@@ -69,7 +69,6 @@ mod tests {
         assert_eq!(purpose.address("weights"), "probe 6:oracle 2:zc 3:mlp 12:1x64 lr 1e-3 1:2 7:weights");
     }
 
-    /// Every part of the address matters and cannot be confused with another.
     #[test]
     fn no_two_purposes_share_a_stream() {
         let base = Purpose::new(3, "zc", "mlp").replicate(1).of("oracle", "1x64");

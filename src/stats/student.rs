@@ -191,7 +191,6 @@ mod tests {
         assert!((m - want.type_m.unwrap()).abs() < 0.03, "{m} {:?}", want.type_m);
     }
 
-    /// The interval has its nominal coverage, also with few units.
     #[test]
     fn effects_are_covered() {
         use crate::special::normal_quantile;

@@ -378,7 +378,6 @@ mod tests {
         assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
     }
 
-    /// With several properties to keep, each has a curve next to the labelled mean; with one there is one curve.
     #[test]
     fn selectivity_has_a_curve_for_each_of_several_properties() {
         let results = sample::several(sample::results());

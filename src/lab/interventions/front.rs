@@ -304,7 +304,6 @@ mod tests {
         assert_eq!(found.knee.unwrap().setting.value, 3.0);
     }
 
-    /// The same means with wider intervals: nothing is dominated, and there is no knee.
     #[test]
     fn what_differs_within_its_interval_is_not_dominated_and_makes_no_knee() {
         let list = |half: f64| {
@@ -353,7 +352,6 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The front is not empty if any setting is rated, and no other setting beats one on it.
         #[test]
         fn the_front_is_never_empty(rows in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0, 0.0f64..0.1), 1..30)) {
             let list: Vec<ReliabilityFinding> = rows.iter().map(|(c, s, h)| setting(1.0, *c, *s, *h)).collect();

@@ -121,7 +121,7 @@ pub struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// The map in some results; `None` if they have no part of it.
+    /// Collects the map from results; `None` if they contain no part of it.
     pub fn of(results: &'a Results, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<Self> {
         let cells: Vec<&Tagged<MapFinding>> = results
             .map

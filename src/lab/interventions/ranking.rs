@@ -173,7 +173,6 @@ mod tests {
         assert!(contrast(&a, &none).is_none());
     }
 
-    /// While replicates are arriving, methods may have different numbers of them.
     #[test]
     fn fewer_replicates_can_be_compared() {
         let a = draws(0.8, 0.01, 1);

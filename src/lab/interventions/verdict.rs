@@ -1,4 +1,4 @@
-//! Findings that compare: methods with each other, verdicts under other probes, and fresh probes before and after.
+//! Findings of comparisons: between methods, under other probe settings, and with fresh probes.
 
 use lab::Columns;
 use std::collections::BTreeMap;

@@ -207,7 +207,6 @@ fn run_with(other: &[Option<usize>], further: &[Further], judged: &[Vec<Judged>]
     assess(&Sweep { values, replicates, judged: &at, other, classes: 2, further }, &resamples, &halves, LEVEL).unwrap()
 }
 
-/// S is the mean over the properties, each with the same numbers as alone; C does not depend on them.
 #[test]
 fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     let (other, further, judged) = with_further(false);
@@ -246,7 +245,6 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     assert!(both.optimum.is_ok());
 }
 
-/// A strength is not chosen on a half where only the further property collapses, however reliable it looks.
 #[test]
 fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     let (other, further, mut judged) = with_further(false);

@@ -101,7 +101,6 @@ fn fewer_examples_than_dimensions() {
     }
 }
 
-/// Embeddings that are all multiples of one vector, and constant embeddings.
 #[test]
 fn collinear_and_constant_embeddings() {
     let line = Matrix::from_fn(30, 6, |i, j| (i as f32 - 11.0) * (j as f32 + 1.0));
@@ -123,7 +122,7 @@ fn ranks_above_the_dimension() {
     }
 }
 
-/// One class, NaN or infinity, or no examples: refused as data, before any method can be fitted.
+/// One class, NaN or infinity, or no examples: refused before any method can be fitted.
 #[test]
 fn data_that_teach_nothing_are_refused_before_any_method() {
     let one = Labelled::new(noise(9, 3), vec![1; 9], 2).unwrap();

@@ -129,7 +129,6 @@ mod tests {
         moved
     }
 
-    /// Attacks fail on rows that are proved safe, so proofs change nothing.
     #[test]
     fn proofs_change_no_result() {
         for classes in [2, 3] {

@@ -216,7 +216,6 @@ mod tests {
         }
     }
 
-    /// With more rounds than dimensions, the later ones find nothing.
     #[test]
     fn it_stops_finding_directions_when_none_is_left() {
         let s = sample(2);

@@ -169,7 +169,6 @@ mod tests {
         fitted.on_known(h, targets, &known, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap()
     }
 
-    /// Every inserted state is from a training example of the intervention part with the wanted value.
     #[test]
     fn donors_are_training_examples_with_the_wanted_value() {
         for classes in [2, 3] {

@@ -184,7 +184,6 @@ mod tests {
         assert!(LEACE.load(&fitted.to_bytes()[1..], &options).is_err());
     }
 
-    /// Fewer rows than dimensions, and linearly dependent columns, give no NaN.
     #[test]
     fn collinear_embeddings_give_finite_numbers() {
         let x = Matrix::from_fn(6, 9, |i, j| ((i * (j % 3 + 1)) % 5) as f32);

@@ -113,7 +113,6 @@ mod tests {
         }
     }
 
-    /// A value without training examples gives no direction and no NaN.
     #[test]
     fn a_value_without_examples_moves_nothing() {
         let x = Matrix::from_fn(4, 2, |i, j| (i + j) as f32);

@@ -378,7 +378,6 @@ mod tests {
         }
     }
 
-    /// Ranks at and above the size of the embeddings remove everything.
     #[test]
     fn ranks_above_the_dimension_leave_nothing() {
         let s = sample(2);

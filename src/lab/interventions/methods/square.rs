@@ -200,7 +200,6 @@ fn margin(logits: &[f32], wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// Updating the first layer query by query leads the search the same way as running it in full.
     #[test]
     fn updated_layers_are_those_run_in_full() {
         for hidden in [&[][..], &[14], &[12, 10]] {

@@ -159,7 +159,6 @@ fn two_settings_of_one_method_are_set_apart() {
     assert!(options(&spec, "pgd", 2).is_empty());
 }
 
-/// Properties to keep are ticked among the further properties of the task; changing the task drops those of the old one.
 #[test]
 fn further_properties_are_ticked_and_leave_with_their_task() {
     let (known, mut spec) = (Known::default(), Spec::shipped());

@@ -84,7 +84,6 @@ mod tests {
         counted::of(&Spec { map, ..Spec::shipped() }, &[SIZE])
     }
 
-    /// The work grows with the layers and shrinks if strengths are given; without a map there is none.
     #[test]
     fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {
         let at = |layers: &[usize]| layers.iter().map(|l| LayerRef::At(*l)).collect();

@@ -282,7 +282,6 @@ mod tests {
         );
     }
 
-    /// With several properties to keep, each has a column, and their mean is labelled.
     #[test]
     fn selectivity_by_property_is_a_table_of_its_own() {
         assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "of one property there is none");
