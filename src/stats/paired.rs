@@ -211,7 +211,7 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// The interval if every unit is between the two `ends`. Equal units show no spread; the exact bound on a proportion of 0 limits how
+    /// The interval if every unit is between `least` and `most`. Equal units show no spread; the exact bound on a proportion of 0 limits how
     /// common unseen values may be.
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
