@@ -20,7 +20,7 @@ const DIGEST: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
     /// Not a file of this format.
-    #[error("not a trained object of this program")]
+    #[error("not a probe or map written by this program")]
     Magic,
     #[error("format version {found}, this program reads {VERSION}")]
     Version { found: u16 },
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
 
     /// Returns shape and numbers of the next field, which must have this type and number of dimensions.
     fn take(&mut self, dtype: Dtype, dimensions: usize) -> Result<(Vec<usize>, Vec<[u8; 8]>), BytesError> {
-        let field = self.file.tensor(&name(self.next)).map_err(|_| malformed("ends too early"))?;
+        let field = self.file.tensor(&name(self.next)).map_err(|_| malformed("a field is missing"))?;
         self.next += 1;
         if field.dtype() != dtype || field.shape().len() != dimensions {
             return Err(malformed("a field has the wrong type"));
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
 
     /// Checks that everything was read.
     pub fn finish(self) -> Result<(), BytesError> {
-        if self.next == self.file.len() { Ok(()) } else { Err(malformed("there are bytes after the end")) }
+        if self.next == self.file.len() { Ok(()) } else { Err(malformed("there are extra fields")) }
     }
 }
 

@@ -30,10 +30,10 @@ pub enum PowerError {
     #[error("p01 {p01} and p10 {p10}: each must be from 0 to 1, and their sum at most 1")]
     Probabilities { p01: f64, p10: f64 },
     /// A level or target outside (0, 1).
-    #[error("{name} is {value}: it must lie between 0 and 1")]
+    #[error("{name} is {value}: it must be between 0 and 1")]
     Share { name: &'static str, value: f64 },
     /// There is no difference to detect.
-    #[error("p01 and p10 are equal: there is no difference to find, and power in its direction is 0 at every n")]
+    #[error("p01 and p10 are equal: there is no difference to detect at any n")]
     NoDifference,
     /// More items than [`MOST`].
     #[error("more than {MOST} items would be needed")]

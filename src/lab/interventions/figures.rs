@@ -121,7 +121,7 @@ pub fn curves(
         layers.extend(ranges);
         layers.extend(base_lines(curve));
     }
-    let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
+    let heavier = leader.map(|key| format!("{} (highest reliability)", key.method.title()));
     provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| Layer::Intervals(covered(level, trainings))));

@@ -30,7 +30,7 @@ pub const RULE: &str = "dominated: by the ends of both intervals, another settin
 
 /// Caveat for figures and the screen if the front contains both kinds of method.
 pub const MIXED: &str =
-    "of counterfactual methods toward another value, of nullifying ones toward no value: two definitions on one axis";
+    "toward another value for counterfactual methods, toward no value for nullifying ones: two definitions on one axis";
 
 /// Position of a setting relative to the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

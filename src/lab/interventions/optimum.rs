@@ -77,7 +77,7 @@ pub struct Paper {
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {
     /// No example has the other property.
-    #[error("no test example has the other property: nothing to be selective about")]
+    #[error("no test example has the other property, so selectivity is undefined")]
     Undefined,
     /// No test example has some value of the other property.
     #[error(
@@ -116,7 +116,7 @@ pub enum NoOptimum {
         chance: f64,
     },
     /// Each property is read at some strength, but no strength leaves all of them readable.
-    #[error("at every strength the oracle reads at least one property to keep no better than chance")]
+    #[error("at no strength does the oracle read all properties to keep better than chance")]
     NoneTogether,
     /// All examples are enough to show it, a half is not.
     #[error(

@@ -40,16 +40,22 @@ pub const ENTRIES: &[FigureEntry] = &[
         "figure-6",
         "C, S and R of the nullifying methods of the run (INLP, RLACE) by rank, judged by the linear oracle (Canby et al., Figure 6).",
     ),
-    FigureEntry::headline("distance", "How far edited states are from real ones, by strength of one method."),
+    FigureEntry::headline("distance", "Distance of edited states from real ones, by strength of one method."),
     FigureEntry::headline("behaviour", "The model's own predictions after one method's edit, by strength."),
-    FigureEntry::headline("map", "Reliability of one method by the layer written and the layer read."),
-    FigureEntry::headline("lens", "What the model's own head and a linear oracle read from each layer (logit lens)."),
+    FigureEntry::headline("map", "Reliability of one method by layer of the edit and layer of the oracle."),
+    FigureEntry::headline(
+        "lens",
+        "Accuracy of the model's own head and of a linear oracle at each layer (logit lens).",
+    ),
     FigureEntry::further(
         "reliability",
         "C, S and R of one or several methods by strength, with rivals and baselines for a single one.",
     ),
-    FigureEntry::further("map-completeness", "Completeness of one method by the layer written and the layer read."),
-    FigureEntry::further("map-selectivity", "Selectivity of one method by the layer written and the layer read."),
+    FigureEntry::further(
+        "map-completeness",
+        "Completeness of one method by layer of the edit and layer of the oracle.",
+    ),
+    FigureEntry::further("map-selectivity", "Selectivity of one method by layer of the edit and layer of the oracle."),
 ];
 
 /// Picks and draws a figure; omitted choices take the first one.

@@ -204,7 +204,7 @@ pub fn few_examples(task: &TaskSpec) -> Option<String> {
     let tested = (share * task.examples as f64).round() as usize;
     (task.has_attractors() && tested < FEW_TO_KEEP).then(|| {
         format!(
-            "about {tested} test sentences will have an attractor, which may be too few to judge selectivity by: about {} examples have {FEW_TO_KEEP}",
+            "about {tested} test sentences will have an attractor, which may be too few to judge selectivity: set about {} examples for {FEW_TO_KEEP}",
             grouped(examples_for(share))
         )
     })
@@ -370,7 +370,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn replicates() -> Setting<Spec> {
-    let help = "How often all probes and fits are retrained on the same data: bands then cover sampling and training. Use 5 for a quick look, 20 for claims in print.";
+    let help = "Number of trainings of all probes and fits on the same data: bands then cover sampling and training. Use 5 for a quick look, 20 for claims in print.";
     row("probe.replicates", "Trainings", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,

@@ -153,7 +153,7 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
     };
     Problem::new(
         format!(
-            "the {who} of {property} is no better than the majority share ({:.3} [{:.3}, {:.3}] against {majority:.3}): \
+            "the {who} of {property} is no better than a constant answer (accuracy {:.3} [{:.3}, {:.3}], majority share {majority:.3}): \
              {what}",
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
@@ -167,7 +167,7 @@ fn miscalibrated(bench: &Bench, slot: Slot, error: f64) -> Problem {
     let (name, property) = (bench.slot_title(slot), bench.property(slot.role()).replace('_', " "));
     Problem::new(
         format!(
-            "the {name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands say",
+            "the {name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands show",
             score(error)
         ),
         bench.model.name(),

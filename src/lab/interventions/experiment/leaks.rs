@@ -50,7 +50,7 @@ pub(crate) fn look(
         let Some(rows) = &rows else { continue };
         let seconds = bench.stages.of(&leaks_of(&sweep.named().key)) / values.len() as f64;
         for value in values {
-            host.stage(format!("{}: what {} leaves", bench.model.name(), method.title), "step", seconds);
+            host.stage(format!("{}: fresh probes after {}", bench.model.name(), method.title), "step", seconds);
             one(bench, sweep, rows, value, host)?;
         }
     }
@@ -113,7 +113,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
             named.method.title, p.found, p.erased, p.before
         );
         let hint = format!(
-            "raise iterations, hidden or rank of {}, or read its edits as those of another method",
+            "raise iterations, hidden or rank of {}; until then, do not treat its edits as erasure",
             named.method.id
         );
         host.notice(NoticeLevel::Warning, Problem::new(what, bench.model.name(), hint))?;

@@ -37,7 +37,7 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
         layers.into_iter().partition(|l| arch.after_block(*l).in_decoder() == arch.after_block(depth).in_decoder());
     if !before.is_empty() {
         let what =
-            format!("no logit lens at the {} layers of the encoder, whose states its head never reads", before.len());
+            format!("no logit lens at {} encoder layers: the language model head reads only the decoder", before.len());
         host.notice(NoticeLevel::Info, notice(what, ""))?;
     }
     let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, (depth, Where::Said), (None, None), host)?;

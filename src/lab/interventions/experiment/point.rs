@@ -46,9 +46,8 @@ pub(crate) fn answer(
         let hint = "run the experiment with it";
         return Err(Problem::new(what, "point", hint).into());
     }
-    let method = find(&request.method).ok_or_else(|| {
-        problem(&format!("there is no method `{}`", request.method), "point", "pick one from the list")
-    })?;
+    let method = find(&request.method)
+        .ok_or_else(|| problem(&format!("unknown method `{}`", request.method), "point", "pick one from the list"))?;
     let options = Options::new(method, request.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     if bench.panels.is_empty() {
         let what = format!("no probe of {} has been trained yet", request.model);

@@ -298,7 +298,7 @@ impl Bench {
             "{cut} of {all} examples are longer than the {most} tokens that the model can read: they {}",
             self.spec.task.long.done()
         );
-        let hint = "the key is task.long: drop, truncate or window";
+        let hint = "to change this, set task.long to drop, truncate or window";
         Ok(host.notice(NoticeLevel::Info, Problem::new(what, self.model.name(), hint))?)
     }
 
@@ -311,7 +311,7 @@ impl Bench {
         let target = self.labels.target_property;
         if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
             let what = format!("{} of {} rows of {} dropped", source.lost(), source.rows, source.path);
-            let hint = "`probity data doctor` says more";
+            let hint = "run `probity data doctor` on the file for details";
             host.notice(NoticeLevel::Info, Problem::new(what, "task.data", hint))?;
         }
         let Stimuli { dropped_forms, dropped_texts, dropped_repeats, .. } = *self.stimuli;
@@ -320,8 +320,8 @@ impl Bench {
             host.notice(
                 NoticeLevel::Info,
                 Problem::new(format!(
-                        "{dropped} of {} examples left out ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
-                         texts unreadable, {dropped_repeats} identical to another one for the model)",
+                        "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
+                         texts cannot be read, {dropped_repeats} have the same tokens as another)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),
             )?;
@@ -426,13 +426,13 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
             if seen.len() < 2 {
                 return Err(Problem::new(
                     format!(
-                        "the {who} examples show {} of {} values of `{}`: there is nothing to be selective about",
+                        "the {who} examples contain {} of {} values of `{}`, so its selectivity is undefined",
                         seen.len(),
                         f.classes,
                         f.id
                     ),
                     "task.also",
-                    "remove it, or name examples that have it",
+                    "remove the property from task.also, or add examples with its other values",
                 ));
             }
         }
@@ -442,7 +442,7 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
 
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| {
-        Problem::new(format!("there is no grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")
+        Problem::new(format!("unknown grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")
     })
 }
 

@@ -95,8 +95,8 @@ impl Bench {
         let known = written.iter().filter(|t| seen.contains(t.prefix.as_str())).count();
         let judged = self.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.twins));
         if known > 0 && judged {
-            let what = format!("{known} of {all} twins are also examples that oracles were trained on");
-            let hint = "scores of the true counterfactual are slightly too high on those";
+            let what = format!("{known} of {all} twins are also in the oracles' training data");
+            let hint = "the true counterfactual scores slightly too high on these";
             host.notice(NoticeLevel::Info, Problem::new(what, "method counterfactual", hint))?;
         }
         Ok(twins)

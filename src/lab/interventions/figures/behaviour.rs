@@ -68,7 +68,7 @@ pub fn behaviour(
     Some(Figure {
         name: format!("behaviour-{short}-{}", method.file_name()),
         title: format!(
-            "What {short} itself predicts after {} at {}",
+            "{short}'s own predictions after {} at {}",
             method.title(),
             layer(results, model, first.value.layer)
         ),

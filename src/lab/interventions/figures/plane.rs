@@ -75,7 +75,7 @@ const STARS: &str = "the strength of the highest reliability of each method, as 
 const ELIGIBLE: (&str, &str) = (
     "rated",
     "a setting after which the oracle still reads the property to keep better than chance (lower end of the interval of its \
-     balanced accuracy). Only rated settings may lie on the front or dominate others. At high strengths the oracle often no longer reads it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
+     balanced accuracy). Only rated settings can be on the front or dominate others. At high strengths the oracle often no longer reads it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
 );
 
 /// Completeness against selectivity of all methods for one model and oracle. Shows stars at the highest reliabilities, lines of equal

@@ -82,7 +82,7 @@ impl Target {
     }
 
     pub(crate) fn read(bytes: &[u8], options: &Options, chain: Chain) -> Learning {
-        let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("ends before its seed"))?;
+        let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("its seed is missing"))?;
         let (probe, seed) = (Probe::from_bytes(probe)?, u64::from_le_bytes(*seed));
         Ok(Box::new(Self { probe, seed, options: options.clone(), chain }))
     }

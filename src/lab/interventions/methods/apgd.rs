@@ -19,7 +19,7 @@ use stats::rng::{stream, unit};
 pub(crate) const APGD: Method = Method {
     id: "apgd",
     title: "APGD",
-    doc: "gradient-sign steps with momentum that halve themselves (Croce and Hein 2020), on the cross entropy",
+    doc: "gradient-sign steps with momentum and automatic halving (Croce and Hein 2020), on the cross entropy",
     settings: &[ITERATIONS],
     learn: |data, options, _| Target::learn("apgd", data, options, chain),
     read: |bytes, options| Target::read(bytes, options, chain),

@@ -23,7 +23,7 @@ use std::collections::HashMap;
 pub(crate) const FAB: Method = Method {
     id: "fab",
     title: "FAB",
-    doc: "the nearest point across the probe's boundary, if it lies within ε (Croce and Hein 2020)",
+    doc: "the nearest point across the probe's boundary, if it is within ε (Croce and Hein 2020)",
     needs: Needs { mlp: true, ..Needs::NONE },
     settings: &[ITERATIONS],
     learn: |data, options, _| Target::learn("fab", data, options, chain),

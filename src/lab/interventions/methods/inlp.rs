@@ -42,7 +42,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::flag(
         "intercept",
         "intercept",
-        "whether the classifiers have one; AlterRep ignores it, so w.h > 0 is then not their side of the boundary",
+        "1 fits an intercept, 0 does not; AlterRep ignores it and still goes by the sign of w.h",
         0.0,
     ),
     Setting::real(

@@ -37,7 +37,7 @@ impl MapSpec {
         match layers[..] {
             [] => Err(LayerRef::Last.resolve(depth).err().unwrap_or_default()),
             [one] => {
-                Err(format!("a map of layers needs at least two; of this model's {depth} it names only layer {one}"))
+                Err(format!("a map needs at least two layers, but only layer {one} of this model's {depth} is named"))
             }
             _ => Ok(layers),
         }
@@ -54,7 +54,7 @@ impl MapSpec {
         refuse.twice("map.layers", &self.layers)?;
         refuse.twice("map.methods", &self.methods)?;
         if let [one] = self.layers[..] {
-            let problem = format!("names only layer {one}: a map needs at least two layers, or none for all");
+            let problem = format!("names only layer {one}: list at least two layers, or omit the key for all");
             return refuse.because("map.layers", problem);
         }
         if self.layers.contains(&LayerRef::At(0)) {

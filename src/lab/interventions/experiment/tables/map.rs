@@ -38,7 +38,7 @@ pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
     let mut head = vec!["method", "oracle", "written at", "strength"];
     head.extend(read.iter().map(String::as_str));
     head.push("which");
-    section(out, "Map of layers: reliability with one layer written and another one read", &head, rows);
+    section(out, "Map of layers: reliability by layer of the edit and layer of the oracle", &head, rows);
 }
 
 /// Every cell with its intervals; `None` if nothing was mapped.

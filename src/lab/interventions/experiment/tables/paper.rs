@@ -94,7 +94,8 @@ fn contingency(results: &Results) -> Option<Table> {
         let values = (data.target_values.as_slice(), data.other_values.as_slice());
         rows("published, rounded to thousands", values, &thousands);
     }
-    let caption = "Test examples by the value of the target (Zc) and of the property that is to stay (Ze); Table 1 of Canby et al.";
+    let caption =
+        "Test examples by the value of the target (Zc) and of the property to keep (Ze); Table 1 of Canby et al.";
     table("contingency", caption, &["data", "target"], (0, 1.0), entries)
 }
 
@@ -180,15 +181,15 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
     let (name, judge, origin) = match oracle {
         OracleKind::Mlp => ("optimum", "MLP oracle", "Table 3 of Canby et al"),
         OracleKind::Linear => {
-            ("optimum-linear", "linear oracle", "Canby et al. draw this in Figures 4 to 6 and print no table")
+            ("optimum-linear", "linear oracle", "Canby et al. plot these scores in Figures 4 to 6 but print no table")
         }
     };
     let other = results.data.iter().map(|d| d.value.distance).find(|d| !d.is_papers());
     let by = other.map_or(String::new(), |d| format!(", by {}", d.title()));
     let caption = format!(
-        "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: all three on one \
-         half of the test examples, at the strength chosen on the other by the mean over trainings; R = 2CS/(C + S) of the C and S shown; \
-         paper's way: both on all; published: of BERT and Wikipedia sentences. \
+        "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: the strength is \
+         chosen on one half of the test examples by the mean over trainings, the scores are measured on the other half, and \
+         R = 2CS/(C + S). Paper's way: choice and scores on all test examples. Published: BERT and Wikipedia sentences. \
          Completeness is defined differently for nullifying and for counterfactual methods"
     );
     table(name, &caption, &["model", "method"], (3, 1.0), entries)
@@ -219,7 +220,7 @@ fn selectivity(results: &Results) -> Option<Table> {
             ));
         }
     }
-    let caption = "Selectivity on each property that is to stay, at the strength of highest reliability on all test examples; the mean over the \
+    let caption = "Selectivity on each property to keep, at the strength of highest reliability on all test examples; the mean over the \
                    properties is the S of the other tables";
     table("selectivity", caption, &["model", "method", "oracle"], (3, 1.0), entries)
 }
