@@ -123,7 +123,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
     let loaded = peak().unwrap_or(0);
     if let Some(limit) = limit.filter(|l| loaded > *l) {
         return Err(Fault::Failed(Problem::new(
-            format!("the program took {} while the model was loaded; the limit is {}", show(loaded), show(limit)),
+            format!("loading the model took {} of memory; the limit is {}", show(loaded), show(limit)),
             "memory limit",
             format!("use --memory-limit {}M, or a smaller model", ((loaded + loaded / 20) >> 20) + 1),
         )));

@@ -136,7 +136,8 @@ fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
         }
     }
     if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
-        let what = "every token: probes are trained and judged on one token of each text, drawn by its content";
+        let what =
+            "with every token, probes are trained and judged on one token of each text, drawn by a hash of its tokens";
         let hint = "the guide's page on interventions lists the tokens of each position";
         host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
     }
@@ -321,7 +322,7 @@ impl Bench {
                 NoticeLevel::Info,
                 Problem::new(format!(
                         "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
-                         texts cannot be read, {dropped_repeats} have the same tokens as another)",
+                         texts cannot be read, {dropped_repeats} give the model the same input as another)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),
             )?;

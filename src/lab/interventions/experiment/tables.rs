@@ -292,7 +292,7 @@ fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
                 Some(p) => {
                     let read = [p.before, p.erased, p.found].map(score).join(" / ");
                     format!(
-                        "{} {}; its kernel reads {read} (before, erased, states found)",
+                        "{} {}; classifier with its kernel: {read} (before, erased, states found)",
                         v.parameter,
                         short(v.value)
                     )

@@ -68,8 +68,8 @@ impl<'a> Rated<'a> {
     }
 }
 
-const STARS: &str = "the strength of the highest reliability of each method, as means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
-                     its line";
+const STARS: &str = "the strength with the highest reliability of each method, averaged over halvings: chosen on one half of the test examples and \
+                     scored on the other, so a star may be off its line";
 
 /// Caption entry: the settings that can be on the front.
 const ELIGIBLE: (&str, &str) = (
