@@ -114,7 +114,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     ))
 }
 
-/// The optima of a model under an oracle without controls, the most reliable first.
+/// The optima of a model under an oracle, without controls, the most reliable first.
 pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
     let mut all = of_oracle(results, model, oracle);
     all.retain(|o| !is_control(o));
@@ -182,7 +182,7 @@ fn best_sentence(best: &Tagged<OptimumFinding>, counts: (usize, usize), distance
     )
 }
 
-/// Effect of a method on the property, because C is defined differently for the two kinds.
+/// Phrase for a method's effect on the property. The two kinds of method define C differently.
 pub(crate) fn does(o: &Tagged<OptimumFinding>) -> &'static str {
     match find(&o.value.method).map(|method| method.goal) {
         Some(Goal::Nullifying) => "removes it",
@@ -361,8 +361,8 @@ mod tests {
         assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
     }
 
-    /// Regression: two trainings used to have intervals with one degree of freedom. Their values are shown instead, and the number of
-    /// trainings needed for an interval once.
+    /// Regression: two trainings used to have intervals with one degree of freedom. The answer gives their values instead, and once the
+    /// number of trainings needed for an interval.
     #[test]
     fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
         let mut results = sample::results();

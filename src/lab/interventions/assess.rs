@@ -70,16 +70,16 @@ impl Strength {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
     pub strengths: Vec<Strength>,
-    /// Chosen on one half and reported on the other, or the reason why there is none.
+    /// The optimum, chosen on one half and reported on the other, or the reason why there is none.
     pub optimum: Result<Optimum, NoOptimum>,
-    /// As in the paper: chosen and reported on all examples. `None` without selectivity.
+    /// The paper's optimum, chosen and reported on all examples; `None` without selectivity.
     pub paper: Option<Paper>,
     /// The optimum's reliability in every resample, for comparing methods.
     pub draws: Draws,
 }
 
-/// Assesses a sweep, with intervals at `level`. `resamples` and `halves` are of the test examples, and shared by all methods and oracles so
-/// that methods can be compared. `None` without replicates, strengths or examples.
+/// Assesses a sweep, with intervals at `level`. `resamples` and `halves` belong to the test examples; methods can be compared because all
+/// of them share these. `None` without replicates, strengths or examples.
 ///
 /// # Panics
 /// If scores, resamples or halves do not fit the examples.
@@ -178,7 +178,7 @@ fn strength(
     })
 }
 
-/// Range of the harmonic mean when one mean moves to an end of its exact bound and the other stays.
+/// Range of the harmonic mean when one mean moves to an end of its exact bound and the other is fixed.
 fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Option<Estimate> {
     let (ec, es) = (of_c.unwrap_or(Estimate::exact(c)), of_s.unwrap_or(Estimate::exact(s)));
     (of_c.is_some() || of_s.is_some()).then(|| Estimate {

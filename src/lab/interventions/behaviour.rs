@@ -34,7 +34,7 @@ pub struct BehaviourFinding {
     pub correct_before: Banded,
     /// Probability of the correct form after, relative to both forms.
     pub correct_after: Banded,
-    /// Number of trainings behind it; 0 if unknown.
+    /// Number of trainings behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// Ranks and the paired test; absent in older recordings.
@@ -55,7 +55,7 @@ pub struct Told {
     pub lost: u64,
     /// Examples for which the model prefers the correct form after but not before.
     pub won: u64,
-    /// McNemar's exact p-value of `lost` and `won`.
+    /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,
     /// p-value of no change at any strength of the sweep: max-T over all of them. Absent before the sweep is complete,
     /// and in older recordings.

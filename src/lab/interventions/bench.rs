@@ -96,7 +96,7 @@ pub struct ModelBehaviour {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// One entry per oracle, in their order.
+    /// One entry per oracle, in order.
     pub scores: Vec<Scores>,
     pub behaviour: Option<ModelBehaviour>,
     /// Distances of the edited states from real ones; empty if not requested.
@@ -256,7 +256,7 @@ impl Chunk {
 pub(crate) struct Judges<'a> {
     pub model: &'a Model,
     pub oracles: &'a [Oracle],
-    /// Outputs of each oracle before the intervention, in their order.
+    /// Outputs of each oracle before the intervention, in the order of `oracles`.
     pub before: &'a [OracleOutput],
     /// Share of each target value in the data, for the prior variant of nullifying completeness.
     pub prior: &'a [f64],
@@ -274,7 +274,7 @@ pub struct Reader<'a> {
     pub layer: usize,
     /// Oracles trained on unedited states of that layer.
     pub oracles: &'a [Oracle],
-    /// Outputs of each oracle before the intervention, in their order.
+    /// Outputs of each oracle before the intervention, in the order of `oracles`.
     pub before: &'a [OracleOutput],
 }
 

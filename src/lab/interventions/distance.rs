@@ -120,7 +120,7 @@ impl Distances {
         self.nearest.is_empty()
     }
 
-    /// Adds, with weight `w`, the distances of the same examples edited toward another value.
+    /// Adds the distances of the same examples edited toward another value, with weight `w`.
     pub(crate) fn add(&mut self, part: &Self, w: f64) {
         let each = |sum: &mut Vec<f64>, part: &[f64]| {
             sum.resize(part.len(), 0.0);
@@ -161,7 +161,7 @@ pub struct DistanceFinding {
     /// Mean Euclidean distance to the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Estimate>,
-    /// The same distances for the same examples, unchanged.
+    /// Mean distances of the same examples, unedited.
     pub before: Unchanged,
     /// Number of real states.
     pub real_states: usize,
@@ -221,8 +221,8 @@ impl DistanceFinding {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
-    /// The distances relative to those of the unedited states, with their names (the counterpart is the true counterfactual); absolute if
-    /// those are 0.
+    /// The distances relative to those of the unedited states, with their names; absolute if those are 0. The counterpart is the true
+    /// counterfactual.
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
             let unit = if unit > 0.0 { unit } else { 1.0 };

@@ -123,7 +123,8 @@ fn unmoved(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     ))
 }
 
-/// Methods that other probe settings or the other oracle put ahead of the best one; if the settings only move its R, the range.
+/// Doubts: the methods that other probe settings or the other oracle put ahead of the best one, and the range of its R if the settings only
+/// move it.
 fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] {
     let (v, key) = (&best.value, best.value.method_key());
     let mine = results.versus.iter().filter(|x| x.model == best.model && x.value.oracle == v.oracle);

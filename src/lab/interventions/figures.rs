@@ -30,7 +30,7 @@ use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
-/// The scores, each in a separate panel on paper.
+/// The scores; in print each has a panel.
 const SCORES: [&str; 3] = ["completeness C", "selectivity S", "reliability R"];
 /// Title of a method; its identifier if the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
@@ -148,7 +148,7 @@ fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
     leader.filter(|_| drawn.len() > 1).map(|c| &c.key)
 }
 
-/// A figure of the paper with those of its methods that the run has; `None` if it has none.
+/// One of the paper's figures, with those of its methods that the run has; `None` if the run has none.
 pub(crate) fn drawing(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -445,7 +445,7 @@ mod tests {
         assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
     }
 
-    /// The paper's first figure combines all attacks; the run has one of two methods of the third.
+    /// The paper's first figure combines all attacks; the run has one of the two methods of the third.
     #[test]
     fn figures_of_the_paper_show_several_methods_in_one() {
         let results = sample::results();

@@ -308,7 +308,7 @@ pub struct OptimumFinding {
 /// The choice of an optimum, and the optimum as in the paper.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
-    /// Number of trainings behind it; 0 if unknown.
+    /// Number of trainings behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// `held_out`: chosen on one half of the examples and measured on the other.
@@ -320,10 +320,10 @@ pub struct How {
     /// Strengths chosen on halves of the examples, each with its share of the choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<(f64, f64)>,
-    /// The end of the grid, if the optimum is at one.
+    /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
-    /// As in the paper: chosen and measured on the same examples.
+    /// The optimum as in the paper: chosen and measured on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
     /// Selectivity by property at this strength, if there are several to keep.
@@ -340,7 +340,7 @@ pub struct PaperFinding {
     pub selectivity: Banded,
     /// Reliability at that strength; the bands do not cover the choice.
     pub reliability: Banded,
-    /// The end of the grid, if the optimum is at one.
+    /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
 }

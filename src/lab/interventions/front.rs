@@ -60,7 +60,7 @@ pub struct Knee {
     /// Index among the settings.
     pub at: usize,
     /// Distance above the line between the front's ends, in units of the scores. Its interval combines those of completeness and
-    /// selectivity, with the line as exact.
+    /// selectivity; the line is treated as exact.
     pub distance: Estimate,
     /// Number of further settings on the front whose distance is equal within the intervals.
     pub ties: usize,

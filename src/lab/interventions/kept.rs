@@ -27,7 +27,7 @@ pub struct OnFinding {
     pub selectivity: Banded,
     /// Number of those examples.
     pub n: usize,
-    /// Selectivity of a constant answer, the majority value.
+    /// Selectivity of an oracle that always answers the majority value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s_floor: Option<f64>,
     /// Balanced accuracy of its oracle after the intervention.

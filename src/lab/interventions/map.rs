@@ -41,7 +41,7 @@ impl Chosen {
 /// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MapFinding {
-    /// The scores, with everything that a single layer has.
+    /// The scores, as for a single layer.
     #[serde(flatten)]
     pub point: ReliabilityFinding,
     /// Origin of the strength: `optimum`, `spec` or `only`.
@@ -61,7 +61,7 @@ pub struct NoMapFinding {
     /// Layer of the intervention.
     #[id]
     pub layer: usize,
-    /// Layers at which it would have been judged.
+    /// Layers of the oracles that would have judged the row.
     pub oracle_layers: Vec<usize>,
     /// Reason why the row has no strength.
     pub reason: String,

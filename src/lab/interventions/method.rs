@@ -230,7 +230,7 @@ pub(crate) trait Learnt: Send + Sync {
         targets: &[usize],
         known: &Known<'a>,
     ) -> Result<Change<'a>, InterventionError>;
-    /// For a method that searches for states behind erased features: the quality of what it finds.
+    /// Quality of the states found for erased features, for methods that search for them.
     fn preimages(&self) -> Option<Preimages> {
         None
     }

@@ -57,7 +57,7 @@ pub struct Optimum {
     pub chosen: Vec<f64>,
     /// Share of halves without an eligible strength.
     pub none: f64,
-    /// The end of the grid, if the optimum is at one.
+    /// Set if the optimum is at an end of the grid.
     pub end: Option<End>,
 }
 
@@ -69,7 +69,7 @@ pub struct Paper {
     pub value: f64,
     /// Reliability at that strength; the interval does not cover the choice.
     pub reliability: Bands,
-    /// The end of the grid, if the optimum is at one.
+    /// Set if the optimum is at an end of the grid.
     pub end: Option<End>,
 }
 
@@ -79,7 +79,7 @@ pub enum NoOptimum {
     /// No example has the other property.
     #[error("no test example has the other property, so selectivity is undefined")]
     Undefined,
-    /// No test example has some value of the other property.
+    /// Some value of the other property does not occur in the test examples.
     #[error(
         "the test examples show {values} of {classes} values of the other property, so its chance level is unknown"
     )]
@@ -118,7 +118,7 @@ pub enum NoOptimum {
     /// Each property is read at some strength, but no strength leaves all of them readable.
     #[error("at no strength does the oracle read all properties to keep better than chance")]
     NoneTogether,
-    /// All examples are enough to show it, a half is not.
+    /// The oracle reads the other property on all examples, but half of them are too few to show it.
     #[error(
         "half of the test examples are too few to distinguish the other property from chance after the intervention"
     )]

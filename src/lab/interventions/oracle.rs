@@ -47,9 +47,9 @@ impl OracleKind {
 pub struct Oracle {
     pub kind: OracleKind,
     pub target: Probe<OracleRole>,
-    /// Reads the other property.
+    /// Probe of the other property.
     pub other: Probe<OracleRole>,
-    /// Read the further properties to keep, in the experiment's order.
+    /// Probes of the further properties to keep, in the experiment's order.
     pub further: Vec<Probe<OracleRole>>,
 }
 

@@ -10,7 +10,7 @@ use super::key::MethodKey;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// Effect of one strength of one method, also on one example.
+    /// The effect of one strength of one method, overall and on one example.
     Point(PointQuestion),
 }
 

@@ -14,7 +14,7 @@ use stats::rng::{below, stream};
 pub struct Ranking {
     /// The methods by decreasing reliability on the examples themselves; those without an optimum last.
     pub order: Vec<usize>,
-    /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; no optimum ranks below any.
+    /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; a method without an optimum ranks last.
     pub better: Vec<Vec<f64>>,
     /// `places[a][p]`: share of resamples in which a is at place p (0 is the best).
     pub places: Vec<Vec<f64>>,

@@ -45,7 +45,7 @@ impl Distance {
         }
     }
 
-    /// The largest possible distance from `p`: that of a one-hot distribution.
+    /// The largest possible distance from `p`, which is that to a one-hot distribution.
     pub fn farthest(self, p: &[f64]) -> f64 {
         match self {
             Distance::Tv => {
@@ -83,8 +83,8 @@ pub fn nullifying_completeness(distance: Distance, after: &Dense<f64>) -> Vec<f6
     nullifying_completeness_to(distance, after, &vec![1.0 / k; after.cols()])
 }
 
-/// Nullifying completeness toward a distribution such as the class shares, which an oracle that knows them outputs instead of the uniform
-/// one. With a uniform prior this is equation 2.
+/// Nullifying completeness toward a given distribution, such as the class shares: an oracle that knows these never outputs the uniform
+/// distribution. With a uniform prior this is equation 2.
 ///
 /// # Panics
 /// If the prior has a different number of classes.

@@ -43,8 +43,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// The options of a method in its registry entry, preceded by the file of an externally made one; empty if the spec does not run it. A spec
-/// may run a method several times with different options; `nth` selects one.
+/// A method's options from its registry entry, preceded by its file if it is externally made; empty if the spec does not run it. A spec may
+/// run a method several times with different options; `nth` selects one.
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
     let given = known.needs.file.then(|| own_file(known.id, nth));

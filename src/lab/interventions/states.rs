@@ -1,7 +1,7 @@
 //! Hidden states, labels and parts of an experiment as a table, for interventions made with other programs.
 //!
-//! The rows are all examples that the model can answer, in order. The `directions` or `states` that are returned (see [`probe::given`]) are
-//! judged on the same rows.
+//! The rows are all examples that the model can answer, in order. Edited `directions` or `states` (see [`probe::given`]) are judged on the
+//! same rows.
 
 use std::collections::HashMap;
 
