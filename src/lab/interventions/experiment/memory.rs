@@ -145,7 +145,7 @@ impl Counts {
     /// the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
     ///
     /// # Errors
-    /// A problem with the settings that would fit, if not even one text fits.
+    /// A problem that names settings that would fit, if not even one text fits.
     pub(crate) fn plan(
         &self,
         resident: u64,

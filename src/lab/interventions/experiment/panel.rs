@@ -32,7 +32,7 @@ impl Which {
         }
     }
 
-    /// The panel whose fit of a method to use: fits of a method that reads no probe differ only by their random stream.
+    /// The panel whose fit of a method is used. Fits of a method that reads no probe differ only by their random stream.
     pub(crate) fn fitted_as(self, reads_probe: bool) -> Which {
         if reads_probe { self } else { Which::Replicate(self.stream()) }
     }
@@ -147,7 +147,7 @@ impl Panel {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
-                // Follows the oracle of the other property of the same kind.
+                // The oracle of the other property, of the same kind, comes before.
                 (Slot::Oracle(_, Roles::Further(_)), SlotProbe::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);

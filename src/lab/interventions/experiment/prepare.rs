@@ -39,7 +39,7 @@ use stats::halves::{HALVINGS, Halves};
 pub(crate) const FIRST_CHUNK: usize = 256;
 /// Test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
-/// Chunks that a rival judges: the range needs no more, and its n is shown.
+/// Number of chunks that a rival judges. The range over rivals needs no more, and its n is shown.
 pub(crate) const RIVAL_CHUNKS: usize = 2;
 pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Increased when a change of the program changes cached probes.

@@ -155,7 +155,7 @@ impl Sweep {
         let (model, site, prior) = (bench.model.clone(), bench.site, bench.prior.clone());
         let panel = &bench.panels[at];
         let (oracles, outputs) = (panel.oracles.clone(), panel.outputs.clone());
-        // A fit shared by all panels changes the model's answers in the same way; for a control one is enough.
+        // A fit shared by all panels changes the model's answers in the same way, and a control needs only one fit.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control);
         // If only the head remains, the model's own answer is cheap. Otherwise the intermediate blocks run again for every value, so it is
         // computed only for the first training.

@@ -216,7 +216,7 @@ fn equal_reliability(r: f64) -> Layer {
     const STEPS: u32 = 80;
     let largest = 2.0 / r - 1.0;
     let points = (0..=STEPS).map(|k| {
-        // From small C and S = 1 to C = 1 and small S; equal steps of 1/C look the same from both axes.
+        // Equal steps of 1/C, from small C and S = 1 to C = 1 and small S, look the same from both axes.
         let inverse = largest + (1.0 - largest) * f64::from(k) / f64::from(STEPS);
         (1.0 / inverse, 1.0 / (2.0 / r - inverse))
     });

@@ -33,7 +33,7 @@ use lab::fault::Fault;
 /// Oracle outputs of a training for every chunk.
 type OracleOutputs = Vec<Arc<Vec<OracleOutput>>>;
 
-/// The oracles at or after the layer of the intervention, by replicate, with their earlier outputs.
+/// The oracles at or after the layer of the intervention, by replicate, with their outputs before it.
 struct Judge {
     layer: usize,
     replicates: Vec<(Arc<Vec<Oracle>>, OracleOutputs)>,
