@@ -62,8 +62,8 @@ pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
     }
 }
 
-/// Expected calibration error. Examples are binned by the probability of the predicted class; the error is the mean over examples of
-/// |accuracy - mean probability| in their bin. 0 without examples.
+/// Expected calibration error, 0 without examples. Examples are binned by the probability of the predicted class. The error is the mean
+/// over examples of the gap between accuracy and mean probability in their bin.
 ///
 /// # Panics
 /// If `probabilities` does not have one row per label.

@@ -203,7 +203,7 @@ impl<R: Role> Part<R> {
 
 impl Part<Intervention> {
     /// The examples of this part whose `target` (one value per example of the whole data set) is defined. Validation examples are drawn
-    /// anew from these, because the part's own include too few with a rare property.
+    /// anew from these, because the part's own validation examples include too few with a rare property.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Trains a multilayer perceptron with Adam, counted in steps.
+//! Trains a multilayer perceptron with Adam; training is counted in steps.
 //!
 //! Cross entropy is averaged over batches of 64, in a new random order for each pass. Canby et al. train for eight passes over data a
 //! hundred times larger, so steps are counted here instead. The network is validated every 50 steps (an *epoch* here). Training ends when
@@ -17,7 +17,7 @@ use stats::rng::shuffle;
 
 /// Steps between two validations.
 pub const EPOCH: usize = 50;
-/// Training ends after this many steps without a rise of the validation accuracy, so never earlier.
+/// Training ends after this many steps without a rise of the validation accuracy, and never earlier than this.
 pub const PATIENCE: usize = 500;
 /// Maximum steps while recipes are compared.
 pub const SEARCH_STEPS: usize = 2_000;

@@ -1,5 +1,5 @@
 //! Description length of labels given embeddings (Voita and Titov 2020): the bits needed to send the labels to a receiver who has the
-//! embeddings. The better a probe predicts them, the fewer.
+//! embeddings. Better probes need fewer bits.
 //!
 //! There are two codes, each in a separate file. [`prequential`] trains on the labels sent so far; [`variational`] sends a probe with
 //! weights as imprecise as the labels allow. [`METHODS`] lists them.
@@ -11,7 +11,7 @@ use super::data::{DataError, Labelled};
 use base::{Cancelled, Pulse};
 use stats::Purpose;
 
-/// Bits of the labels, one number per purpose; random orders and weights come from its streams.
+/// Bits of the labels, one number per purpose; random orders and weights come from the purpose's streams.
 pub(crate) type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
 
 #[derive(Debug, Clone, Copy)]

@@ -74,7 +74,7 @@ const SETTINGS: [Setting; 5] = [
     SAME_OTHER,
 ];
 
-/// The bases for the ranks from 1, at most up to the number of dimensions.
+/// The bases for ranks from 1 up to at most the number of dimensions.
 fn search(
     reader: &Mlp<f64>,
     data: &FitData<'_>,
