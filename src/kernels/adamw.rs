@@ -4,7 +4,7 @@
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 
-/// The numbers of one step; see [`update`].
+/// Coefficients of one step; see [`update`].
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Decay of the first moment.
@@ -24,8 +24,8 @@ pub struct Step {
     pub correct2: f32,
 }
 
-/// p = keep p - rate (m correct1) / (sqrt(v correct2) + eps), after m and v are updated with the gradient g (Loshchilov
-/// and Hutter, 2019, algorithm 2).
+/// Updates m and v with the gradient g, then sets p = keep p - rate (m correct1) / (sqrt(v correct2) + eps). See Loshchilov and Hutter
+/// (2019), algorithm 2.
 pub fn update(team: Team, step: &Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
     assert!(p.len() == g.len() && p.len() == m.len() && p.len() == v.len(), "one gradient for each parameter");
     let (p, m, v) = (Shared::new(p), Shared::new(m), Shared::new(v));
@@ -57,7 +57,7 @@ impl Pass for Update<'_> {
     }
 }
 
-/// A [`Step`] in vectors.
+/// A [`Step`] with every coefficient in all lanes.
 pub(super) struct Numbers<S: Simd> {
     beta1: S::V,
     beta2: S::V,
@@ -71,7 +71,6 @@ pub(super) struct Numbers<S: Simd> {
 }
 
 impl<S: Simd> Numbers<S> {
-    /// The vectors of a step.
     #[inline(always)]
     pub(super) fn of(s: S, t: &Step) -> Self {
         Self {
@@ -87,7 +86,7 @@ impl<S: Simd> Numbers<S> {
         }
     }
 
-    /// Moves up to sixteen parameters, whose gradient is `g`.
+    /// Updates up to sixteen parameters with gradient `g`.
     #[inline(always)]
     pub(super) fn step(&self, s: S, g: S::V, [p, m, v]: [&mut [f32]; 3]) {
         let g = s.mul(g, self.shrink);
@@ -100,7 +99,7 @@ impl<S: Simd> Numbers<S> {
     }
 }
 
-/// The sum of squares, in double precision; the same on any number of threads.
+/// Sum of squares in double precision; the same for any number of threads.
 pub fn square_sum(x: &[f32]) -> f64 {
     dispatch(Squares(x))
 }

@@ -1,9 +1,9 @@
-//! Products in bf16 by the tile unit of the processor (AMX): sixteen rows by sixteen columns in one instruction.
+//! Products in bf16 on the processor's tile unit (AMX): sixteen rows by sixteen columns per instruction.
 //!
-//! A step multiplies 32 inner indices. As the instruction defines it, even and odd ones are summed separately and then
-//! added to the f32 sum, step by step in order: a row's result does not depend on its neighbours, but its last bits
-//! differ from those of the vector instructions. The unit reads panels of [`Packed`](super::packed::Packed) in place; a
-//! left operand is rounded into tiles. Rust has no stable intrinsics for it, hence assembly.
+//! A step multiplies 32 inner indices. The instruction sums even and odd indices separately and then adds both to the f32 sum, step by
+//! step. Hence a row's result does not depend on its neighbours, but its last bits differ from those of vector instructions. The unit reads
+//! panels of [`Packed`](super::packed::Packed) in place; a left operand is rounded into tiles. Rust has no stable intrinsics for AMX, so
+//! this module uses assembly.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -11,12 +11,12 @@ use std::marker::PhantomData;
 use super::buffer::Buffer;
 use super::tile::PANEL;
 
-/// Rows of a tile, and its words (pairs of inner indices) or columns.
+/// Rows of a tile; also its columns, or words (pairs of inner indices) per row.
 pub(super) const TILE: usize = 16;
 /// Rows of the largest block: two tiles per panel.
 pub(super) const ROWS: usize = 2 * TILE;
 
-/// A finished block, row after row.
+/// A finished block, row by row.
 #[repr(C, align(64))]
 pub(super) struct Block(pub [[f32; PANEL]; ROWS]);
 
@@ -24,7 +24,7 @@ impl Block {
     pub(crate) const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
 }
 
-/// True if this processor has the unit and the operating system permits its use. Checked once, at first use.
+/// True if the processor has the unit and the operating system permits its use. Checked once.
 pub(crate) fn available() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {
@@ -35,7 +35,7 @@ pub(crate) fn available() -> bool {
     false
 }
 
-/// A right operand in bf16. A value of this type is proof that the unit may be used.
+/// A right operand in bf16. A value of this type proves that the unit may be used.
 #[derive(Clone, Copy)]
 pub(super) struct Tiles<'a> {
     words: &'a [u32],
@@ -54,12 +54,12 @@ impl Drop for Configured {
 }
 
 impl<'a> Tiles<'a> {
-    /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` where the unit cannot be used.
+    /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` if the unit cannot be used.
     pub(crate) fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
         available().then_some(Tiles { words, deep: depth.div_ceil(2), panel })
     }
 
-    /// Words that `rows` rows of a left operand occupy as tiles.
+    /// Words for `rows` rows of a left operand, as tiles.
     pub(crate) fn left_words(&self, rows: usize) -> usize {
         rows.div_ceil(TILE) * self.tile_row()
     }
@@ -83,7 +83,7 @@ impl<'a> Tiles<'a> {
         let _ = tiles;
     }
 
-    /// Configures this thread's tiles. Products are possible while the result lives.
+    /// Configures this thread's tiles. Products are possible while the result is alive.
     pub(crate) fn configure(&self) -> Configured {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         // SAFETY: `self` proves that the unit may be used.
@@ -105,7 +105,7 @@ impl<'a> Tiles<'a> {
         to
     }
 
-    /// One or two rows of tiles times a panel from [`Tiles::panel`].
+    /// Multiplies one or two rows of tiles by a panel from [`Tiles::panel`].
     #[inline]
     pub(crate) fn multiply(&self, _: &Configured, panel: &[u32], rows: &[u32], block: &mut Block) {
         let steps = self.deep.div_ceil(TILE);
@@ -113,8 +113,8 @@ impl<'a> Tiles<'a> {
         assert!(two || rows.len() == self.tile_row(), "rows are not whole tiles");
         assert!(panel.len() == steps * TILE * PANEL && steps > 0, "a panel of the wrong depth");
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        // SAFETY: `self` and the `Configured` prove that the unit may be used and is set up on this thread; the
-        // assertions prove that every operand has `steps` tiles.
+        // SAFETY: `self` and `Configured` prove that the unit may be used and is configured on this thread; the assertions prove that every
+        // operand has `steps` tiles.
         unsafe {
             if two {
                 x86::two(steps, rows.as_ptr(), panel.as_ptr(), block);
@@ -129,7 +129,7 @@ impl<'a> Tiles<'a> {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86 {
-    //! The instructions, and the request to the kernel for permission to use them.
+    //! The instructions, and the request for permission to use them.
 
     use std::arch::asm;
     use std::arch::x86_64::{
@@ -138,9 +138,9 @@ mod x86 {
 
     use super::{Block, PANEL, TILE};
 
-    /// Bits of the extended state: tile configuration and tile data.
+    /// Extended state bits: tile configuration and tile data.
     const STATE: u64 = 0b11 << 17;
-    /// `ARCH_REQ_XCOMP_PERM` of `arch_prctl(2)`, and the tile data to request.
+    /// `ARCH_REQ_XCOMP_PERM` of `arch_prctl(2)`, and the component to request (tile data).
     const REQUEST: (libc::c_ulong, libc::c_ulong) = (0x1023, 18);
 
     /// CPUID leaf 7: AMX-TILE and AMX-BF16.
@@ -161,9 +161,9 @@ mod x86 {
         is_x86_feature_detected!("xsave") && unsafe { state() } & STATE == STATE
     }
 
-    /// Requests the unit for all threads of the process. False on a kernel that is too old or refuses.
+    /// Requests the unit for all threads of the process. False if the kernel is too old or refuses.
     pub(crate) fn permitted() -> bool {
-        // SAFETY: the call takes two numbers and changes only what this process may use.
+        // SAFETY: the call takes two numbers and changes only the permissions of this process.
         unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST.0, REQUEST.1) == 0 }
     }
 
@@ -198,7 +198,7 @@ mod x86 {
         }
     }
 
-    /// Only after [`configure`], so only if the instruction exists.
+    /// Called only after [`configure`], so the instruction exists.
     pub(crate) fn release() {
         // SAFETY: no memory is touched; nothing else uses tiles.
         unsafe {
@@ -217,8 +217,7 @@ mod x86 {
         let rows = tiles.chunks_exact_mut(TILE * TILE).map(|t| &mut t[i * TILE..][..TILE]);
         for (x, to) in whole.iter().chain([&last]).zip(rows) {
             for half in 0..2 {
-                // SAFETY: sixteen floats are read and eight words written, all within the slices; neither needs
-                // alignment.
+                // SAFETY: reads sixteen floats and writes eight words, all within the slices; neither needs alignment.
                 unsafe {
                     let x = _mm512_cvtneps_pbh(_mm512_loadu_ps(x.as_ptr().add(TILE * half)));
                     let x: __m256i = std::mem::transmute(x);
@@ -228,20 +227,19 @@ mod x86 {
         }
     }
 
-    /// Bytes of a row of a panel, and of a block.
+    /// Bytes of a row of a panel or block.
     const PANEL_ROW: usize = 4 * PANEL;
     /// Bytes of a row of a tile of the left operand.
     const TILE_ROW: usize = 4 * TILE;
 
-    /// 32 rows by 32 columns.
+    /// Multiplies 32 rows by 32 columns.
     ///
     /// # Safety
-    /// Tiles must be configured; `steps > 0` tiles must be readable at `a` for each of two consecutive rows of tiles,
-    /// and `steps * 16` rows of a panel at `b`.
+    /// Tiles must be configured. At `a`, `steps > 0` tiles must be readable for each of two consecutive rows of tiles; at `b`, `steps * 16`
+    /// rows of a panel.
     pub(crate) unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
         let below = a.wrapping_add(steps * TILE * TILE);
-        // SAFETY: tiles of 16 rows of 64 bytes are read where the caller promises them, and four are written that make up
-        // the block.
+        // SAFETY: reads tiles of 16 rows of 64 bytes that the caller guarantees, and writes the four tiles of the block.
         unsafe {
             asm!(
                 "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
@@ -270,12 +268,12 @@ mod x86 {
         }
     }
 
-    /// 16 rows by 32 columns; the same sums as in [`two`].
+    /// Multiplies 16 rows by 32 columns, with the same sums as [`two`].
     ///
     /// # Safety
-    /// As [`two`], with one row of tiles.
+    /// As for [`two`], with one row of tiles.
     pub(crate) unsafe fn one(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
-        // SAFETY: as in `two`; the upper half of the block is written.
+        // SAFETY: as in `two`; writes the upper half of the block.
         unsafe {
             asm!(
                 "tilezero tmm0", "tilezero tmm1",

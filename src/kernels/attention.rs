@@ -1,7 +1,7 @@
-//! Self-attention on queries, keys and values as the product lays them out; only the keys are copied (transposed).
+//! Self-attention on queries, keys and values in the layout of the product; only the keys are copied (transposed).
 //!
-//! Processes a few query rows at a time: their scores against all keys, the softmax, the weighted sum of values. Scores
-//! never leave the first-level cache unless the caller keeps them.
+//! Processes a few query rows at a time: scores against all keys, softmax, weighted sum of values. Scores stay in the L1 cache unless the
+//! caller keeps them.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -16,13 +16,13 @@ use super::tile::{PANEL, Sums};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its rows among keys and values, including padding.
+    /// Rows of the sentence among keys and values, including padding.
     pub rows: Range<usize>,
-    /// Number of keys that the query sees.
+    /// Number of keys that the queries attend to.
     pub keys: usize,
-    /// Its rows among the queries.
+    /// Rows of the sentence among the queries.
     pub queries: Range<usize>,
-    /// Offset of its probabilities.
+    /// Offset of the sentence's probabilities.
     pub kept: usize,
 }
 
@@ -32,7 +32,7 @@ impl Span {
         self.keys.next_multiple_of(LANE)
     }
 
-    /// Floats of its probabilities: `[heads, queries, ld]`.
+    /// Floats of the sentence's probabilities: `[heads, queries, ld]`.
     pub fn kept_len(&self, heads: usize) -> usize {
         heads * self.queries.len() * self.ld()
     }
@@ -43,19 +43,16 @@ impl Span {
 pub struct Attention<'a> {
     /// Number of query heads; they are adjacent, starting at column 0.
     pub heads: usize,
-    /// Key (and value) heads; each serves `heads / kv_heads` query heads.
+    /// Number of key (and value) heads; each serves `heads / kv_heads` query heads.
     pub kv_heads: usize,
-    /// Width of a head.
     pub dim: usize,
-    /// True if tokens do not see later ones.
+    /// True if tokens do not attend to later ones.
     pub causal: bool,
     /// Rows of queries, `q_ld` floats apart.
     pub q: &'a [f32],
-    /// Floats from one row of `q` to the next.
     pub q_ld: usize,
     /// Rows of keys and values, `kv_ld` floats apart.
     pub kv: &'a [f32],
-    /// Floats from one row of `kv` to the next.
     pub kv_ld: usize,
     /// Column of the first key head.
     pub k_from: usize,
@@ -87,12 +84,12 @@ impl Attention<'_> {
         h / (self.heads / self.kv_heads)
     }
 
-    /// Scores are divided by the root of the head's width.
+    /// One over the root of the head width, the factor of the scores.
     fn scale(&self) -> f32 {
         1.0 / (self.dim as f32).sqrt()
     }
 
-    /// Number of keys that query row `q` sees.
+    /// Number of keys that query row `q` attends to.
     fn sight(&self, span: &Span, q: usize) -> usize {
         if self.causal { span.keys.min(self.positions[q] as usize + 1) } else { span.keys }
     }
@@ -148,7 +145,7 @@ fn transpose(from: &[f32], ld: usize, keys: usize, dim: usize, to: &mut Buffer) 
     }
 }
 
-/// Turns scores into probabilities: softmax of `scale x` over the first `sight`, exact zeros after them.
+/// Turns scores into probabilities: softmax of `scale x` over the first `sight`, and exact zeros after them.
 #[inline(always)]
 fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
     x[sight..].fill(f32::NEG_INFINITY);
@@ -172,10 +169,10 @@ fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
     }
 }
 
-/// Scores of query rows `rows` against the panels that at least one of them sees, written into rows of `ld`.
+/// Scores query rows `rows` against the panels that any of them attends to, and writes them into rows of `ld`.
 ///
 /// # Safety
-/// `keys` contains the panels; query rows and heads lie in their slices ([`Attention::check`]).
+/// `keys` contains the panels; query rows and heads are in their slices ([`Attention::check`]).
 #[inline(always)]
 unsafe fn score<S: Simd>(
     s: S,
@@ -188,7 +185,7 @@ unsafe fn score<S: Simd>(
     for p in 0..seen.div_ceil(PANEL) {
         let b = keys[p * dim * PANEL..].as_ptr();
         let o = Operands { depth: dim, a: a.0.as_ptr(), a_row: a.1, a_col: 1, b, b_row: PANEL };
-        // SAFETY: the caller's promise; a panel has 32 columns at each of `dim` inner indices.
+        // SAFETY: the caller guarantees it; a panel has 32 columns at each of `dim` inner indices.
         unsafe { multiply(s, rows, &o, sums) };
         let width = PANEL.min(ld - p * PANEL);
         for (i, sums) in sums.0[..rows].iter().enumerate() {
@@ -258,12 +255,12 @@ impl Pass for Forward<'_> {
 pub struct Gradients<'a> {
     /// Gradient of the queries, rows `q_ld` apart; `None` if queries are in `kv`, from column 0.
     pub q: Option<&'a mut [f32]>,
-    /// Gradient of keys and values, in their layout.
+    /// Gradient of keys and values, in the layout of `Attention::kv`.
     pub kv: &'a mut [f32],
 }
 
-/// Gradients through attention: `d` is the gradient of the head outputs, `kept` the probabilities, `extra` a gradient
-/// of the probabilities in their layout.
+/// Backpropagates through attention. `d` is the gradient of the head outputs, `kept` the probabilities, `extra` a gradient of the
+/// probabilities in their layout.
 pub fn attend_back(team: Team, a: &Attention<'_>, kept: &[f32], extra: Option<&[f32]>, d: &[f32], to: Gradients<'_>) {
     a.check();
     let q = to.q.map(Shared::new);
@@ -292,7 +289,7 @@ impl Pass for Back<'_> {
         for task in self.tasks.clone() {
             let (span, group) = (&a.spans[task / a.kv_heads], task % a.kv_heads);
             let from = span.rows.start * a.kv_ld + a.v_from + group * a.dim;
-            // With values in place of keys, the scores of the gradient are the gradients of the probabilities.
+            // With values in place of keys, the score function returns the gradients of the probabilities.
             transpose(&a.kv[from..], a.kv_ld, span.keys, a.dim, &mut desk.keys);
             let each = if span.queries.is_empty() { 0 } else { a.heads / a.kv_heads };
             for head in group * each..(group + 1) * each {
@@ -300,7 +297,7 @@ impl Pass for Back<'_> {
                 self.queries(s, span, (head, group), &mut desk, &mut sums);
                 self.keys_and_values(s, span, (head, group), &mut desk, &mut sums);
             }
-            // Unseen keys contribute nothing.
+            // Keys that no query attends to contribute nothing.
             let seen = if each == 0 { 0 } else { span.keys };
             for row in span.rows.start + seen..span.rows.end {
                 for col in [a.k_from, a.v_from] {
@@ -320,7 +317,7 @@ impl Back<'_> {
         span.kept + head * len..span.kept + (head + 1) * len
     }
 
-    /// Gradients of the scores before scaling, for all query rows of one head, into `desk.slopes`.
+    /// Writes the gradients of the unscaled scores for all query rows of one head into `desk.slopes`.
     #[inline(always)]
     fn slopes<S: Simd>(&self, s: S, span: &Span, head: usize, desk: &mut Desk, sums: &mut Sums) {
         let (a, ld, n) = (self.a, span.ld(), span.queries.len());
@@ -382,7 +379,7 @@ impl Back<'_> {
         }
     }
 
-    /// d k = slopes^T * queries, d v = probabilities^T * d; summed over the query heads of a group.
+    /// d k = slopes^T * queries, d v = probabilities^T * d; both summed over the query heads of a group.
     #[inline(always)]
     fn keys_and_values<S: Simd>(
         &self,

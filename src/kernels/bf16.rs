@@ -1,8 +1,7 @@
-//! Products in bf16 with f32 sums, on processors that have the instruction (AVX512_BF16).
+//! Products in bf16 with f32 sums, on processors with AVX512_BF16.
 //!
-//! Two inner indices share a 32-bit word; one instruction multiplies sixteen columns of such pairs and adds them to f32
-//! sums. Every number is summed over pairs in the order of the inner axis, so a row's result does not depend on its
-//! neighbours. `amx` does the same with a tile unit.
+//! Two inner indices share a 32-bit word. One instruction multiplies sixteen columns of such pairs and adds them to f32 sums. Pairs are
+//! summed in the order of the inner axis, so a row's result does not depend on its neighbours. For tile units see `amx`.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -10,7 +9,7 @@ use std::fmt;
 use super::amx;
 use super::tile::{PANEL, Sums};
 
-/// Units that multiply bf16 weights. Their orders of summation differ, so results differ in the last bits.
+/// Units that multiply bf16 weights. Their orders of summation differ, and so do the last bits of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Vectors of f32: weights are widened, the left operand is not rounded.
@@ -22,10 +21,9 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// All units, the plainest first.
+    /// All units, the slowest first.
     pub const ALL: [Unit; 3] = [Unit::Widened, Unit::Vectors, Unit::Tiles];
 
-    /// True if this machine has it.
     pub fn available(self) -> bool {
         match self {
             Unit::Widened => true,
@@ -34,7 +32,7 @@ impl Unit {
         }
     }
 
-    /// The best unit of this machine.
+    /// The fastest unit of this machine.
     pub fn best() -> Unit {
         if amx::available() {
             Unit::Tiles
@@ -56,7 +54,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Two neighbouring numbers in one word, rounded to the nearest.
+/// Rounds two neighbouring numbers to the nearest bf16, in one word.
 pub fn pair(low: f32, high: f32) -> u32 {
     let bits = |x: f32| u32::from(half::bf16::from_f32(x).to_bits());
     bits(low) | bits(high) << 16
@@ -67,7 +65,7 @@ pub(crate) fn unpair(word: u32) -> [f32; 2] {
     [f32::from_bits(word << 16), f32::from_bits(word & 0xffff_0000)]
 }
 
-/// A panel `[depth / 2][32]` of pairs as `[depth][32]` floats.
+/// Widens a panel `[depth / 2][32]` of pairs to `[depth][32]` floats.
 pub(super) fn widen(words: &[u32], to: &mut [f32]) {
     for (words, rows) in words.chunks_exact(PANEL).zip(to.chunks_mut(2 * PANEL)) {
         let (even, odd) = rows.split_at_mut(PANEL);
@@ -81,7 +79,6 @@ pub(super) fn widen(words: &[u32], to: &mut [f32]) {
     }
 }
 
-/// True if this processor has the instructions.
 pub fn available() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -92,7 +89,7 @@ pub fn available() -> bool {
     false
 }
 
-/// A right operand in bf16. A value of this type is proof that the processor has the instructions.
+/// A right operand in bf16. A value of this type proves that the processor has the instructions.
 #[derive(Clone, Copy)]
 pub(super) struct Pairs<'a> {
     words: &'a [u32],
@@ -101,7 +98,7 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` where the processor lacks the instructions.
+    /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` if the processor lacks the instructions.
     pub(crate) fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
         available().then_some(Pairs { words, deep: depth.div_ceil(2), panel })
     }
@@ -122,7 +119,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Rows of pairs (at most 14) times panel `p`.
+    /// Multiplies rows of pairs (at most 14) by panel `p`.
     #[inline]
     pub(crate) fn multiply(&self, p: usize, rows: &[u32], sums: &mut Sums) {
         let panel = &self.words[p * self.panel..][..self.deep * PANEL];
@@ -135,7 +132,7 @@ impl<'a> Pairs<'a> {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    //! The instructions themselves.
+    //! The instructions.
 
     use std::arch::x86_64::*;
 
@@ -143,13 +140,13 @@ mod x86 {
     use crate::simd::LANE;
     use crate::tile::MAX_ROWS;
 
-    /// Sixteen floats at a time; the rest one by one.
+    /// Rounds sixteen floats at a time, then the remaining ones singly.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(crate) fn round(from: &[f32], to: &mut [u32]) {
         let (chunks, rest) = from.as_chunks::<LANE>();
         let (words, left) = to.split_at_mut(chunks.len() * LANE / 2);
         for (x, word) in chunks.iter().zip(words.chunks_exact_mut(LANE / 2)) {
-            // SAFETY: sixteen floats are read and eight words written, both of which are there; neither needs alignment.
+            // SAFETY: reads sixteen floats and writes eight words, both in bounds; neither needs alignment.
             unsafe {
                 let halves: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(_mm512_loadu_ps(x.as_ptr())));
                 _mm256_storeu_si256(word.as_mut_ptr().cast(), halves);
@@ -162,14 +159,14 @@ mod x86 {
 
     type TileFn = unsafe fn(usize, *const u32, *const u32, &mut Sums);
 
-    /// `rows` holds up to [`MAX_ROWS`] rows of `deep` words, `panel` `deep` rows of 32.
+    /// `rows` contains up to [`MAX_ROWS`] rows of `deep` words, `panel` `deep` rows of 32.
     pub(crate) fn multiply(panel: &[u32], rows: &[u32], deep: usize, sums: &mut Sums) {
         const TILES: [TileFn; MAX_ROWS] = [
             tile::<1>, tile::<2>, tile::<3>, tile::<4>, tile::<5>, tile::<6>, tile::<7>, tile::<8>, tile::<9>,
             tile::<10>, tile::<11>, tile::<12>, tile::<13>, tile::<14>,
         ];
         assert!(panel.len() == deep * PANEL && rows.len().is_multiple_of(deep), "operands do not fit");
-        // SAFETY: both slices hold what the tile reads; `super::Pairs` exists only if the instructions do.
+        // SAFETY: both slices contain what the tile reads; `super::Pairs` exists only if the instructions do.
         unsafe { TILES[rows.len() / deep - 1](deep, rows.as_ptr(), panel.as_ptr(), sums) }
     }
 
@@ -181,8 +178,7 @@ mod x86 {
     unsafe fn tile<const M: usize>(deep: usize, a: *const u32, b: *const u32, out: &mut Sums) {
         let mut sums = [[_mm512_setzero_ps(); 2]; M];
         for k in 0..deep {
-            // SAFETY: k < deep, so by the caller's promise 32 words are readable there. The transmutes only rename vectors
-            // of 512 bits.
+            // SAFETY: k < deep, so the caller guarantees 32 readable words there. The transmutes only rename vectors of 512 bits.
             let across: [__m512bh; 2] = unsafe {
                 let b = b.add(k * PANEL);
                 [

@@ -1,4 +1,4 @@
-//! Memory that is reused between calls, aligned to cache lines.
+//! Memory reused between calls, aligned to cache lines.
 #![allow(unsafe_code)]
 
 use super::simd::LANE;
@@ -16,12 +16,12 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `len` floats: earlier contents, then zeros.
+    /// Resizes to `len` floats: earlier contents, then zeros.
     #[inline]
     pub fn sized(&mut self, len: usize) -> &mut [f32] {
         let lines = len.div_ceil(LANE);
         if lines > self.lines.len() {
-            // An exact reservation keeps the use of memory predictable.
+            // An exact reservation keeps memory use predictable.
             self.lines.reserve_exact(lines - self.lines.len());
             self.lines.resize(lines, Line([0.0; LANE]));
         }
@@ -35,28 +35,27 @@ impl Buffer {
         all
     }
 
-    /// `len` words: earlier contents, then zeros.
+    /// Resizes to `len` words: earlier contents, then zeros.
     pub fn words(&mut self, len: usize) -> &mut [u32] {
         self.sized(len);
-        // SAFETY: the same memory as in `as_mut`; every pattern of 32 bits is a word, and every word is a float.
+        // SAFETY: the same memory as in `as_mut`; every 32-bit pattern is a valid word and a valid float.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
     }
 
-    /// The same memory as words.
     #[inline]
     pub(crate) fn as_words(&self) -> &[u32] {
         // SAFETY: as in `words`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 
-    /// The same memory as numbers in f16, two in a word.
+    /// The same memory as f16 numbers, two per word.
     #[inline]
     pub(crate) fn as_halves(&self) -> &[half::f16] {
-        // SAFETY: as in `words`; `f16` is 16 bits without padding and takes every pattern of them.
+        // SAFETY: as in `words`; `f16` is 16 bits without padding, and every pattern is valid.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), 2 * self.len) }
     }
 
-    /// Bytes held.
+    /// Allocated bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()

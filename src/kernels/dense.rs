@@ -1,9 +1,9 @@
-//! Small dense layers trained step by step: outputs for a few rows, and a step of Adam directly from the gradients of
-//! the outputs, without storing the weights' gradient.
+//! Small dense layers trained step by step: outputs for a few rows, and an Adam step directly from the gradients of the outputs, without
+//! storing the gradient of the weights.
 //!
-//! Rows of inputs and of weights have the same length, a multiple of [`LANE`], padded with zeros; a bias is a weight on
-//! an input that is always 1. A zero input leaves its weight unchanged. Layers of several networks on the same rows are
-//! stacked as one. The order of summation of each output and weight does not depend on what is stacked with it.
+//! Rows of inputs and of weights have the same length, a multiple of [`LANE`], zero-padded. A bias is a weight on an input of 1. A zero
+//! input leaves its weight unchanged. Layers of several networks on the same rows are stacked as one; the order of summation of each output
+//! and weight does not depend on the other layers.
 
 use super::adamw::{Numbers, Step};
 use super::simd::{LANE, Pass, Simd, dispatch};
@@ -17,7 +17,7 @@ const ACROSS: usize = 4;
 /// Outputs whose slopes are summed at a time.
 const PAIR: usize = 2;
 
-/// `z = x wᵀ`: `x` is rows x width, `w` outputs x width, `z` rows x outputs.
+/// Computes `z = x wᵀ`: `x` is rows x width, `w` outputs x width, `z` rows x outputs.
 ///
 /// # Panics
 /// If the shapes do not fit, or the width is not a multiple of [`LANE`].
@@ -27,9 +27,8 @@ pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
     dispatch(Outputs { x, w, width, z });
 }
 
-/// A step of Adam on `w`, whose outputs form groups of `each`, each group with its own step size. The gradient is
-/// `deltaᵀ x`, where `delta` (rows x outputs) is the gradient of the outputs. `m` and `v` are the moments, in the shape
-/// of `w`.
+/// Takes an Adam step on `w`. Outputs form groups of `each`, and each group has its own step size. The gradient is `deltaᵀ x`, where
+/// `delta` (rows x outputs) is the gradient of the outputs. `m` and `v` are the moments, in the shape of `w`.
 ///
 /// # Panics
 /// If the shapes do not fit, or the width is not a multiple of [`LANE`].
@@ -85,7 +84,7 @@ impl Pass for Outputs<'_> {
 }
 
 impl Outputs<'_> {
-    /// `R` rows by `O` outputs, starting at row `r` and output `o`.
+    /// Computes `R` rows by `O` outputs, starting at row `r` and output `o`.
     #[inline(always)]
     fn tile<S: Simd, const R: usize, const O: usize>(&mut self, s: S, r: usize, o: usize) {
         let width = self.width;
@@ -110,7 +109,7 @@ impl Outputs<'_> {
     }
 }
 
-/// Sixteen floats of a row whose length is a multiple of sixteen.
+/// Loads sixteen floats of a row whose length is a multiple of sixteen.
 #[inline(always)]
 fn lane<S: Simd>(s: S, row: &[f32], at: usize) -> S::V {
     row[at..].first_chunk::<LANE>().map_or_else(|| s.splat(0.0), |x| s.load(x))
@@ -133,7 +132,7 @@ impl Pass for Descend<'_> {
     fn run<S: Simd>(mut self, s: S) {
         let outs = self.w.len() / self.width;
         let across = ACROSS * LANE;
-        // Column by column, so that the rows' part stays in cache for all outputs.
+        // Column by column, so that this part of the rows stays in cache for all outputs.
         let mut at = 0;
         while at < self.width {
             let whole = self.width - at >= across;
@@ -154,7 +153,7 @@ impl Pass for Descend<'_> {
 }
 
 impl Descend<'_> {
-    /// Gradients of `A` vectors of the weights of `O` outputs, and their step.
+    /// Computes gradients of `A` vectors of the weights of `O` outputs, and takes their step.
     #[inline(always)]
     fn tile<S: Simd, const A: usize, const O: usize>(&mut self, s: S, at: usize, o: usize) {
         let (width, outs) = (self.width, self.w.len() / self.width);
@@ -204,7 +203,7 @@ mod tests {
 
     const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
 
-    /// Every tile shape, with rows and outputs left over, on every instruction set.
+    /// Covers every tile shape, with leftover rows and outputs, on every instruction set.
     #[test]
     fn outputs_are_products() {
         for (rows, outs, width) in [(1, 1, 16), (4, 4, 32), (9, 7, 80), (5, 10, 16), (8, 3, 144)] {
@@ -221,8 +220,7 @@ mod tests {
         }
     }
 
-    /// Two steps of Adam by the textbook, with a rate for each group of outputs; an input of 0 leaves its weights
-    /// unchanged.
+    /// Two textbook Adam steps, with a rate for each group of outputs; an input of 0 leaves its weights unchanged.
     #[test]
     fn steps_are_those_of_adam_on_the_slope() {
         for (rows, groups, each, width) in [(1, 1, 1, 16), (8, 3, 2, 80), (6, 2, 3, 144), (3, 5, 1, 64)] {
@@ -246,7 +244,7 @@ mod tests {
                             / rows as f64;
                         *m = 0.9 * *m + 0.1 * slope;
                         *v = 0.999 * *v + 0.001 * slope * slope;
-                        // The corrections of the first step are used for both steps, as in the kernel.
+                        // Both steps use the corrections of the first, as in the kernel.
                         *w -= f64::from(steps[o / each].rate) * (*m * 10.0) / ((*v * 1000.0).sqrt() + 1e-8);
                     }
                 }

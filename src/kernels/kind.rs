@@ -1,4 +1,4 @@
-//! Names in a network's description that select a kernel: activations, norms, element types.
+//! Kernels named in a network's description: activations, norms, element types.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Activation {
     /// x Phi(x) with the exact normal distribution function.
     GeluErf,
-    /// The tanh approximation of it (`gelu_new`).
+    /// The tanh approximation of `GeluErf` (`gelu_new`).
     GeluTanh,
     /// max(x, 0).
     Relu,
@@ -25,25 +25,22 @@ pub enum NormKind {
     Rms,
 }
 
-/// Element type of a loaded model's matrices and tables. On the CPU, biases, norms, sums and everything between two
-/// products stay in f32; results are always f32.
+/// Element type of a loaded model's matrices and tables. On the CPU, biases, norms, sums and all values between products stay in f32;
+/// results are always f32.
 ///
-/// On the CPU, bf16 products round both operands (with AMX or AVX512_BF16; without them only the weights are rounded),
-/// f16 rounds the weights. Other devices compute everything in this type. Types other than f32 take half the memory and
-/// support the forward pass only.
+/// On the CPU, bf16 products round both operands (only the weights without AMX or AVX512_BF16), and f16 rounds the weights. Other devices
+/// compute everything in this type. Types other than f32 take half the memory and support only the forward pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dtype {
-    /// 32 bits.
     #[default]
     F32,
-    /// 16 bits, 11 of them precision; up to 65504.
+    /// 16 bits with 11 bits of precision; up to 65504.
     F16,
-    /// 16 bits, 8 of them precision; the range of f32.
+    /// 16 bits with 8 bits of precision and the range of f32.
     Bf16,
 }
 
 impl Dtype {
-    /// All of them.
     pub const ALL: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::Bf16];
 
     pub fn bytes(self) -> usize {

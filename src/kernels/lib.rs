@@ -1,7 +1,6 @@
 //! Kernels on plain slices for the CPU executor. A separate crate, so that test builds can optimise it alone.
 //!
-//! It knows nothing about models except the names in [`kind`]. Besides the memory map, only this crate may use
-//! `unsafe`.
+//! It is independent of models except for the names in [`kind`]. Besides the memory map, only this crate may use `unsafe`.
 
 pub mod adamw;
 pub(crate) mod amx;

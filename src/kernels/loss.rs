@@ -10,12 +10,11 @@ use super::team::{Shared, Team};
 pub enum Weight {
     /// The same for every row.
     Constant(f32),
-    /// The probability itself: the gradient of the probability.
+    /// The probability, which gives the gradient of the probability.
     Probability,
 }
 
-/// For each row of `vocab` logits, the log-probability of its target; the logits are replaced by the weighted gradient
-/// of that log-probability.
+/// Writes the log-probability of each row's target, and replaces the row's `vocab` logits by the weighted gradient of that log-probability.
 pub fn log_probabilities(
     team: Team,
     logits: &mut [f32],
@@ -41,7 +40,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
 }
 
-/// Vectors added in single precision before the sum moves to double.
+/// Floats summed in single precision before the sum moves to double.
 const RUN: usize = 64 * LANE;
 
 impl Pass for Rows<'_> {

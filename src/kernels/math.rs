@@ -5,7 +5,7 @@ use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
 use crate::kind::Activation;
 
-/// e^x to within 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. NaN stays NaN.
+/// e^x with an error of at most 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. NaN stays NaN.
 ///
 /// x = n ln 2 + r with |r| <= ln 2 / 2, then 2^n times a polynomial in r (coefficients of Cephes' `expf`).
 #[inline(always)]
@@ -25,12 +25,12 @@ pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
 
 /// Beyond this the normal distribution function is 0 or 1 in single precision.
 const PHI_END: f32 = 5.5;
-/// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit, error of the fit 2.1e-8.
+/// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit with error 2.1e-8.
 const PHI_P: [f32; 7] =
     [1.117_343_8e-10, -2.197_938_6e-8, 3.202_222_7e-6, 1.674_714_2e-4, 4.491_784_7e-3, 3.565_766_2e-2, 0.398_942_2];
 const PHI_Q: [f32; 5] = [6.128_8e-5, 1.814_573e-3, 2.893_683_4e-2, 0.256_045_6, 1.0];
 
-/// The normal distribution function to within 2e-7.
+/// Normal distribution function, with an error of at most 2e-7.
 #[inline(always)]
 fn phi<S: Simd>(s: S, x: S::V) -> S::V {
     let x = s.min(s.splat(PHI_END), s.max(s.splat(-PHI_END), x));
@@ -53,11 +53,11 @@ fn sigmoid<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
     (g, s.mul(e, g))
 }
 
-/// 2 sqrt(2 / pi): the tanh form of gelu is x sigmoid(GELU_A (x + GELU_B x³)).
+/// 2 sqrt(2 / pi): the tanh form of GELU is x sigmoid(GELU_A (x + GELU_B x³)).
 const GELU_A: f32 = 1.595_769;
 const GELU_B: f32 = 0.044_715;
 
-/// The sigmoid of the tanh form of gelu, its complement, and the derivative of its argument.
+/// The sigmoid of the tanh form of GELU, its complement, and the derivative of its argument.
 #[inline(always)]
 fn gelu_gate<S: Simd>(s: S, x: S::V) -> ((S::V, S::V), S::V) {
     let t = s.mul(x, x);
@@ -76,7 +76,7 @@ pub fn activate<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
     }
 }
 
-/// Its derivative. (relu's at 0 is 0, as in PyTorch and candle.)
+/// Derivative of the activation. ReLU has derivative 0 at 0, as in PyTorch and candle.
 #[inline(always)]
 pub(crate) fn derivative<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
     match kind {
@@ -100,7 +100,7 @@ fn slope<S: Simd>(s: S, x: S::V, (g, rest): (S::V, S::V), du: S::V) -> S::V {
     s.fma(s.mul(s.mul(x, du), g), rest, g)
 }
 
-/// Minimum number of elements for a thread.
+/// Minimum number of elements per thread.
 const LEAST: usize = 1 << 13;
 
 /// `out = act(gate) up`
@@ -132,8 +132,7 @@ impl Pass for Gate<'_> {
     }
 }
 
-/// Backward pass of [`gate()`]: from the gradient `d` of its result, writes the gradient of `gate` to `d_gate` and that
-/// of `up` to `d`.
+/// Backward pass of [`gate()`]: from the gradient `d` of its result, writes the gradient of `gate` to `d_gate` and that of `up` to `d`.
 pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
     assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates of another size");
     let (d, d_gate) = (Shared::new(d), Shared::new(d_gate));
@@ -212,7 +211,7 @@ mod tests {
         }
     }
 
-    /// erf by its series and, far out, by its continued fraction, in f64.
+    /// erf in f64, by its series and, for large arguments, its continued fraction.
     fn erf(x: f64) -> f64 {
         if x.abs() < 3.0 {
             let (mut term, mut sum) = (x, x);
@@ -267,7 +266,7 @@ mod tests {
             for kind in KINDS {
                 let worst = run_at(level, Map(Some(kind), false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
                     let want = exact(kind, f64::from(*x));
-                    // Absolute up to 8, where a unit in the last place is itself 1e-6; relative beyond.
+                    // Absolute error up to 8, where a unit in the last place is 1e-6; relative error beyond.
                     w.max((f64::from(*y) - want).abs() / (f64::from(*x).abs() / 8.0).max(1.0))
                 });
                 println!("{kind:?} {level:?}: {worst:.2e}");

@@ -11,7 +11,7 @@ pub struct Norm<'a> {
     pub kind: NormKind,
     /// Added to the second moment.
     pub eps: f32,
-    /// Multiplied afterwards.
+    /// Multiplied after normalisation.
     pub weight: &'a [f32],
     /// Added at the end.
     pub bias: Option<&'a [f32]>,
@@ -25,10 +25,10 @@ pub struct Kept<'a> {
     pub factor: &'a mut [f32],
 }
 
-/// Minimum number of rows for a thread.
+/// Minimum number of rows per thread.
 const LEAST: usize = 16;
 
-/// Normalises rows of `from` (or of `to`, in place) into `to`.
+/// Normalises rows of `from` into `to`, or `to` in place.
 pub fn norm(team: Team, n: &Norm<'_>, from: Option<&[f32]>, to: &mut [f32], keep: Option<Kept<'_>>) {
     let width = n.weight.len();
     let rows = to.len() / width;
@@ -106,8 +106,8 @@ impl Pass for Forward<'_> {
     }
 }
 
-/// Gradients through a normalisation: `d` is the gradient of its result. The gradient of its input replaces `d`, or is
-/// added to `into` if that is given (`d` is then scratch).
+/// Backpropagates through a normalisation; `d` is the gradient of its result. The gradient of its input replaces `d`, or is added to `into`
+/// if given (`d` is then scratch).
 pub fn norm_back(
     team: Team,
     n: &Norm<'_>,
@@ -138,8 +138,7 @@ struct Back<'a> {
 
 impl Pass for Back<'_> {
     type Out = ();
-    /// With x the normalised row, g = weight * d and f the row's factor: f (g - mean(g) - x mean(g x)); RMS norms have no
-    /// mean(g).
+    /// With x the normalised row, g = weight * d and f the row's factor: f (g - mean(g) - x mean(g x)). RMS norms have no mean(g).
     #[inline(always)]
     fn run<S: Simd>(mut self, s: S) {
         let width = self.n.weight.len();
@@ -170,11 +169,10 @@ impl Pass for Back<'_> {
     }
 }
 
-/// Columns that one thread sums.
+/// Columns per thread.
 const STRIPE: usize = 4 * LANE;
 
-/// Adds the sum of `rows` rows of `x` (of `x * y`, where `y` is given) to `to`, one value for each column; rows are `ld`
-/// floats apart.
+/// Adds the column sums of `rows` rows of `x` (or of `x * y`) to `to`; rows are `ld` floats apart.
 pub fn add_column_sums(team: Team, x: &[f32], y: Option<&[f32]>, (rows, ld): (usize, usize), to: &mut [f32]) {
     let width = to.len();
     assert!(ld >= width && y.is_none_or(|y| y.len() == x.len()), "columns do not fit");

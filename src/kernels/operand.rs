@@ -1,4 +1,4 @@
-//! The two sides of a product: rows in a slice, and panels of f32, f16 or bf16.
+//! The two operands of a product: rows in a slice, and panels of f32, f16 or bf16.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Left<'a> {
     /// Elements, starting with the first.
     pub(super) data: &'a [f32],
     pub(super) rows: usize,
-    /// Inner indices.
+    /// Number of inner indices.
     pub(super) depth: usize,
     /// Floats from one row to the next.
     pub(super) row: usize,
@@ -36,7 +36,7 @@ impl<'a> Left<'a> {
         Left { data, rows, depth, row: 1, col: ld }
     }
 
-    /// Checks that the slice holds the operand.
+    /// Checks that the slice contains the operand.
     ///
     /// # Panics
     /// If the slice is too short.
@@ -51,15 +51,14 @@ impl<'a> Left<'a> {
 /// Storage of a right operand's numbers.
 #[derive(Clone, Copy)]
 pub(super) enum Values<'a> {
-    /// In single precision.
     F32(&'a [f32]),
     /// Panels `[depth][32]`.
     F16(&'a [f16]),
-    /// Panels `[depth / 2][32]` of two inner indices in a word, the even one in its low half.
+    /// Panels `[depth / 2][32]` of two inner indices per word, the even one in the low half.
     Bf16(&'a [u32]),
 }
 
-/// A right operand in bf16, and the unit that multiplies by it.
+/// A right operand in bf16, for one of the units.
 #[derive(Clone, Copy)]
 pub(super) enum Narrow<'a> {
     Vectors(bf16::Pairs<'a>),
@@ -71,9 +70,8 @@ pub(super) enum Narrow<'a> {
 #[derive(Clone, Copy)]
 pub struct Right<'a> {
     values: Values<'a>,
-    /// Inner indices.
+    /// Number of inner indices.
     pub(super) depth: usize,
-    /// Number of columns.
     pub(super) cols: usize,
     /// Distance from one inner index to the next.
     row: usize,
@@ -86,11 +84,11 @@ impl<'a> Right<'a> {
         Self::within(p, 0..p.cols(), 0..p.depth())
     }
 
-    /// The given columns and inner indices of a packed matrix. Columns must begin at a panel boundary, and inner
-    /// indices at 0 unless the matrix is in f32.
+    /// A range of columns and inner indices of a packed matrix. Columns must begin at a panel boundary; inner indices must begin at 0
+    /// unless the matrix is in f32.
     ///
     /// # Panics
-    /// If they do not, or exceed the matrix.
+    /// If a range begins elsewhere or exceeds the matrix.
     pub fn within(p: &'a Packed, cols: Range<usize>, depth: Range<usize>) -> Self {
         assert!(cols.start.is_multiple_of(PANEL) && cols.end <= p.cols() && depth.end <= p.depth());
         let (panel, first) = (p.panel_len(), cols.start / PANEL);
@@ -108,7 +106,7 @@ impl<'a> Right<'a> {
         Right { values: Values::F32(data), depth, cols, row: ld, panel: PANEL }
     }
 
-    /// `deep` inner indices starting at `from` (all of them unless it is in f32).
+    /// `deep` inner indices from `from` on (all of them unless in f32).
     pub(super) fn below(self, from: usize, deep: usize) -> Self {
         match self.values {
             Values::F32(x) => {
@@ -123,7 +121,7 @@ impl<'a> Right<'a> {
         self.cols.div_ceil(PANEL)
     }
 
-    /// Checks that the slice holds the operand.
+    /// Checks that the slice contains the operand.
     ///
     /// # Panics
     /// If the slice is too short.
@@ -140,7 +138,7 @@ impl<'a> Right<'a> {
         assert!(fits, "right operand {} x {} does not fit", self.depth, self.cols);
     }
 
-    /// The operand as `unit` multiplies it in bf16; `None` if it is not in bf16 or this machine lacks the unit.
+    /// The operand in the form that `unit` multiplies; `None` if it is not in bf16 or this machine lacks the unit.
     pub(super) fn narrow(&self, unit: Unit) -> Option<Narrow<'a>> {
         match (self.values, unit) {
             (Values::Bf16(x), Unit::Vectors) if self.depth > 0 => {
@@ -153,8 +151,8 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// Panel `p` in f32, as address and distance between inner indices. Copied if it is not in f32 or its last row
-    /// would be read past the end of the slice.
+    /// Panel `p` in f32, as an address and the distance between inner indices. Copied if it is not in f32 or its last row would be read
+    /// past the end of the slice.
     pub(super) fn panel(&self, p: usize, copy: &mut Buffer) -> (*const f32, usize) {
         let from = p * self.panel;
         match self.values {

@@ -1,4 +1,4 @@
-//! Matrices laid out for products: panels of 32 columns, each panel contiguous along the inner axis.
+//! Matrices packed for products: panels of 32 columns, each contiguous along the inner axis.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -10,8 +10,8 @@ use super::operand::Values;
 use super::tile::PANEL;
 use crate::kind::Dtype;
 
-/// A `depth x cols` right operand. Panel p holds columns 32 p to 32 p + 31 (zero-padded) as `[depth][32]`; in bf16, as
-/// `[depth / 2][32]` pairs of inner indices.
+/// A `depth x cols` right operand. Panel p contains columns 32 p to 32 p + 31 (zero-padded) as `[depth][32]`; in bf16, as `[depth / 2][32]`
+/// pairs of inner indices.
 #[derive(Debug, Default)]
 pub struct Packed {
     dtype: Dtype,
@@ -20,11 +20,11 @@ pub struct Packed {
     data: Buffer,
 }
 
-/// Inner indices that are transposed together: one cache line of every source row.
+/// Inner indices transposed together: one cache line of every source row.
 const STRIP: usize = 16;
 
 impl Packed {
-    /// From weights as checkpoints store them: matrices `[out_i, depth]`, whose outputs are concatenated.
+    /// Packs weights as in checkpoints: matrices `[out_i, depth]`, whose outputs are concatenated.
     pub fn from_weights(depth: usize, parts: &[&[f32]]) -> Packed {
         let mut packed = Packed::default();
         packed.set_weights(depth, parts);
@@ -37,12 +37,11 @@ impl Packed {
         self.set(depth, rows.len(), |j| rows[j]);
     }
 
-    /// An empty matrix of this dtype.
     pub fn empty(dtype: Dtype) -> Packed {
         Packed { dtype, ..Packed::default() }
     }
 
-    /// Fills all panels; `column(j)` holds column j.
+    /// Fills all panels from `column(j)`, which returns column j.
     fn set<'a>(&mut self, depth: usize, cols: usize, column: impl Fn(usize) -> &'a [f32] + Sync) {
         self.fill(depth, cols, |p, panel| {
             let width = PANEL.min(cols - p * PANEL);
@@ -60,7 +59,7 @@ impl Packed {
         });
     }
 
-    /// From row-major matrices `[depth_i, cols]` below each other.
+    /// Packs row-major matrices `[depth_i, cols]`, stacked vertically.
     pub(crate) fn from_matrices(parts: &[&[f32]], cols: usize) -> Packed {
         let mut packed = Packed::default();
         packed.set_matrices(parts, cols);
@@ -107,7 +106,7 @@ impl Packed {
         }
     }
 
-    /// The transposed matrix, by which gradients are multiplied.
+    /// The transposed matrix, for backward passes.
     pub fn transposed(&self) -> Packed {
         let mut columns = vec![0.0; self.cols * self.depth];
         columns.par_chunks_exact_mut(self.depth.max(1)).enumerate().for_each(|(j, c)| self.column(j, c));
@@ -131,13 +130,11 @@ impl Packed {
         }
     }
 
-    /// Length of the inner axis.
     #[inline]
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Number of columns.
     #[inline]
     pub fn cols(&self) -> usize {
         self.cols
@@ -148,7 +145,7 @@ impl Packed {
         self.dtype
     }
 
-    /// The values, one panel after another.
+    /// The values, panel by panel.
     pub(super) fn values(&self) -> Values<'_> {
         match self.dtype {
             Dtype::F32 => Values::F32(self.data.as_ref()),
@@ -157,7 +154,7 @@ impl Packed {
         }
     }
 
-    /// From a panel to the next, in the units of [`Packed::values`].
+    /// Length of a panel in the units of [`Packed::values`].
     pub(super) fn panel_len(&self) -> usize {
         match self.dtype {
             Dtype::F32 => self.depth * PANEL,
@@ -166,7 +163,7 @@ impl Packed {
         }
     }
 
-    /// Bytes held.
+    /// Allocated bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.data.bytes()

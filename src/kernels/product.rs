@@ -1,7 +1,7 @@
-//! Matrix products with a fused last step: bias, activation, residual sum, the derivative of an activation.
+//! Matrix products with a fused last step: bias, activation, residual sum, or the derivative of an activation.
 //!
-//! Every number is one chain of multiply-adds in the order of the inner axis, so a row's result is bit-identical
-//! whatever other rows there are and however the work is split.
+//! Every number is one chain of multiply-adds in the order of the inner axis. So a row's result is bit-identical whatever the other rows
+//! and the split of the work.
 #![allow(unsafe_code)]
 
 mod narrow;
@@ -20,7 +20,7 @@ use super::team::{Shared, Team, part};
 use super::tile::{PANEL, Sums, Tile};
 use crate::kind::Activation;
 
-/// Last step of a product P; C is the result. Biases have one value for each column.
+/// Last step of a product P, with result C. Biases have one value per column.
 pub enum Finish<'a> {
     /// C = P
     Store,
@@ -28,15 +28,15 @@ pub enum Finish<'a> {
     Bias(&'a [f32]),
     /// C += P (+ bias)
     Add(Option<&'a [f32]>),
-    /// C += P, summed over blocks of the inner axis: for long ones (weight gradients).
+    /// C += P, summed over blocks of the inner axis; for long ones (weight gradients).
     Accumulate,
     /// C = act(P + bias)
     Act(Activation, Option<&'a [f32]>),
-    /// K = P + bias, C = act(K); K is laid out as C.
+    /// K = P + bias, C = act(K); K has the layout of C.
     Keep(Activation, Option<&'a [f32]>, &'a mut [f32]),
     /// C = act(P + bias) C
     Gate(Activation, Option<&'a [f32]>),
-    /// C = P act'(K); K is laid out as C.
+    /// C = P act'(K); K has the layout of C.
     Back(Activation, &'a [f32]),
 }
 
@@ -51,14 +51,14 @@ enum Epilogue<'a> {
     Back(Activation, &'a [f32]),
 }
 
-/// Rows that share a pass over the panels. A pass reads all panels from outer caches or memory, and more rows share
-/// that cost, even if the left operand then leaves the second-level cache. A group of 252 rows through the products of
-/// BERT-base, twelve layers, two threads of an Intel Xeon: 2.08 s in chunks of 112, 1.91 s in one.
+/// Rows per pass over the panels. A pass reads all panels from outer caches or memory; more rows share that cost, even if the left operand
+/// then leaves the L2 cache. Measured with 252 rows through the products of BERT-base (twelve layers, two threads, Intel Xeon): 2.08 s in
+/// chunks of 112, 1.91 s in one.
 const CHUNK: usize = 336;
 /// Inner indices summed at a time in [`Finish::Accumulate`].
 const BLOCK: usize = 256;
 
-/// `out = finish(left right)`; rows of `out` are `ld` floats apart.
+/// Computes `out = finish(left right)`; rows of `out` are `ld` floats apart.
 ///
 /// # Panics
 /// If the operands do not fit each other or their slices.
@@ -66,7 +66,7 @@ pub fn product(team: Team, left: Left<'_>, right: Right<'_>, out: &mut [f32], ld
     product_by(Unit::best(), team, left, right, out, ld, finish);
 }
 
-/// [`product`] for bf16 operands on this unit.
+/// [`product`] on a given unit for bf16 operands.
 fn product_by(
     unit: Unit,
     team: Team,
@@ -102,7 +102,7 @@ fn product_by(
     assert!(bias.is_none_or(|b| b.len() == cols), "bias of another width");
     let narrow = if left.col == 1 { right.narrow(unit) } else { None };
     let wanted = if team == Team::Pool { 3 * team.threads() } else { 1 };
-    // Rows are divided among tiles so that as few as possible are partly filled.
+    // Rows are divided so that as few tiles as possible are partly filled.
     let (grain, tall, exact) = match narrow {
         Some(Narrow::Tiles(_)) => (amx::TILE, tiled(left.depth), true),
         _ => (Level::best().rows(), CHUNK, false),
@@ -120,8 +120,8 @@ fn product_by(
     });
 }
 
-/// Rows of a left operand in tiles that share a pass over the panels: 1 MiB, half the second-level cache of such a
-/// processor, so that panels are fetched from farther away less often.
+/// Rows of a left operand in tiles per pass over the panels: 1 MiB, half the L2 cache of processors with AMX, so that panels are fetched
+/// less often.
 fn tiled(depth: usize) -> usize {
     ((1 << 20) / (2 * depth.max(1))).next_multiple_of(amx::ROWS)
 }
@@ -159,7 +159,7 @@ impl Pass for Job<'_> {
         let mut sums = Sums::ZERO;
         let (left, depth) = (self.left, self.left.depth);
         let mut from = 0;
-        // Runs at least once: an empty sum is 0, and its bias counts.
+        // Runs at least once: an empty sum is 0, and the bias is still added.
         while from == 0 || from < depth {
             let deep = self.block.min(depth - from);
             let right = self.right.below(from, deep);
@@ -169,8 +169,8 @@ impl Pass for Job<'_> {
                     let (row, count) = self.block_at::<S>(i);
                     let a = left.data[row * left.row + from * left.col..].as_ptr();
                     let t = Operands { depth: deep, a, a_row: left.row, a_col: left.col, b, b_row };
-                    // SAFETY: `product` has checked that all rows, columns and inner indices of both operands lie in
-                    // their slices; `panel` returns sixteen more columns only if they are readable.
+                    // SAFETY: `product` has checked that all rows, columns and inner indices of both operands are in their slices; `panel`
+                    // returns sixteen more columns only if they are readable.
                     unsafe { multiply(s, count, &t, &mut sums) };
                     self.finish(s, &sums.0[..count], row, p);
                 }
@@ -182,19 +182,18 @@ impl Pass for Job<'_> {
 }
 
 impl Job<'_> {
-    /// Number of even parts into which a register tile divides its rows. (A closure would not be inlined and would lose
-    /// the instruction set.)
+    /// Number of even parts into which register tiles divide the rows. (A closure would not be inlined and would lose the instruction set.)
     fn blocks<S: Simd>(&self) -> usize {
         self.rows.len().div_ceil(S::ROWS)
     }
 
-    /// First row of such a part, and its number of rows.
+    /// First row and number of rows of part `i`.
     fn block_at<S: Simd>(&self, i: usize) -> (usize, usize) {
         let part = part(self.rows.len(), self.blocks::<S>(), i);
         (self.rows.start + part.start, part.len())
     }
 
-    /// Writes the rows of panel `p` starting at `row` from their sums.
+    /// Writes the rows of panel `p` from `row` on, from their sums.
     #[inline(always)]
     fn finish<S: Simd>(&self, s: S, sums: &[[f32; PANEL]], row: usize, p: usize) {
         let width = PANEL.min(self.right.cols - p * PANEL);
@@ -202,7 +201,7 @@ impl Job<'_> {
             let at = (row + i) * self.ld + p * PANEL;
             // SAFETY: rows and panels are divided among jobs, so no other job has these elements.
             let to = unsafe { self.out.part(at..at + width) };
-            // SAFETY: as above; `kept` is laid out as `out`.
+            // SAFETY: as above; `kept` has the layout of `out`.
             let kept = self.kept.map(|k| unsafe { k.part(at..at + width) });
             let bias = self.bias.map(|b| &b[p * PANEL..p * PANEL + width]);
             let epilogue = match self.epilogue {
@@ -214,26 +213,26 @@ impl Job<'_> {
     }
 }
 
-/// Addresses of the operands of a few rows by one panel; see [`Tile`].
+/// Addresses of a few rows of the left operand and one panel; see [`Tile`].
 pub(super) struct Operands {
     /// Length of the inner axis.
     pub depth: usize,
-    /// The left operand's first number.
+    /// First number of the left operand.
     pub a: *const f32,
-    /// Floats from one of its rows to the next.
+    /// Floats from one row of the left operand to the next.
     pub(crate) a_row: usize,
-    /// Floats from one of its inner indices to the next.
+    /// Floats from one inner index of the left operand to the next.
     pub(crate) a_col: usize,
     /// The panel of the right operand.
     pub b: *const f32,
-    /// Floats from one of its inner indices to the next.
+    /// Floats from one inner index of the panel to the next.
     pub(crate) b_row: usize,
 }
 
 /// Multiplies `rows` rows (at most `S::ROWS`) by one panel.
 ///
 /// # Safety
-/// As [`tile`](super::tile::tile) with 32 readable columns at every inner index of the right operand.
+/// As for [`tile`](super::tile::tile), with 32 readable columns at every inner index of the right operand.
 #[inline(always)]
 pub(super) unsafe fn multiply<S: Simd>(s: S, rows: usize, o: &Operands, sums: &mut Sums) {
     let tile = s.tile(rows);
@@ -241,13 +240,13 @@ pub(super) unsafe fn multiply<S: Simd>(s: S, rows: usize, o: &Operands, sums: &m
     while column < PANEL {
         let &Operands { depth, a, a_row, a_col, b, b_row } = o;
         let b = b.wrapping_add(column);
-        // SAFETY: the caller's promise; `column + 16 ACROSS` never exceeds a panel.
+        // SAFETY: the caller guarantees it; `column + 16 ACROSS` never exceeds a panel.
         unsafe { tile(&mut Tile { depth, a, a_row, a_col, b, b_row, out: sums, column }) };
         column += LANE * S::ACROSS;
     }
 }
 
-/// Finishes one row of one panel.
+/// Applies the last step to one row of one panel.
 #[inline(always)]
 fn finish_row<S: Simd>(
     s: S,

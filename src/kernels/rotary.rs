@@ -1,4 +1,4 @@
-//! Rotary positions: rotates the first part of each head by an angle that grows with the position (Su et al., 2021).
+//! Rotary positions: rotates the first part of each head by an angle proportional to the position (Su et al., 2021).
 #![allow(unsafe_code)]
 
 use super::simd::{LANE, Pass, Simd, dispatch};
@@ -13,7 +13,7 @@ pub struct Angles {
 }
 
 impl Angles {
-    /// The first `positions` positions for these angles per position; cosines and sines are multiplied by `scale`.
+    /// Tabulates the first `positions` positions for these angles per position; cosines and sines are multiplied by `scale`.
     pub fn new(frequencies: &[f64], scale: f64, positions: usize) -> Angles {
         let half = frequencies.len();
         let mut table = Vec::with_capacity(positions * 2 * half);
@@ -32,10 +32,9 @@ impl Angles {
 /// Adjacent heads in rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
-    /// Column of the first.
+    /// Column of the first head.
     pub from: usize,
     pub count: usize,
-    /// Width of each.
     pub dim: usize,
 }
 

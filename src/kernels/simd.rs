@@ -1,9 +1,8 @@
-//! Sixteen floats at a time: one vocabulary of vector operations, three instruction sets, chosen at run time.
+//! Vector operations on sixteen floats for three instruction sets, chosen at run time.
 //!
-//! A [`Pass`] is written once over [`Simd`]; [`dispatch`] runs it inside a function that enables the best instruction
-//! set of this processor. Vectors are explicit rather than left to the compiler: the executor is then fast in
-//! unoptimised test builds too, and a row's result is bit-identical whatever other rows there are, because the order of
-//! every sum is fixed.
+//! A [`Pass`] is written once over [`Simd`]; [`dispatch`] runs it in a function that enables the best instruction set of this processor.
+//! Explicit vectors keep the executor fast in unoptimised test builds. They also fix the order of every sum, so a row's result is
+//! bit-identical whatever the other rows.
 #![allow(unsafe_code)]
 
 use super::tile::{Tile, TileFn, tile};
@@ -11,7 +10,7 @@ use super::tile::{Tile, TileFn, tile};
 /// Floats in a vector.
 pub const LANE: usize = 16;
 
-/// Operations on sixteen floats. A value of an implementing type is proof that the processor has the instructions.
+/// Operations on sixteen floats. A value of an implementing type proves that the processor has the instructions.
 pub trait Simd: Copy + Send + Sync {
     /// Sixteen floats.
     type V: Copy;
@@ -19,7 +18,7 @@ pub trait Simd: Copy + Send + Sync {
     const ROWS: usize;
     /// Vectors across a register tile: 1 or 2.
     const ACROSS: usize;
-    /// The register tile of 1 to `ROWS` rows.
+    /// The register tile for 1 to `ROWS` rows.
     fn tile(self, rows: usize) -> TileFn;
     /// `x` in all lanes.
     fn splat(self, x: f32) -> Self::V;
@@ -29,21 +28,20 @@ pub trait Simd: Copy + Send + Sync {
     fn sub(self, a: Self::V, b: Self::V) -> Self::V;
     fn mul(self, a: Self::V, b: Self::V) -> Self::V;
     fn div(self, a: Self::V, b: Self::V) -> Self::V;
-    /// a b + c, rounded once where the processor can.
+    /// a b + c, rounded once if the processor can.
     fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// The larger; b if either is not a number.
+    /// The larger; b if either is NaN.
     fn max(self, a: Self::V, b: Self::V) -> Self::V;
-    /// The smaller; b if either is not a number.
+    /// The smaller; b if either is NaN.
     fn min(self, a: Self::V, b: Self::V) -> Self::V;
-    /// Square root.
     fn sqrt(self, a: Self::V) -> Self::V;
     /// Nearest integer, for |a| < 2^22.
     fn round(self, a: Self::V) -> Self::V;
-    /// 2^a for integral a from -126 to 127.
+    /// 2^a for integers a from -126 to 127.
     fn exp2i(self, a: Self::V) -> Self::V;
     /// v where test > 0, else 0.
     fn where_positive(self, test: Self::V, v: Self::V) -> Self::V;
-    /// Prefetches the cache line at an address. Any address is allowed; it need not be readable.
+    /// Prefetches the cache line at an address, which need not be readable.
     #[inline(always)]
     fn expect(self, _: *const f32) {}
 
@@ -70,7 +68,7 @@ pub trait Simd: Copy + Send + Sync {
         x.into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
 
-    /// Reads sixteen floats at `i`, or the rest of the slice, with zeros after it.
+    /// Reads up to sixteen floats at `i`; lanes past the end of the slice are zero.
     #[inline(always)]
     fn get(self, x: &[f32], i: usize) -> Self::V {
         let rest = &x[i..];
@@ -100,22 +98,21 @@ pub trait Simd: Copy + Send + Sync {
     }
 }
 
-/// Work that is written once for all instruction sets.
+/// Work written once for all instruction sets.
 pub trait Pass {
-    /// The result.
     type Out;
     /// Runs the work. Implementations must be `#[inline(always)]`, so that the instruction set reaches every operation.
     fn run<S: Simd>(self, s: S) -> Self::Out;
 }
 
-/// Instruction sets, the plainest first.
+/// Instruction sets, the slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Instructions that every processor of the target has.
+    /// The baseline of the target.
     Portable,
     /// AVX2 and fused multiply-add.
     Avx2,
-    /// AVX-512 foundation and the extensions that came with it.
+    /// AVX-512 foundation and the extensions introduced with it.
     Avx512,
 }
 
@@ -136,7 +133,6 @@ impl Level {
 }
 
 impl Level {
-    /// Rows of the largest register tile: [`Simd::ROWS`].
     pub fn rows(self) -> usize {
         match self {
             Level::Portable => Portable::ROWS,
@@ -166,7 +162,7 @@ pub fn dispatch<P: Pass>(pass: P) -> P::Out {
     run_at(Level::best(), pass)
 }
 
-/// Runs a pass with `level`, or with a lower one if the processor lacks it.
+/// Runs a pass at `level`, or at the best available one below it.
 pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
     #[cfg(target_arch = "x86_64")]
     {
@@ -184,7 +180,7 @@ pub(super) fn run_at<P: Pass>(level: Level, pass: P) -> P::Out {
     pass.run(Portable)
 }
 
-/// True if plain code has a fused multiply-add. Without one, `mul_add` would be a slow library call.
+/// True if plain code has a fused multiply-add; otherwise `mul_add` would be a slow library call.
 const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 /// Arrays, which the compiler maps to the target's registers.
@@ -203,9 +199,9 @@ impl Simd for Portable {
 
     fn tile(self, rows: usize) -> TileFn {
         /// # Safety
-        /// As [`tile`].
+        /// As for [`tile`].
         unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { tile::<Portable, M, 1>(Portable, t) }
         }
         [of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>][rows - 1]
@@ -285,13 +281,11 @@ mod x86 {
     #[derive(Clone, Copy)]
     pub(crate) struct Avx2(());
 
-    /// Runs a pass with AVX-512.
     #[target_feature(enable = "avx512f,avx2,fma")]
     pub(super) fn run_avx512<P: Pass>(pass: P) -> P::Out {
         pass.run(Avx512(()))
     }
 
-    /// Runs a pass with AVX2.
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn run_avx2<P: Pass>(pass: P) -> P::Out {
         pass.run(Avx2(()))
@@ -315,10 +309,10 @@ mod x86 {
 
         fn tile(self, rows: usize) -> TileFn {
             /// # Safety
-            /// As [`tile`], and AVX-512F.
+            /// As for [`tile`], and AVX-512F.
             #[target_feature(enable = "avx512f,avx2,fma")]
             unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees it.
                 unsafe { tile::<Avx512, M, 2>(Avx512(()), t) }
             }
             const TILES: [TileFn; 14] = [
@@ -344,7 +338,7 @@ mod x86 {
         }
         #[inline(always)]
         fn expect(self, at: *const f32) {
-            // SAFETY: the instruction has no visible effect, and ignores addresses that cannot be read.
+            // SAFETY: the instruction has no visible effect and ignores unreadable addresses.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
         }
         forward! {
@@ -367,7 +361,7 @@ mod x86 {
         }
     }
 
-    /// Both halves of a pair.
+    /// Method bodies that apply an intrinsic to both halves.
     macro_rules! pair {
         ($($name:ident($($arg:ident),*) = $intrinsic:expr;)*) => { $(
             #[inline(always)]
@@ -385,10 +379,10 @@ mod x86 {
 
         fn tile(self, rows: usize) -> TileFn {
             /// # Safety
-            /// As [`tile`], and AVX2 with FMA.
+            /// As for [`tile`], and AVX2 with FMA.
             #[target_feature(enable = "avx2,fma")]
             unsafe fn of<const M: usize>(t: &mut Tile<'_>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees it.
                 unsafe { tile::<Avx2, M, 1>(Avx2(()), t) }
             }
             const TILES: [TileFn; 6] = [of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>];
@@ -401,7 +395,7 @@ mod x86 {
         }
         #[inline(always)]
         fn load(self, x: &[f32; LANE]) -> Self::V {
-            // SAFETY: sixteen floats are there; the instruction takes any alignment. For the rest see `pair`.
+            // SAFETY: `x` has sixteen floats; the load may be unaligned. For the rest see `pair`.
             unsafe { [_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(x.as_ptr().add(8))] }
         }
         #[inline(always)]
@@ -437,7 +431,7 @@ mod x86 {
 mod tests {
     use super::*;
 
-    /// Every operation once, over numbers of all sizes.
+    /// Every operation once, on numbers of all magnitudes.
     struct Everything<'a>(&'a [f32], &'a [f32]);
 
     impl Pass for Everything<'_> {
@@ -481,7 +475,7 @@ mod tests {
         println!("best level here: {:?}", Level::best());
         for level in [Level::Avx2, Level::Avx512] {
             let got = run_at(level, Everything(&x, &y));
-            // The partial chunk divides by padding: those lanes are 0/0 on both sides. Zeros may differ in sign.
+            // The partial chunk divides by padding, so those lanes are 0/0 on both sides. Zeros may differ in sign.
             let same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan());
             assert!(got.iter().zip(&want).all(same), "{level:?}");
         }

@@ -1,25 +1,25 @@
-//! Little-endian numbers of a weights file as f32. Here, so that test builds read weights at full speed.
+//! Converts little-endian numbers of a weights file to f32. In this crate so that test builds read weights at full speed.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-/// The f32 values in `bytes`; a rest of fewer than four bytes is left out.
+/// The f32 values in `bytes`; up to three trailing bytes are ignored.
 pub fn from_f32(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&c| f32::from_le_bytes(c)).collect()
 }
 
-/// The f16 values in `bytes`; an odd last byte is left out.
+/// The f16 values in `bytes`; an odd last byte is ignored.
 pub fn from_f16(bytes: &[u8]) -> Vec<f32> {
     let halves: Vec<f16> = bytes.as_chunks().0.iter().map(|&c| f16::from_le_bytes(c)).collect();
     halves.to_f32_vec()
 }
 
-/// The bf16 values in `bytes`; an odd last byte is left out.
+/// The bf16 values in `bytes`; an odd last byte is ignored.
 pub fn from_bf16(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&c| bf16::from_le_bytes(c).to_f32()).collect()
 }
 
-/// The place of the first value that is infinite or not a number.
+/// Index of the first infinite or NaN value.
 pub fn first_not_finite(values: &[f32]) -> Option<usize> {
     values.iter().position(|v| !v.is_finite())
 }

@@ -1,4 +1,4 @@
-//! Threads for one operation: the current one alone, or the whole pool.
+//! Threads for one operation: the calling one alone, or the whole pool.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -24,7 +24,7 @@ impl Team {
         }
     }
 
-    /// Calls `f(0)` to `f(tasks - 1)`, each once.
+    /// Calls `f(0)` to `f(tasks - 1)` once each.
     pub fn each(self, tasks: usize, f: impl Fn(usize) + Send + Sync) {
         match self {
             Team::Pool if tasks > 1 => (0..tasks).into_par_iter().with_max_len(1).for_each(f),
@@ -32,7 +32,7 @@ impl Team {
         }
     }
 
-    /// Splits `0..n` into even ranges of `least` or more and calls `f` with each.
+    /// Splits `0..n` into even ranges of at least `least` and calls `f` with each.
     pub fn ranges(self, n: usize, least: usize, f: impl Fn(Range<usize>) + Send + Sync) {
         let parts = (n / least.max(1)).clamp(1, self.threads() * 3);
         self.each(parts, |i| f(part(n, parts, i)));
@@ -45,32 +45,31 @@ pub fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
     n * i / parts..n * (i + 1) / parts
 }
 
-/// A mutable slice to which several threads write, each its own elements.
+/// A mutable slice to which several threads write, each to different elements.
 pub(super) struct Shared<'a> {
     start: *mut f32,
     len: usize,
     slice: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: it is a `&mut [f32]` in parts; a caller that takes a part promises that no other caller has it.
+// SAFETY: this is a `&mut [f32]` in parts; a caller that takes a part guarantees that no other caller has it.
 unsafe impl Send for Shared<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
-    /// Shares a slice.
     pub(crate) fn new(slice: &'a mut [f32]) -> Self {
         Shared { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
 
-    /// Elements `at`.
+    /// The elements in `at`.
     ///
     /// # Safety
     /// No element may be in two parts at the same time.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn part(&self, at: Range<usize>) -> &mut [f32] {
         assert!(at.start <= at.end && at.end <= self.len, "{at:?} of {}", self.len);
-        // SAFETY: in bounds by the assertion, exclusive by the caller's promise, alive for 'a.
+        // SAFETY: in bounds by the assertion, exclusive by the caller's guarantee, alive for 'a.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(at.start), at.len()) }
     }
 }

@@ -1,4 +1,4 @@
-//! The register tile at the heart of every product: up to 14 rows by 32 columns, summed over the inner axis in order.
+//! The register tile of all products: up to 14 rows by 32 columns, summed over the inner axis in order.
 #![allow(unsafe_code)]
 
 use super::simd::{LANE, Simd};
@@ -8,12 +8,11 @@ pub const PANEL: usize = 2 * LANE;
 /// Maximum rows of any register tile.
 pub(crate) const MAX_ROWS: usize = 14;
 
-/// Prefetch distance in inner indices: panels come from the second-level cache, and waiting for them costs 3 to 5 %
-/// (measured on an Intel Xeon of 2023).
+/// Prefetch distance in inner indices. Panels come from the L2 cache, and waiting for them costs 3 to 5 % (measured on an Intel Xeon of
+/// 2023).
 const AHEAD: usize = 8;
 
-/// A loop unrolled with constant indices: the indexed values stay in registers even where the compiler does not unroll,
-/// as in test builds.
+/// Unrolls a loop with constant indices. Indexed values then stay in registers even if the compiler does not unroll, as in test builds.
 macro_rules! unroll {
     ($i:ident in [$($n:literal)*], below $end:expr, $body:block) => {
         $(if $n < $end {
@@ -23,7 +22,7 @@ macro_rules! unroll {
     };
 }
 
-/// A finished tile, row after row.
+/// A finished tile, row by row.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Sums(pub [[f32; PANEL]; MAX_ROWS]);
@@ -32,35 +31,33 @@ impl Sums {
     pub(crate) const ZERO: Sums = Sums([[0.0; PANEL]; MAX_ROWS]);
 }
 
-/// Operands of one tile, as addresses.
+/// Addresses of the operands of one tile.
 pub struct Tile<'a> {
     /// Length of the inner axis.
     pub depth: usize,
     /// First element of the left operand.
     pub a: *const f32,
-    /// Floats from one of its rows to the next.
+    /// Floats from one row of the left operand to the next.
     pub(crate) a_row: usize,
-    /// Floats from one of its inner indices to the next.
+    /// Floats from one inner index of the left operand to the next.
     pub(crate) a_col: usize,
     /// First element of the right operand, `PANEL` (or, in a narrow tile, 16) columns side by side.
     pub b: *const f32,
-    /// Floats from one of its inner indices to the next.
+    /// Floats from one inner index of the right operand to the next.
     pub(crate) b_row: usize,
-    /// Sums of the tile.
     pub out: &'a mut Sums,
-    /// First column written; 0, or 16 for the right half of a panel computed by a narrow tile.
+    /// First column written: 0, or 16 for the right half of a panel computed by a narrow tile.
     pub column: usize,
 }
 
-/// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis for any number of rows: a
-/// row's result does not depend on its neighbours.
+/// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis, so it does not depend on neighbouring rows.
 pub(crate) type TileFn = unsafe fn(&mut Tile<'_>);
 
 /// Computes `M` rows by `L` vectors.
 ///
 /// # Safety
-/// For all i < M, k < depth: `a + i a_row + k a_col` must be readable, and so must 16 L floats from `b + k b_row`.
-/// `column + 16 L <= PANEL`, `M <= MAX_ROWS`. The processor must have the instructions of `S`.
+/// For all i < M, k < depth: `a + i a_row + k a_col` must be readable, as must 16 L floats from `b + k b_row`. `column + 16 L <= PANEL`,
+/// `M <= MAX_ROWS`. The processor must have the instructions of `S`.
 #[inline(always)]
 pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'_>) {
     let mut sums = [[s.splat(0.0); L]; M];
@@ -68,12 +65,12 @@ pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'
     for _ in 0..t.depth {
         let mut across = [s.splat(0.0); L];
         unroll!(l in [0 1], below L, {
-            // SAFETY: 16 L floats from `b` are readable by the caller's promise; an array of floats has their alignment.
+            // SAFETY: the caller guarantees 16 L readable floats from `b`; an array of floats has their alignment.
             across[l] = s.load(unsafe { &*b.add(LANE * l).cast::<[f32; LANE]>() });
             s.expect(b.wrapping_add(AHEAD * t.b_row + LANE * l));
         });
         unroll!(i in [0 1 2 3 4 5 6 7 8 9 10 11 12 13], below M, {
-            // SAFETY: readable by the caller's promise.
+            // SAFETY: the caller guarantees that it is readable.
             let x = s.splat(unsafe { *a.add(i * t.a_row) });
             unroll!(l in [0 1], below L, {
                 sums[i][l] = s.fma(x, across[l], sums[i][l]);

@@ -6,40 +6,36 @@ use serde::{Deserialize, Serialize};
 use stats::Estimate;
 use stats::intervals::share;
 
-/// Bins of the calibration error: 15 of equal width on the confidence axis, the usual choice since Guo et al. (2017).
+/// 15 bins of equal width on the confidence axis, the usual choice since Guo et al. (2017).
 pub(crate) const CALIBRATION_BINS: usize = 15;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCount {
-    /// Examples of this class.
     pub examples: usize,
-    /// Of these, answered correctly.
+    /// Examples of this class that were classified correctly.
     pub correct: usize,
-    /// Examples for which this class was the answer.
+    /// Examples classified as this class.
     pub predicted: usize,
 }
 
-/// The audit of a classifier on labelled examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
-    /// Number of examples.
     pub n: usize,
-    /// Accuracy with the interval of a share.
+    /// Accuracy with the interval of a proportion.
     pub accuracy: Estimate,
     /// Mean of the accuracies on each class that occurs.
     pub balanced_accuracy: f64,
-    /// Share of the largest class: the accuracy of always answering with that class.
+    /// Share of the largest class: the accuracy of a constant answer.
     pub majority: f64,
     /// Expected calibration error, see [`calibration_error`].
     pub calibration_error: f64,
-    /// Counts per class.
     pub classes: Vec<ClassCount>,
 }
 
-/// Audits class probabilities (n x classes) against the labels of `data`; intervals at `level`.
+/// Audits class probabilities (n x classes) against the labels of `data`, with intervals at `level`.
 ///
 /// # Panics
-/// If there is not one row per example or one column per class.
+/// If `probabilities` does not have one row per example and one column per class.
 pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
     assert_eq!(
         (probabilities.rows(), probabilities.cols()),
@@ -66,18 +62,18 @@ pub fn audit(probabilities: &Dense<f64>, data: &Labelled, level: f64) -> Audit {
     }
 }
 
-/// Expected calibration error of the answers: examples are put into 15 bins of equal width by the probability of the
-/// answer; the error is the mean over examples of |accuracy - mean probability| of their bin. 0 for no examples.
+/// Expected calibration error, 0 without examples. Examples are binned by the probability of the predicted class. The error is the mean
+/// over examples of the gap between accuracy and mean probability in their bin.
 ///
 /// # Panics
-/// If there is not one row per label.
+/// If `probabilities` does not have one row per label.
 pub fn calibration_error(probabilities: &Dense<f64>, labels: &[usize]) -> f64 {
     assert_eq!(probabilities.rows(), labels.len(), "not one row per label");
     let mut bins = [(0.0, 0.0); CALIBRATION_BINS];
     for (row, label) in probabilities.iter_rows().zip(labels) {
         let answer = argmax(row);
         let confidence = row.get(answer).copied().unwrap_or(0.0);
-        // Bins are (a, b], so that certainty falls into the last one.
+        // Bins are (a, b], so that a probability of 1 is in the last one.
         let bin = ((confidence * CALIBRATION_BINS as f64).ceil() as usize).clamp(1, CALIBRATION_BINS) - 1;
         bins[bin].0 += f64::from(u8::from(answer == *label));
         bins[bin].1 += confidence;
@@ -101,13 +97,13 @@ mod tests {
         assert_eq!((a.n, a.accuracy.mean, a.majority), (4, 0.75, 0.75));
         assert!((a.balanced_accuracy - (2.0 / 3.0 + 1.0) / 2.0).abs() < 1e-15);
         assert_eq!(a.classes[1], ClassCount { examples: 1, correct: 1, predicted: 2 });
-        // Bins of 1/15: .9 and .8 and .7 and .55 lie apart, so the error is the mean of |hit - p|.
+        // The probabilities .9, .8, .7 and .55 are in different bins, so the error is the mean of |hit - p|.
         assert!((a.calibration_error - (0.1 + 0.2 + 0.7 + 0.45) / 4.0).abs() < 1e-12, "{}", a.calibration_error);
     }
 
     #[test]
     fn a_bin_is_judged_as_a_whole() {
-        // Ten answers at .8, eight of them right: perfectly calibrated.
+        // Ten answers at .8 with eight right: perfectly calibrated.
         let p = rows(&[[0.8, 0.2]; 10]);
         let labels: Vec<usize> = (0..10).map(|i| usize::from(i >= 8)).collect();
         assert!(calibration_error(&p, &labels) < 1e-12);

@@ -1,8 +1,8 @@
-//! Trained probes and maps as bytes, for a cache on disk.
+//! Serialises trained probes and maps for a cache on disk.
 //!
-//! A safetensors file whose tensors are the fields in order, named `000000`, `000001`, ..., and whose metadata contain
-//! the format version and the kind, followed by the SHA-256 of all that. A file that was truncated, changed or written
-//! by another version gives an error that says so: a corrupt cache would silently change results.
+//! The format is a safetensors file followed by its SHA-256. Tensors are the fields in order, named `000000`, `000001`, ...; the metadata
+//! contains the format version and the kind. A file that was truncated, changed or written by another version gives a specific error,
+//! because a corrupt cache would silently change results.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,20 +13,17 @@ use sha2::{Digest, Sha256};
 
 /// Metadata key of version and kind.
 const MARK: &str = "probity";
-/// Raised whenever the layout of any kind changes.
+/// Increased whenever the layout of any kind changes.
 const VERSION: u16 = 3;
 const DIGEST: usize = 32;
 
-/// Bytes that are not a valid object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BytesError {
-    /// Not such a file.
-    #[error("not a trained object of this program")]
+    /// Not a file of this format.
+    #[error("not a probe or map written by this program")]
     Magic,
-    /// Another format version.
     #[error("format version {found}, this program reads {VERSION}")]
     Version { found: u16 },
-    /// Another kind of object.
     #[error("contains a '{found}', expected a '{wanted}'")]
     Kind {
         found: String,
@@ -39,17 +36,17 @@ pub enum BytesError {
     /// The checksum is right, but the content is not valid.
     #[error("malformed: {what}")]
     Malformed {
-        /// The fault, in words.
+        /// Description of the fault.
         what: String,
     },
 }
 
-/// Malformed content, for decoders in other modules.
+/// A [`BytesError::Malformed`], for decoders in other modules.
 pub fn malformed(what: impl std::fmt::Display) -> BytesError {
     BytesError::Malformed { what: what.to_string() }
 }
 
-/// A field in its stored form: eight bytes per number.
+/// A serialised field, eight bytes per number.
 #[derive(Debug)]
 struct Field {
     dtype: Dtype,
@@ -76,7 +73,7 @@ fn name(index: usize) -> String {
     format!("{index:06}")
 }
 
-/// Writes fields one after another.
+/// Writes fields in sequence.
 #[derive(Debug)]
 pub struct Writer {
     mark: String,
@@ -109,18 +106,17 @@ impl Writer {
         self.field(Dtype::F64, vec![list.len()], list.iter().map(|x| x.to_le_bytes()));
     }
 
-    /// A matrix with its shape, elements as f64 so that both precisions survive.
+    /// Writes a matrix with its shape, as f64, which preserves both precisions.
     pub fn matrix<T: Real>(&mut self, m: &Dense<T>) {
         let shape = vec![m.rows(), m.cols()];
         self.field(Dtype::F64, shape, m.data().iter().map(|x| x.to_f64().to_le_bytes()));
     }
 
-    /// Adds the checksum.
+    /// Returns the bytes with the checksum appended.
     pub fn finish(self) -> Vec<u8> {
         let named = self.fields.iter().enumerate().map(|(i, field)| (name(i), field));
         let mark = HashMap::from([(MARK.to_owned(), self.mark)]);
-        // Fails only where a shape does not fit its bytes, which `field` rules out; empty bytes would be read back as
-        // damaged.
+        // Fails only if a shape does not fit its bytes, which `field` rules out; reading empty bytes reports damage.
         let mut bytes = safetensors::serialize(named, Some(mark)).unwrap_or_default();
         let digest = Sha256::digest(&bytes);
         bytes.extend_from_slice(&digest);
@@ -139,7 +135,7 @@ impl<'a> Reader<'a> {
     /// Checks header and checksum.
     ///
     /// # Errors
-    /// [`BytesError`] for whichever is wrong.
+    /// [`BytesError`] for a wrong format, version, kind or checksum.
     pub fn open(bytes: &'a [u8], kind: &str) -> Result<Self, BytesError> {
         let (body, digest) = bytes.split_at_checked(bytes.len().saturating_sub(DIGEST)).ok_or(BytesError::Magic)?;
         let (_, header) = SafeTensors::read_metadata(body).map_err(|_| BytesError::Magic)?;
@@ -159,9 +155,9 @@ impl<'a> Reader<'a> {
         Ok(Self { file: SafeTensors::deserialize(body).map_err(malformed)?, next: 0 })
     }
 
-    /// The shape and the numbers of the next field, which must have this type and number of dimensions.
+    /// Returns shape and numbers of the next field, which must have this type and number of dimensions.
     fn take(&mut self, dtype: Dtype, dimensions: usize) -> Result<(Vec<usize>, Vec<[u8; 8]>), BytesError> {
-        let field = self.file.tensor(&name(self.next)).map_err(|_| malformed("ends too early"))?;
+        let field = self.file.tensor(&name(self.next)).map_err(|_| malformed("a field is missing"))?;
         self.next += 1;
         if field.dtype() != dtype || field.shape().len() != dimensions {
             return Err(malformed("a field has the wrong type"));
@@ -170,41 +166,40 @@ impl<'a> Reader<'a> {
         Ok((field.shape().to_vec(), words.to_vec()))
     }
 
-    /// A whole number.
+    /// Reads an integer.
     ///
     /// # Errors
-    /// [`BytesError::Malformed`] at the end or beyond this machine's range.
+    /// [`BytesError::Malformed`] at the end of the file or for numbers beyond the range of `usize`.
     pub fn number(&mut self) -> Result<usize, BytesError> {
         let (_, words) = self.take(Dtype::U64, 0)?;
         whole(&words)?.first().copied().ok_or_else(|| malformed("no number"))
     }
 
-    /// A finite real number.
+    /// Reads a finite number.
     ///
     /// # Errors
-    /// [`BytesError::Malformed`] at the end or for NaN and infinities.
+    /// [`BytesError::Malformed`] at the end of the file or for NaN and infinities.
     pub fn real(&mut self) -> Result<f64, BytesError> {
         let (_, words) = self.take(Dtype::F64, 0)?;
         finite(&words)?.first().copied().ok_or_else(|| malformed("no number"))
     }
 
-    /// A list of whole numbers.
     pub fn numbers(&mut self) -> Result<Vec<usize>, BytesError> {
         whole(&self.take(Dtype::U64, 1)?.1)
     }
 
-    /// A list of finite real numbers.
+    /// Reads a list of finite numbers.
     ///
     /// # Errors
-    /// [`BytesError::Malformed`] at the end or for NaN and infinities.
+    /// [`BytesError::Malformed`] at the end of the file or for NaN and infinities.
     pub fn reals(&mut self) -> Result<Vec<f64>, BytesError> {
         finite(&self.take(Dtype::F64, 1)?.1)
     }
 
-    /// A matrix of finite numbers.
+    /// Reads a matrix of finite numbers.
     ///
     /// # Errors
-    /// [`BytesError::Malformed`] at the end, or for numbers that do not fit the precision.
+    /// [`BytesError::Malformed`] at the end of the file or for numbers outside the precision `T`.
     pub fn matrix<T: Real>(&mut self) -> Result<Dense<T>, BytesError> {
         let (shape, words) = self.take(Dtype::F64, 2)?;
         let data = finite(&words)?.into_iter().map(T::from_f64).collect();
@@ -214,7 +209,7 @@ impl<'a> Reader<'a> {
 
     /// Checks that everything was read.
     pub fn finish(self) -> Result<(), BytesError> {
-        if self.next == self.file.len() { Ok(()) } else { Err(malformed("there are bytes after the end")) }
+        if self.next == self.file.len() { Ok(()) } else { Err(malformed("there are extra fields")) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Covariances of embeddings, shrunk so that they are invertible, and their roots for whitening.
+//! Covariances of embeddings, shrunk to be invertible, and their roots for whitening.
 
 use super::subspace::SvdError;
 use base::matrix::Dense;
@@ -13,9 +13,8 @@ pub fn column_means(x: &Dense<f64>) -> Vec<f64> {
     means
 }
 
-/// Optimal linear shrinkage of a covariance of n rows towards `tr(S)/D I` (Bodnar, Gupta and Parolya 2014): `a S + (1 -
-/// a) tr(S)/D I`, with `a = 1 - tr(S)² |T|² / n / (|S|² |T|² - tr(S T)²)` for the target T. A covariance that already
-/// is a multiple of the identity stays unchanged.
+/// Optimal linear shrinkage of a covariance of n rows towards `T = tr(S)/D I` (Bodnar, Gupta and Parolya 2014): `a S + (1 - a) T` with
+/// `a = 1 - tr(S)² |T|² / n / (|S|² |T|² - tr(S T)²)`. A multiple of the identity stays unchanged.
 pub fn shrink_covariance(s: &mut Dense<f64>, n: usize) {
     let d = s.rows();
     let trace: f64 = (0..d).map(|i| s.row(i)[i]).sum();
@@ -32,7 +31,7 @@ pub fn shrink_covariance(s: &mut Dense<f64>, n: usize) {
     (0..d).for_each(|i| s.row_mut(i)[i] += (1.0 - a) * product / target * mean);
 }
 
-/// `Σ^(-1/2)` and `Σ^(1/2)` (D x D). Both are 0 in directions in which the embeddings do not vary.
+/// `Σ^(-1/2)` and `Σ^(1/2)` (D x D). Both are 0 in directions without variance.
 ///
 /// # Errors
 /// [`SvdError`] if the decomposition does not converge, which does not happen for finite covariances.

@@ -5,7 +5,7 @@ use super::subspace::Subspace;
 use base::matrix::Matrix;
 use std::marker::PhantomData;
 
-/// Data that cannot train or test a classifier.
+/// Reasons why data cannot train or test a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
     /// Not one label per row.
@@ -18,10 +18,9 @@ pub enum DataError {
     /// A label outside `0..classes`.
     #[error("label {label} of row {row} is outside 0..{classes}")]
     Label {
-        /// Row of the bad label.
+        /// Row of the invalid label.
         row: usize,
         label: usize,
-        /// Number of classes.
         classes: usize,
     },
     /// NaN or infinity.
@@ -38,7 +37,6 @@ pub enum DataError {
     OtherData {
         /// A row of the split.
         row: usize,
-        /// Rows of the data.
         rows: usize,
     },
 }
@@ -52,10 +50,10 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// Checks and joins embeddings and labels. Zero rows are allowed here; training refuses them.
+    /// Joins embeddings and labels. Zero rows are allowed here; training rejects them.
     ///
     /// # Errors
-    /// [`DataError`] for lengths that differ, labels out of range, NaN or infinity.
+    /// [`DataError`] for different lengths, labels out of range, NaN or infinity.
     pub fn new(x: Matrix, y: Vec<usize>, classes: usize) -> Result<Self, DataError> {
         if x.rows() != y.len() {
             return Err(DataError::Lengths { rows: x.rows(), labels: y.len() });
@@ -69,7 +67,7 @@ impl Labelled {
         Ok(Self { x, y, classes })
     }
 
-    /// The `rows` of `x` whose labels are defined.
+    /// Selects those of `rows` that have a label.
     fn gather(x: &Matrix, labels: &[Option<usize>], classes: usize, rows: &[usize]) -> Result<Self, DataError> {
         if x.rows() != labels.len() {
             return Err(DataError::Lengths { rows: x.rows(), labels: labels.len() });
@@ -87,19 +85,17 @@ impl Labelled {
         Self { x: removed.remove_from(&self.x), y: self.y.clone(), classes: self.classes }
     }
 
-    /// The same with every embedding multiplied by `by`.
+    /// The same examples with every embedding multiplied by `by`.
     pub fn scaled(&self, by: f32) -> Self {
         let mut scaled = self.clone();
         scaled.x.data_mut().iter_mut().for_each(|v| *v *= by);
         scaled
     }
 
-    /// The embeddings.
     pub fn x(&self) -> &Matrix {
         &self.x
     }
 
-    /// The labels.
     pub fn y(&self) -> &[usize] {
         &self.y
     }
@@ -108,7 +104,6 @@ impl Labelled {
         self.classes
     }
 
-    /// Number of examples.
     pub fn len(&self) -> usize {
         self.y.len()
     }
@@ -124,15 +119,14 @@ impl Labelled {
         counts
     }
 
-    /// Share of the largest class: the accuracy of always answering with that class. 0 without examples.
+    /// Share of the largest class: the accuracy of a constant answer; 0 without examples.
     pub fn majority(&self) -> f64 {
         self.counts().into_iter().max().unwrap_or(0) as f64 / self.len().max(1) as f64
     }
 }
 
-/// Training and validation data of a classifier of role `R`. It can only be made from a part of a [`super::Split`] with
-/// this role, so an oracle cannot be trained on the interventions' data or on the test data, nor an intervention on the
-/// oracles'.
+/// Training and validation data for role `R`, made only from a part of a [`super::Split`] with this role. So an oracle cannot be trained on
+/// intervention or test data, nor an intervention on oracle data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingData<R> {
     train: Labelled,
@@ -141,18 +135,17 @@ pub struct TrainingData<R> {
 }
 
 impl<R: Role> TrainingData<R> {
-    /// Selects the part's rows from `x` (all rows of the data set). Rows without a label are left out.
+    /// Selects the part's rows from `x` (all rows of the data set) and drops rows without a label.
     ///
     /// # Errors
-    /// [`DataError`] if the data does not fit the split or leaves fewer than two classes to train on.
+    /// [`DataError`] if the data does not fit the split or has fewer than two classes to train on.
     pub fn new(part: &Part<R>, x: &Matrix, labels: &[Option<usize>], classes: usize) -> Result<Self, DataError> {
         let train = Labelled::gather(x, labels, classes, part.train())?;
         let validation = Labelled::gather(x, labels, classes, part.validation())?;
         Self::from_parts(train, validation)
     }
 
-    /// Examples selected from a part earlier and then edited by an intervention, on which a new probe is trained to see
-    /// what is left. The caller guarantees that they belong to this part.
+    /// Examples of one part after an intervention, to train a new probe on them. The caller guarantees that they are from this part.
     ///
     /// # Errors
     /// [`DataError`] if the training or validation part is empty, or training has only one class.
@@ -184,7 +177,7 @@ impl<R: Role> TrainingData<R> {
     }
 }
 
-/// Examples for audits of probes and scores of interventions. Labels may be undefined here; see [`TestData::defined`].
+/// Examples for audits of probes and scores of interventions. Labels may be missing; see [`TestData::defined`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestData {
     x: Matrix,
@@ -198,7 +191,7 @@ impl TestData {
     /// # Errors
     /// [`DataError`] if the data does not fit the split.
     pub fn new(split: &TestSplit, x: &Matrix, labels: &[Option<usize>], classes: usize) -> Result<Self, DataError> {
-        // The same checks as for training data; only errors matter here.
+        // Called only for its checks.
         Labelled::gather(x, labels, classes, split.rows())?;
         let x = x.select_rows(split.rows());
         if let Some(row) = x.iter_rows().position(|r| r.iter().any(|v| !v.is_finite())) {
@@ -210,7 +203,6 @@ impl TestData {
         Ok(Self { x, labels: split.rows().iter().map(|r| labels[*r]).collect(), classes })
     }
 
-    /// All test embeddings.
     pub fn x(&self) -> &Matrix {
         &self.x
     }
@@ -223,7 +215,7 @@ impl TestData {
         self.classes
     }
 
-    /// The examples that have a label.
+    /// The examples with a label.
     pub fn defined(&self) -> Result<Labelled, DataError> {
         let all: Vec<usize> = (0..self.x.rows()).collect();
         let some = Labelled::gather(&self.x, &self.labels, self.classes, &all)?;

@@ -1,10 +1,9 @@
-//! The largest subset in which two properties are uncorrelated.
+//! Selects the largest subset in which two properties are uncorrelated.
 //!
-//! An oracle trained where the target correlates with another property could answer from the other one. With counts
-//! n\[i,j\] (i = value of the target, j = value of the other) and the target's shares p_i, column j can contribute at
-//! most M_j = min_i n\[i,j\]/p_i examples with those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j
-//! is the largest size, the target's shares are those of the original data, and the two properties are independent up
-//! to rounding.
+//! If the target correlates with another property, an oracle could answer from that property. Let n\[i,j\] be the counts (i = value of the
+//! target, j = value of the other) and p_i the target's shares. Column j can contribute at most M_j = min_i n\[i,j\]/p_i examples with
+//! those shares; floor(p_i M_j) are kept from each cell. The sum of the M_j is the largest size. The target's shares are preserved, and the
+//! two properties are independent up to rounding.
 
 use rand_chacha::ChaCha8Rng;
 use stats::rng::sample_indices;
@@ -12,54 +11,54 @@ use stats::rng::sample_indices;
 /// Reasons why there is no uncorrelated subset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecorrelateError {
-    /// The target and the other property have different numbers of labels.
+    /// The properties have different numbers of labels.
     #[error("{target} values of the target but {other} of the other property")]
     Lengths {
-        /// Values of the target.
+        /// Number of labels of the target.
         target: usize,
-        /// Values of the other property.
+        /// Number of labels of the other property.
         other: usize,
     },
-    /// Not a rectangular table of counts.
+    /// The rows of the table have different lengths.
     #[error("the table is not rectangular: row {row} has {len} cells, the first has {want}")]
     Ragged {
         row: usize,
         len: usize,
-        /// Cells of the first row.
+        /// Length of the first row.
         want: usize,
     },
     /// Fewer than two values of the target before the selection.
     #[error("the target has {values} value(s) in the data: at least 2 are needed")]
     Target {
-        /// Distinct values.
+        /// Number of distinct values.
         values: usize,
     },
     /// Fewer than two values of the other property before the selection.
     #[error("the other property has {values} value(s) in the data: at least 2 are needed")]
     Other {
-        /// Distinct values.
+        /// Number of distinct values.
         values: usize,
     },
-    /// Fewer than two values of the other property left: the rest had empty cells.
+    /// Fewer than two values of the other property remain: the others had empty cells.
     #[error(
-        "only {left} value(s) of the other property are left: each of the rest never occurs with some value of the target"
+        "only {left} value(s) of the other property remain: each of the others never occurs with some value of the target"
     )]
     Blocks {
-        /// Values left.
+        /// Number of remaining values.
         left: usize,
     },
     /// Too few examples: rounding down left fewer than two values of the target or of the other property.
     #[error("too few examples: rounding down leaves fewer than two values of a property")]
     Rounding,
-    /// Counts too large to add up.
+    /// The sum of the counts overflows.
     #[error("the counts add up to more than 2^62")]
     TooLarge,
 }
 
-/// Counts kept by the rule; rows are values of the target, columns values of the other property.
+/// The selected counts. Rows are values of the target, columns values of the other property.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptCounts {
-    /// `counts[i][j]`, at most the original count. Whole columns are 0 where a cell was empty.
+    /// `counts[i][j]`, at most the original count. A column with an empty cell is 0.
     pub counts: Vec<Vec<u64>>,
     /// Sum of the counts.
     pub total: u64,
@@ -67,8 +66,8 @@ pub struct KeptCounts {
     pub phi: f64,
 }
 
-/// The rule on a table of counts (rows target, columns other). A target value that never occurs (a row of zeros) is
-/// ignored. The arithmetic is exact: in the cell that limits a column, p_i M_j equals the count.
+/// Selects counts from a table (rows target, columns other). A row of zeros is ignored. The arithmetic is exact: in the cell that limits a
+/// column, p_i M_j equals the count.
 ///
 /// # Errors
 /// [`DecorrelateError`] if fewer than two values of a property occur, remain, or survive rounding down.
@@ -116,8 +115,8 @@ pub fn decorrelate_counts(table: &[Vec<u64>]) -> Result<KeptCounts, DecorrelateE
     Ok(KeptCounts { counts, total, phi })
 }
 
-/// Strength of association in a table of counts: the phi coefficient (with sign) for two by two, Cramér's V otherwise.
-/// Rows and columns of zeros are ignored; 0 if fewer than two of either remain.
+/// Strength of association: the signed phi coefficient for two by two, Cramér's V otherwise. Rows and columns of zeros are ignored; 0 if
+/// fewer than two of either remain.
 pub fn association(table: &[Vec<u64>]) -> f64 {
     let columns = table.first().map_or(0, Vec::len);
     let rows: Vec<usize> = (0..table.len()).filter(|i| table[*i].iter().any(|c| *c > 0)).collect();
@@ -146,17 +145,17 @@ pub fn association(table: &[Vec<u64>]) -> f64 {
 /// A subset of examples in which the two properties are uncorrelated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Uncorrelated {
-    /// Positions of the kept examples, ascending.
+    /// Positions of the selected examples, ascending.
     pub rows: Vec<usize>,
-    /// Their counts. The last column is "none" if the other property is undefined somewhere.
+    /// Counts of the subset. The last column is "none" if the other property has undefined values.
     pub kept: KeptCounts,
     /// Association among all given examples, for the report.
     pub(crate) phi_before: f64,
 }
 
-/// Chooses the largest uncorrelated subset of examples, at random within each cell. Examples whose target is undefined
-/// are left out. An undefined other property counts as one more value: for subject number as the target, "no attractor"
-/// (about 83 % of sentences) is a third environment.
+/// Selects the largest uncorrelated subset, at random within each cell. Examples with an undefined target are dropped. Undefined counts as
+/// a further value of the other property: with subject number as the target, "no attractor" (about 83 % of sentences) is a third
+/// environment.
 pub fn decorrelate(
     target: &[Option<usize>],
     other: &[Option<usize>],
@@ -165,7 +164,7 @@ pub fn decorrelate(
     if target.len() != other.len() {
         return Err(DecorrelateError::Lengths { target: target.len(), other: other.len() });
     }
-    // Values are renumbered by occurrence, so that a stray large label cannot require a large table.
+    // Values are renumbered by occurrence, so that a large label does not need a large table.
     let (ts, os) = (distinct(target.iter().flatten()), distinct(other.iter().flatten()));
     let none = usize::from(target.iter().zip(other).any(|(t, o)| t.is_some() && o.is_none()));
     let mut cells: Vec<Vec<Vec<usize>>> = vec![vec![Vec::new(); os.len() + none]; ts.len()];
@@ -208,8 +207,8 @@ mod tests {
         let c = kept(&[&[273, 65], &[115, 39]]).unwrap();
         assert_eq!((c.counts, c.total), (vec![vec![252, 65], vec![115, 29]], 461));
         assert!(c.phi.abs() < 0.01);
-        // The attractor as the target. The limiting cell keeps all 115: p_i M_j is exactly 115, while floating point
-        // gives 114.99999999999999.
+        // With the attractor as the target, the limiting cell keeps all 115: p_i M_j is exactly 115, but 114.99999999999999 in floating
+        // point.
         let e = kept(&[&[273, 115], &[65, 39]]).unwrap();
         assert_eq!(e.counts, vec![vec![242, 115], vec![65, 30]]);
     }
@@ -257,7 +256,7 @@ mod tests {
                 prop_assert!(row.iter().zip(kept).all(|(n, k)| k <= n));
             }
             prop_assert!(k.phi.abs() < 0.05, "phi {}", k.phi);
-            // Maximality: one more block with the target's shares fits into no column.
+            // Maximality: no column has room for one more block with the target's shares.
             for j in 0..3 {
                 let full = (0..table.len()).any(|i| table[i][j] - k.counts[i][j] <= 1);
                 prop_assert!(full, "column {} could hold more", j);

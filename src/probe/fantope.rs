@@ -1,18 +1,17 @@
 //! Points of the Fantope `F_k = {P : 0 <= P <= I, trace P = k}`, the convex hull of the projections of rank k.
 //!
-//! A point is stored as `P = c (I - VᵀV) + Vᵀ diag(l) V`: a few eigenvectors (the rows of V) and one value c for all
-//! directions orthogonal to them. A low-rank update followed by the projection onto the Fantope, which changes only
-//! eigenvalues, preserves this form, so a step costs O(D m²) for m eigenvectors, where decomposing P would cost O(D³).
+//! A point is stored as `P = c (I - VᵀV) + Vᵀ diag(l) V`: a few eigenvectors (the rows of V), and one value c for all directions orthogonal
+//! to them. A low-rank update followed by projection onto the Fantope changes only eigenvalues, which preserves this form. A step thus
+//! costs O(D m²) for m eigenvectors; decomposing P would cost O(D³).
 
 use super::subspace::{Subspace, SvdError};
 use base::matmul::{View, matmul};
 use base::matrix::Dense;
 use faer::{MatRef, Side};
 
-/// Eigenvalues this close to `rest` are merged with it: less than the authors' code resolves with its bisection and
-/// single precision.
+/// Eigenvalues this close to `rest` are merged with it. The authors' code, with bisection in single precision, resolves less.
 const SAME: f64 = 1e-7;
-/// Eigenvectors kept beyond the trace; if there are more, those with eigenvalues nearest to `rest` are merged with it.
+/// Maximum number of eigenvectors beyond the trace; further ones, with eigenvalues nearest to `rest`, are merged with it.
 const SPARE: usize = 24;
 /// Bisections for the shift of the eigenvalues.
 const HALVINGS: usize = 60;
@@ -22,9 +21,9 @@ const HALVINGS: usize = 60;
 pub struct Fantope {
     /// Orthonormal eigenvectors, m x D.
     vectors: Dense<f64>,
-    /// Their eigenvalues.
+    /// Eigenvalues of `vectors`.
     values: Vec<f64>,
-    /// The eigenvalue of everything orthogonal to them.
+    /// The eigenvalue of all directions orthogonal to `vectors`.
     rest: f64,
     trace: usize,
 }
@@ -35,17 +34,17 @@ impl Fantope {
         Self { values: vec![1.0; trace], rest: 0.0, vectors, trace }
     }
 
-    /// Size of the matrix.
+    /// The size D of the matrix.
     pub fn dimension(&self) -> usize {
         self.vectors.cols()
     }
 
-    /// The sum of the eigenvalues, k.
+    /// The sum k of the eigenvalues.
     pub fn trace(&self) -> usize {
         self.trace
     }
 
-    /// All eigenvalues, descending; `rest` is repeated for the directions whose vectors are not stored.
+    /// All D eigenvalues, descending, including the repeated `rest`.
     #[cfg(test)]
     pub(crate) fn eigenvalues(&self) -> Vec<f64> {
         let others = self.dimension() - self.values.len();
@@ -72,7 +71,7 @@ impl Fantope {
         out
     }
 
-    /// The Fantope's nearest point to `keep P + scale (AᵀB + BᵀA)/2`, for r x D matrices A and B.
+    /// Moves to the Fantope's point nearest to `keep P + scale (AᵀB + BᵀA)/2`, for r x D matrices A and B.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.
@@ -97,7 +96,7 @@ impl Fantope {
         self.values = (0..m).map(|i| l[i]).collect();
         self.rest *= keep;
         self.project();
-        // Eigenvectors of the values that differ from `rest`, the nearest last.
+        // Keep the eigenvectors whose values differ most from `rest`.
         let rest = self.rest;
         let mut order: Vec<usize> = (0..m).filter(|i| (self.values[*i] - rest).abs() > SAME).collect();
         order.sort_by(|i, j| (self.values[*j] - rest).abs().total_cmp(&(self.values[*i] - rest).abs()));
@@ -108,7 +107,7 @@ impl Fantope {
         matmul(vectors.data_mut(), 0.0, turn, View::new(basis.data(), m, d), 1.0);
         self.values = order.iter().map(|i| self.values[*i]).collect();
         self.vectors = vectors;
-        // The merged directions keep the trace by taking the mean.
+        // Merged directions get the mean eigenvalue, which preserves the trace.
         let others = d - self.values.len();
         if others > 0 {
             self.rest = ((self.trace as f64 - self.values.iter().sum::<f64>()) / others as f64).clamp(0.0, 1.0);
@@ -127,7 +126,7 @@ impl Fantope {
                 continue;
             }
             let mut v = row.to_vec();
-            // Twice is enough (Kahan's rule): the second pass removes what cancellation left in the first.
+            // Two passes are enough (Kahan's rule): the second removes what cancellation left in the first.
             for _ in 0..2 {
                 let mut along = vec![0.0; count];
                 let basis = View::new(&rows, count, d);
@@ -144,8 +143,8 @@ impl Fantope {
         Dense::from_fn(count, d, |i, j| rows[i * d + j])
     }
 
-    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t such that they add up to the trace: the nearest point
-    /// of the Fantope (Vu et al. 2013).
+    /// Replaces every eigenvalue l by `clip(l - t, 0, 1)`, with t such that they add up to the trace: the nearest point of the Fantope (Vu
+    /// et al. 2013).
     fn project(&mut self) {
         let others = (self.dimension() - self.values.len()) as f64;
         let all = |values: &[f64], rest: f64, t: f64| {
@@ -165,8 +164,7 @@ impl Fantope {
         self.rest = (self.rest - t).clamp(0.0, 1.0);
     }
 
-    /// The span of the k eigenvectors with the largest eigenvalues: the nearest projection. Fewer if fewer eigenvectors
-    /// are stored.
+    /// The nearest projection: the span of the k eigenvectors with the largest eigenvalues. Its rank is lower if fewer are stored.
     ///
     /// # Errors
     /// [`SvdError`], which does not happen for finite numbers.
@@ -177,8 +175,8 @@ impl Fantope {
         Subspace::row_space(&self.vectors.select_rows(&order))
     }
 
-    /// The nearest point, in the Fantope of a larger trace, to the same matrix with further directions added: the parts
-    /// of the rows of `directions` outside the span of the leading eigenvectors. The trace grows by their number.
+    /// Adds directions: the parts of the rows of `directions` outside the span of the leading eigenvectors. Returns the nearest point of
+    /// the Fantope whose trace is larger by their number.
     ///
     /// # Errors
     /// [`SvdError`] for numbers that are not finite.
@@ -194,7 +192,7 @@ impl Fantope {
     }
 }
 
-/// `x yᵀ` on one thread: the matrices are small, and there are too many steps to distribute.
+/// `x yᵀ` on one thread: the matrices are small and the steps many.
 fn product(x: &Dense<f64>, y: &Dense<f64>) -> Dense<f64> {
     let mut out = Dense::zeros(x.rows(), y.rows());
     let (a, b) = (View::new(x.data(), x.rows(), x.cols()), View::new(y.data(), y.rows(), y.cols()));
@@ -240,7 +238,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// Ten successive steps agree with the full decomposition, and every point lies in the Fantope.
+        /// Ten successive steps agree with the full decomposition, and every point is in the Fantope.
         #[test]
         fn steps_are_those_of_the_full_decomposition(k in 1usize..4, rows in 1usize..3, extra in 1usize..8, seed: u64) {
             let d = k + extra;
@@ -262,7 +260,6 @@ mod tests {
         }
     }
 
-    /// A zero step leaves a point of the Fantope unchanged.
     #[test]
     fn a_step_of_nothing_changes_nothing() {
         let mut p = Fantope::projection(&Subspace::row_space(&random(2, 9, 4)).unwrap());
@@ -273,7 +270,7 @@ mod tests {
         assert!(p.step(1.0, f64::NAN, &random(1, 9, 7), &random(1, 9, 8)).is_err());
     }
 
-    /// Points whose eigenvectors filled the space accepted no further direction.
+    /// Regression: points whose eigenvectors fill the space used to accept no further direction.
     #[test]
     fn further_directions_join_until_all_are_in() {
         let mut full = Fantope::projection(&Subspace::row_space(&random(1, 4, 4)).unwrap());

@@ -1,9 +1,11 @@
-//! Interventions made with other programs (pyvene, TransformerLens, the authors' code): directions to remove, or edited
-//! states.
+//! Interventions made with other programs (pyvene, TransformerLens, the authors' code): directions to remove, or edited states.
 //!
-//! A safetensors file with one of two tensors, in f32 or f64. `directions`, m x D: rank r removes the first r, whatever
-//! their lengths and angles. `states`, n x D or k x n x D: an edited state for every row of the table written by
-//! `probity states`, in its order; with k values, the z-th matrix is for rows that should have value z.
+//! A safetensors file with one of two tensors, in f32 or f64:
+//!
+//! `directions` (m x D): rank r removes the first r directions, whatever their lengths and angles.
+//!
+//! `states` (n x D or k x n x D): an edited state for every row of the table written by `probity states`, in its order. With k values,
+//! matrix z is for rows that should have value z.
 
 use std::path::{Path, PathBuf};
 
@@ -13,38 +15,36 @@ use sha2::{Digest, Sha256};
 use super::{Dense, Matrix};
 use base::files::hex;
 
-/// Largest file that is read: a mistaken path must not exhaust memory.
+/// Largest accepted file: a mistaken path must not exhaust memory.
 const MOST_BYTES: u64 = 8 << 30;
 
 /// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
-    /// It cannot be read.
+    /// Reading failed.
     #[error("{}: {source}", file.display())]
     Read {
         file: PathBuf,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// Its content does not fit.
+    /// The content is not valid.
     #[error("{}: {what}", file.display())]
     Unfit {
         file: PathBuf,
-        /// The fault, and what is expected.
+        /// The fault and the expected content.
         what: String,
     },
 }
 
-/// Contents of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// One direction per row, m x D, finite and not all zero.
     Directions(Dense<f64>),
-    /// Edited states, n x D each: one for all wanted values, or one for each value.
+    /// Edited states, n x D each: one matrix for all values, or one per value.
     States(Vec<Matrix>),
 }
 
-/// A file with its content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
     pub content: Content,
@@ -61,7 +61,7 @@ impl Given {
     }
 }
 
-/// The content of a file's bytes, or the fault.
+/// Parses the bytes of a file, or describes the fault.
 fn parse(bytes: &[u8]) -> Result<Content, String> {
     let file = SafeTensors::deserialize(bytes).map_err(|e| format!("not a safetensors file ({e})"))?;
     match (file.tensor("directions"), file.tensor("states")) {
@@ -101,14 +101,14 @@ fn parse(bytes: &[u8]) -> Result<Content, String> {
     }
 }
 
-/// The finite numbers of a tensor.
+/// Reads the finite numbers of a tensor.
 fn numbers(name: &str, dtype: Dtype, data: &[u8]) -> Result<Vec<f64>, String> {
     let values: Vec<f64> = match dtype {
         Dtype::F32 => data.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
         Dtype::F64 => data.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect(),
         other => return Err(format!("`{name}` is {other:?}; save it as F32 or F64")),
     };
-    // States are kept in single precision, so a value that overflows it is not finite either.
+    // States are stored in single precision, so a value that overflows it counts as infinite.
     match values.iter().position(|x| !(*x as f32).is_finite()) {
         Some(at) => Err(format!("`{name}` contains NaN or infinity (element {at})")),
         None => Ok(values),

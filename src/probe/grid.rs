@@ -1,4 +1,4 @@
-//! Grid search: trains every recipe, and keeps the simplest of the ones that validate equally well.
+//! Grid search: trains all probe settings and keeps the simplest that validate equally well.
 
 use super::ProbeError;
 use super::bytes::{BytesError, Reader, Writer, malformed};
@@ -16,7 +16,7 @@ use stats::Purpose;
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
-/// A named list of recipes.
+/// A named list of probe settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
     /// The name on screens and in specs.
@@ -29,19 +29,18 @@ pub struct Grid {
 #[cfg(test)]
 pub(crate) const GRID_NAMES: [&str; 3] = ["small", "paper", "linear"];
 
-/// Bounds that keep a hand-written grid from exhausting memory.
+/// Limits that keep a hand-written grid from exhausting memory.
 const MOST_RECIPES: usize = 1_000;
 const MOST_LAYERS: usize = 16;
 const MOST_WIDTH: usize = 16_384;
 
-/// True for a grid used only by tests in which the result does not matter: the small grid would take most of their
-/// time.
+/// True for a grid used only by tests that ignore its result: the small grid would take most of their time.
 pub fn is_for_tests(name: &str) -> bool {
     cfg!(any(test, feature = "samples")) && name == "tiny"
 }
 
 impl Grid {
-    /// Depths x widths x learning rates, nested in this order, in batches of 64.
+    /// All combinations of depth, width and learning rate, nested in this order, in batches of 64.
     pub fn product(name: &str, depths: &[usize], widths: &[usize], learning_rates: &[f64]) -> Self {
         let mut recipes = Vec::new();
         for depth in depths {
@@ -64,7 +63,7 @@ impl Grid {
         Self::product("small", &[1, 2], &[64, 256], &[1e-4, 1e-3, 1e-2])
     }
 
-    /// The grid with this name: `small`, `paper` or `linear`.
+    /// The grid called `small`, `paper` or `linear`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "small" => Some(Self::small()),
@@ -75,7 +74,7 @@ impl Grid {
         }
     }
 
-    /// "small: 12 points, layers 1, 2, widths 64, 256, learning rates 1e-4, 1e-3, 1e-2, up to 2000 steps".
+    /// Example: "small: 12 points, layers 1, 2, widths 64, 256, learning rates 1e-4, 1e-3, 1e-2, up to 2000 steps".
     pub fn describe(&self) -> String {
         let list = |of: &dyn Fn(&Recipe) -> Option<String>| {
             let mut seen: Vec<String> = Vec::new();
@@ -120,12 +119,11 @@ impl Grid {
 /// Result of training with one recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Index in the grid.
     pub index: usize,
     pub recipe: Recipe,
     /// Number of weights and biases.
     pub parameters: usize,
-    /// Its course; no validations if the training diverged early.
+    /// The course of training; without validations if it diverged early.
     pub run: Run,
 }
 
@@ -146,9 +144,8 @@ impl Trial {
 pub struct Standing<'a> {
     /// The recipe with its whole course.
     pub trial: &'a Trial,
-    /// The validation, from 0.
+    /// Index of the validation, from 0.
     pub epoch: usize,
-    /// Its score there.
     pub score: Score,
 }
 
@@ -162,12 +159,10 @@ pub struct Probe<R> {
     role: PhantomData<R>,
 }
 
-/// Trains every recipe of `grid` on `data` in parallel on rayon's threads, and keeps a network by the rule of
-/// [`super::selection`]: of those within one standard error of the best validation accuracy, the one with the fewest
-/// parameters, then the lowest learning rate, then the earliest validation. Each recipe has its own random streams, so
-/// the result depends neither on the number of threads nor on their timing. `pulse` counts Adam steps over all recipes;
-/// trainings that settle before their cap leave it short of its total. `finished` is called for each recipe in order of
-/// completion.
+/// Trains every recipe of `grid` on `data` on rayon's threads and chooses a network by the rule of [`super::selection`]: within one
+/// standard error of the best validation accuracy, fewest parameters, then lowest learning rate, then earliest validation. Each recipe has
+/// separate random streams, so the number of threads and their timing do not change the result. `pulse` counts Adam steps over all recipes;
+/// trainings that stop before their cap leave it short of its total. `finished` is called for each recipe in order of completion.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled, if the grid is invalid, or if every trial diverged.
@@ -182,7 +177,7 @@ pub fn search<R: Role>(
     let jobs: Vec<Job> = grid.recipes.iter().map(|r| Job::new(data, r, SEARCH_STEPS, purpose)).collect();
     let pulse = SharedPulse::new(pulse, jobs.iter().map(Job::most).sum());
     let finished = Mutex::new(finished);
-    // The costliest first, so that none is left to run alone at the end.
+    // The costliest first, so that none runs alone at the end.
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(jobs[*i].cost()));
     let mut outcomes = in_order(jobs.len(), |place| {
@@ -232,8 +227,8 @@ impl<R: Role> Probe<R> {
         Some(Standing { trial, epoch: self.epoch, score: trial.run.score(self.epoch)? })
     }
 
-    /// The other recipes that validate equally well, the simplest first, each at its earliest validation within one
-    /// standard error of the best.
+    /// The other recipes that validate equally well, the simplest first, each at its earliest validation within one standard error of the
+    /// best.
     pub fn rivals(&self) -> Vec<Standing<'_>> {
         let entries: Vec<Entry> = self.trials.iter().map(Trial::entry).collect();
         let Some(choice) = choice(&self.trials) else { return Vec::new() };
@@ -244,8 +239,7 @@ impl<R: Role> Probe<R> {
         choice.rivals(&entries).into_iter().filter_map(standing).collect()
     }
 
-    /// Maximum steps for a replicate of the chosen recipe: more than in the search only if the search cut it off while
-    /// it was still improving.
+    /// Maximum steps for a replicate of the chosen recipe: more than in the search only if it was still improving at the cap.
     pub fn replicate_steps(&self) -> usize {
         if self.chosen().is_some_and(|t| t.run.rising) { MOST_STEPS } else { SEARCH_STEPS }
     }
@@ -253,7 +247,7 @@ impl<R: Role> Probe<R> {
     /// Class probabilities (n x classes, f64) of the rows of `x`.
     ///
     /// # Panics
-    /// If the number of columns of `x` is not that of the training data.
+    /// If the number of columns of `x` differs from the training data.
     pub fn probabilities(&self, x: &Matrix) -> Dense<f64> {
         softmax_rows(&self.mlp.logits(x))
     }
@@ -262,7 +256,7 @@ impl<R: Role> Probe<R> {
         format!("probe {}", R::NAME)
     }
 
-    /// Serialised for a cache. Weights and trials survive exactly.
+    /// Serialises for a cache, with weights and trials unchanged.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new(&Self::kind());
         w.number(self.mlp.layers().len());
@@ -326,7 +320,7 @@ impl<R: Role> Probe<R> {
     }
 }
 
-/// Applies the rule to trials that were validated on the same examples.
+/// Applies the rule to trials validated on the same examples.
 fn choice(trials: &[Trial]) -> Option<Choice> {
     let entries: Vec<Entry> = trials.iter().map(Trial::entry).collect();
     choose(&entries, trials.iter().map(|t| t.run.examples).max()?)

@@ -1,8 +1,8 @@
-//! Many trainings as one batch: networks side by side, one per thread.
+//! Runs many trainings as one batch, one network per thread.
 //!
-//! A network of this size is too small to use more than one thread, and a run trains dozens: recipes of a grid,
-//! replicates of oracles and attacked probes. Threads take them from one queue in the given order. Every training has
-//! its own random streams and runs on one thread, so neither the number of threads nor their timing changes a result.
+//! These networks are too small to use several threads each, and a run trains dozens: recipes of a grid, replicates of oracles and attacked
+//! probes. Threads take them from one queue in order. Every training has separate random streams and runs on one thread, so the number of
+//! threads and their timing do not change results.
 
 use super::ProbeError;
 use super::data::{Labelled, TrainingData};
@@ -15,7 +15,7 @@ use stats::Purpose;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// One training to run. Its role comes from the type of its data and cannot be forgotten.
+/// One training to run. The type of its data determines its role.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     data: &'a Labelled,
@@ -34,12 +34,11 @@ impl<'a> Job<'a> {
         Self { data, validation, recipe: recipe.clone(), most, purpose, role: R::NAME }
     }
 
-    /// The address of its random streams.
+    /// The address of the random streams.
     pub fn purpose(&self) -> &Purpose {
         &self.purpose
     }
 
-    /// Maximum number of steps.
     pub fn most(&self) -> usize {
         self.most
     }
@@ -49,12 +48,12 @@ impl<'a> Job<'a> {
         self.recipe.parameters(self.data.x().cols(), self.data.classes())
     }
 
-    /// Trains the network. `None` if weights or loss became NaN or infinite before the first validation.
+    /// Trains the network. `None` if weights or loss were NaN or infinite before the first validation.
     pub(super) fn run(&self, beat: &mut dyn FnMut() -> Result<(), Cancelled>) -> Result<Option<Trained>, Cancelled> {
         train(self.data, self.validation, &self.recipe, self.most, &self.purpose, beat)
     }
 
-    /// The trial of a training of this job at index `index`.
+    /// The trial of a training of this job, at index `index`.
     pub(super) fn trial(&self, index: usize, trained: Option<&Trained>) -> Trial {
         let parameters = self.recipe.parameters(self.data.x().cols(), self.data.classes());
         let run = trained.map(|t| t.run.clone()).unwrap_or_default();
@@ -62,7 +61,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A trained probe; its role is checked when it is taken.
+/// A trained probe; its role is checked by [`Self::probe`].
 #[derive(Debug, Clone)]
 pub struct Finished {
     role: &'static str,
@@ -84,9 +83,8 @@ impl Finished {
     }
 }
 
-/// Runs all jobs, earlier ones first. `finished` is called with each job's index when it ends (`None` if it diverged),
-/// on the thread that trained it. `pulse` counts steps; trainings that end before their cap leave it short of its
-/// total.
+/// Runs all jobs, earlier ones first. `finished` is called with each job's index when it ends (`None` if it diverged), on the thread that
+/// trained it. `pulse` counts steps; trainings that end before their cap leave it short of its total.
 pub fn train_all(
     jobs: &[Job<'_>],
     pulse: &mut dyn Pulse,
@@ -103,7 +101,7 @@ pub fn train_all(
     })
 }
 
-/// Runs `f` for `0..count` on rayon's threads, each thread taking the next index not yet started; results in order.
+/// Runs `work` for `0..count` on rayon's threads, each taking the next index; returns results in order.
 pub(super) fn in_order<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T, Cancelled> + Sync,
@@ -154,7 +152,7 @@ mod tests {
         Mlp::fresh(4, &job.recipe.hidden, 2, &mut job.purpose.stream("weights"))
     }
 
-    /// An oracle and the probe under attack used to start from the same weights if they had the same recipe and seed.
+    /// Regression: an oracle and an attacked probe with the same settings and seed used to start from the same weights.
     #[test]
     fn roles_and_properties_start_from_weights_of_their_own() {
         let (x, y, split) = material();

@@ -3,31 +3,27 @@
 use base::Cancelled;
 use std::collections::VecDeque;
 
-/// Function to minimise.
 pub(crate) trait Objective {
-    /// The value at `point`; the gradient is written to `gradient`.
+    /// Returns the value at `point` and writes the gradient to `gradient`.
     fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64;
-    /// Multiplies `v` by an approximation of the inverse Hessian, which must be positive definite and the same at every
-    /// call.
+    /// Multiplies `v` by an approximation of the inverse Hessian, positive definite and the same at every call.
     fn precondition(&self, v: &mut [f64]);
 }
 
-/// Result of a minimisation.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) point: Vec<f64>,
     pub(crate) value: f64,
-    /// Number of steps.
     pub(crate) iterations: usize,
     /// True if the tolerance was reached, or rounding hid further descent.
     pub(crate) converged: bool,
 }
 
-/// Number of remembered pairs.
+/// Number of stored pairs.
 const MEMORY: usize = 12;
-/// Gradients below this (in the preconditioner's metric, relative to the root of the value) are rounding errors.
+/// Smaller gradients (in the preconditioner's metric, relative to the root of the value) are rounding errors.
 const NOISE: f64 = 1e-13;
-/// Rounding of the value, which the line search must not mistake for an increase.
+/// Rounding error of the value, which the line search must not mistake for an increase.
 const ROUNDING: f64 = 1e-14;
 
 fn inner(a: &[f64], b: &[f64]) -> f64 {
@@ -41,9 +37,8 @@ struct Pair {
     rho: f64,
 }
 
-/// Minimises from `point` until the gradient's length in the preconditioner's metric has fallen to `tolerance` times
-/// its initial value. The line search only halves: for a strictly convex objective every descending step gives a usable
-/// pair. `beat` is called before every iteration.
+/// Minimises from `point` until the gradient's length in the preconditioner's metric is `tolerance` times its initial value. The line
+/// search only halves: for a strictly convex objective every descending step gives a usable pair. `beat` is called before every iteration.
 pub(crate) fn minimise(
     objective: &impl Objective,
     mut point: Vec<f64>,
@@ -107,7 +102,7 @@ fn direction(objective: &impl Objective, gradient: &[f64], memory: &VecDeque<Pai
     }
     objective.precondition(&mut q);
     if let Some(last) = memory.back() {
-        // The preconditioner misjudges the curvature; the last pair shows by how much.
+        // The preconditioner is off by a factor, which the last pair shows.
         let mut scaled = last.y.clone();
         objective.precondition(&mut scaled);
         let scale = 1.0 / (last.rho * inner(&last.y, &scaled));

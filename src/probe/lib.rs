@@ -1,4 +1,4 @@
-//! Classifiers on embeddings: matrices, splits, logistic regression, multilayer perceptrons, grid search, replicates, audit.
+//! Classifiers on embeddings: splits, logistic regression, multilayer perceptrons, grid search, replicates, audit.
 
 pub mod audit;
 pub mod bytes;
@@ -32,10 +32,8 @@ pub use train::Recipe;
 
 use base::Cancelled;
 
-/// Errors in training a probe or reading one back.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProbeError {
-    /// The pulse stopped it.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// The data cannot train or test a classifier.
@@ -53,9 +51,8 @@ pub enum ProbeError {
     /// An empty grid, or a point that is not a possible classifier.
     #[error("the grid '{grid}' is not usable: {reason}")]
     Grid {
-        /// Name of the grid.
         grid: String,
-        /// The fault, in words.
+        /// Description of the fault.
         reason: String,
     },
     /// A probe used in a role other than the one it was trained in.

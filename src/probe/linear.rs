@@ -1,16 +1,13 @@
 //! The linear oracle: one layer with softmax, trained like the perceptrons.
 //!
-//! Canby et al. train it over learning rates 1e-4, 1e-3, 1e-2, 1e-1. Their text keeps the one with the "lowest"
-//! validation accuracy, surely a slip for the highest, which this search uses. For a regularised optimum instead of a
-//! fixed number of Adam steps see [`super::logistic`].
+//! Learning rates as in Canby et al. Their text keeps the one with the "lowest" validation accuracy, surely a slip for "highest", which
+//! this search uses. For a regularised optimum instead of a fixed number of Adam steps see [`super::logistic`].
 
 use super::grid::Grid;
 use super::train::Recipe;
 
-/// Learning rates of the linear oracle.
 pub(crate) const LEARNING_RATES: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 
-/// The grid of the linear oracle.
 pub fn grid() -> Grid {
     let recipe = |learning_rate| Recipe { hidden: Vec::new(), learning_rate, batch: 64 };
     Grid { name: "linear".to_owned(), recipes: LEARNING_RATES.map(recipe).to_vec() }

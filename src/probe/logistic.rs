@@ -1,12 +1,13 @@
 //! L2-regularised logistic regression, binary and multinomial.
 //!
-//! Minimises `|W|²/2 + C * sum of cross entropies` (nats; biases are not penalised), scikit-learn's objective. Binary
-//! problems have one weight row, whose positive side is class 1; k > 2 classes have k rows that sum to zero.
+//! Minimises `|W|²/2 + C * sum of cross entropies` (nats; biases are not penalised), as scikit-learn does. Binary problems have one weight
+//! row, whose positive side is class 1; k > 2 classes have k rows that sum to zero.
 //!
-//! The optimiser is L-BFGS in double precision, started at zero and preconditioned with the upper bound `I + C/4 XᵀX`
-//! of the Hessian (Böhning 1992): a handful of passes over the data instead of hundreds. `XᵀX` is computed once for any
-//! number of fits on the same data with different directions removed, as INLP needs: a weight vector inside the
-//! remaining space gives the same products with projected and original data, so the data are never projected.
+//! The optimiser is L-BFGS in double precision, started at zero. Preconditioned with the upper bound `I + C/4 XᵀX` of the Hessian (Böhning
+//! 1992), it needs a handful of passes over the data instead of hundreds.
+//!
+//! `XᵀX` is computed once and shared by fits with different directions removed, as in INLP. The data are never projected, because weights
+//! in the remaining space give the same products with projected and original data.
 
 use super::data::Labelled;
 use super::lbfgs::{Objective, minimise};
@@ -24,10 +25,9 @@ pub struct Settings {
     pub c: f64,
     /// True to fit biases.
     pub intercept: bool,
-    /// Stops when the gradient's length in the preconditioner's metric, a proxy for the distance from the optimum, has
-    /// fallen to this share of its length at zero weights.
+    /// Stops when the gradient's length in the preconditioner's metric, a proxy for the distance from the optimum, has fallen to this share
+    /// of its length at zero weights.
     pub tolerance: f64,
-    /// Maximum number of iterations.
     pub max_iterations: usize,
 }
 
@@ -87,7 +87,7 @@ impl Gram {
         Self { xx, sums, n: x.rows() }
     }
 
-    /// The moments of the data with a subspace removed: `P XᵀX P` and `P s`, in O(D² r).
+    /// Moments of the data without a subspace: `P XᵀX P` and `P s`, in O(D² r).
     fn without(&self, removed: &Subspace) -> (Dense<f64>, Vec<f64>) {
         let (mut xx, mut sums) = (self.xx.clone(), self.sums.clone());
         if removed.rank() > 0 {
@@ -103,15 +103,15 @@ impl Gram {
     }
 }
 
-/// Rows that one thread processes at a time; fixed, so that sums do not depend on the number of threads.
+/// Rows per thread at a time; fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 512;
 
 impl Logistic {
-    /// Fits `data`. `removed` (with `gram` of the same data) is first removed from the embeddings; the weights then lie
-    /// in the remaining space. `beat` is called before every iteration.
+    /// Fits `data` after removing `removed` from the embeddings; the weights are then in the remaining space. `gram` is of the same data.
+    /// `beat` is called before every iteration.
     ///
     /// # Panics
-    /// If `gram` or `removed` are of embeddings of a different size.
+    /// If `gram` or `removed` has another embedding size.
     pub fn fit(
         data: &Labelled,
         gram: &Gram,
@@ -136,7 +136,7 @@ impl Logistic {
         Self::fit(data, &Gram::new(data.x()), &Subspace::zero(data.x().cols()), settings, beat)
     }
 
-    /// Logits, one column per class (a binary classifier's are 0 and w.x + b): n x classes.
+    /// Logits (n x classes). A binary classifier has the columns 0 and w.x + b.
     pub fn logits(&self, x: &Matrix) -> Dense<f64> {
         let mut out = x.cast::<f64>().dot_t(&self.weight);
         for row in out.data_mut().chunks_exact_mut(self.bias.len()) {
@@ -145,13 +145,12 @@ impl Logistic {
         if self.bias.len() > 1 { out } else { Dense::from_fn(out.rows(), 2, |i, j| [0.0, out.row(i)[0]][j]) }
     }
 
-    /// Class probabilities: n x classes.
+    /// Class probabilities (n x classes).
     pub fn probabilities(&self, x: &Matrix) -> Dense<f64> {
         softmax_rows(&self.logits(x))
     }
 
-    /// Share of `data` answered correctly. If the weights lie outside a removed subspace, removing it from the data
-    /// makes no difference.
+    /// Share of `data` classified correctly. If a subspace is orthogonal to the weights, removing it from the data makes no difference.
     pub fn accuracy(&self, data: &Labelled) -> f64 {
         let logits = self.logits(data.x());
         let correct = logits.iter_rows().zip(data.y()).filter(|(row, label)| argmax(row) == **label).count();
@@ -202,8 +201,8 @@ impl Objective for Problem<'_> {
     fn precondition(&self, v: &mut [f64]) {
         if let Some(factor) = &self.preconditioner {
             factor.solve_in_place(MatMut::from_column_major_slice_mut(v, self.stride, self.rows));
-            // The step lies in the remaining space up to rounding, which the solver magnifies, and the data are not
-            // projected: without this the weights would drift back into the removed space.
+            // The solver magnifies rounding errors, and the data are not projected: without this the weights would drift back into the
+            // removed space.
             self.stay_inside(v);
         }
     }
@@ -248,8 +247,8 @@ impl<'a> Problem<'a> {
         (loss, slope)
     }
 
-    /// Weights and biases of a point. At the optimum the weights lie in the remaining space, and the rows of several
-    /// classes sum to zero; both are restored exactly, because INLP counts the dimensions of the row space.
+    /// Weights and biases of a point. At the optimum the weights are in the remaining space and the rows of several classes sum to zero.
+    /// Both are restored exactly, because INLP counts the dimensions of the row space.
     fn model(&self, point: &[f64]) -> Logistic {
         let d = self.dimension();
         let mut weight = Dense::from_fn(self.rows, d, |i, j| point[i * self.stride + j]);
@@ -288,7 +287,7 @@ pub fn residuals_of(z: &mut [f64], label: usize) -> f64 {
     sum.ln() - own
 }
 
-/// Dot product of single with double precision, in interleaved sums so that it vectorises.
+/// Dot product of single and double precision, with interleaved sums so that it vectorises.
 fn dot(x: &[f32], w: &[f64]) -> f64 {
     let ((x, x_tail), (w, w_tail)) = (x.as_chunks::<8>(), w.as_chunks::<8>());
     let mut sums = [0.0; 8];
@@ -301,9 +300,8 @@ fn dot(x: &[f32], w: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + tail
 }
 
-/// The factorised upper bound of the Hessian, the same for every weight row: `I + C/4 P XᵀX P`, bordered by the column
-/// sums where there are biases. `None` if rounding makes it indefinite for a huge C; L-BFGS then runs without a
-/// preconditioner.
+/// The factorised upper bound of the Hessian, the same for every weight row: `I + C/4 P XᵀX P`, bordered by the column sums if there are
+/// biases. `None` if rounding makes it indefinite for a huge C; L-BFGS then runs without a preconditioner.
 fn bound(gram: &Gram, removed: &Subspace, settings: &Settings) -> Option<Llt<f64>> {
     let (xx, sums) = gram.without(removed);
     let d = xx.rows();
@@ -395,8 +393,8 @@ mod tests {
         assert!(sums.into_iter().all(|s| s.abs() < 1e-15));
     }
 
-    /// In each round of INLP the preconditioner magnified rounding errors along directions removed long before; because
-    /// the data still contain them, the objective kept falling below that of the previous round.
+    /// Regression: in each round of INLP the preconditioner used to magnify rounding errors along removed directions. The data still
+    /// contain them, so the objective kept falling below that of the previous round.
     #[test]
     fn weights_do_not_creep_back_into_what_was_taken_out() {
         let (n, d) = (3_000, 60);

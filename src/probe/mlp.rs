@@ -1,7 +1,7 @@
-//! The multilayer perceptron: fully connected layers with ReLU between them and one logit per class.
+//! A multilayer perceptron: fully connected layers with ReLU between them and one logit per class.
 //!
-//! Without hidden layers it is the linear softmax classifier. The forward and backward passes are written by hand on
-//! the matrix kernel, in f32 for work and in f64 to check it.
+//! Without hidden layers it is a linear softmax classifier. Forward and backward passes are written by hand on the matrix kernel, in f32
+//! for work and in f64 to check it.
 
 use base::matmul::{View, matmul};
 use base::matrix::{Dense, Matrix, Real};
@@ -9,22 +9,21 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use stats::rng::unit;
 
-/// One layer: `y = x W + b`, with W stored as inputs x outputs (the transpose of PyTorch's layout).
+/// A layer `y = x W + b`, with W stored as inputs x outputs (the transpose of PyTorch's layout).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layer<T = f32> {
-    /// Weights, inputs x outputs.
+    /// Inputs x outputs.
     pub weight: Dense<T>,
     /// One bias per output.
     pub bias: Vec<T>,
 }
 
-/// A multilayer perceptron.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mlp<T = f32> {
     layers: Vec<Layer<T>>,
 }
 
-/// Layers that do not make a network.
+/// Reasons why layers do not form a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayerError {
     /// No layer at all.
@@ -33,7 +32,7 @@ pub enum LayerError {
     /// A layer without inputs or outputs.
     #[error("layer {layer} has {inputs} inputs and {outputs} outputs")]
     Zero {
-        /// The layer, from 0.
+        /// Counted from 0.
         layer: usize,
         inputs: usize,
         outputs: usize,
@@ -41,15 +40,15 @@ pub enum LayerError {
     /// Not one bias per output.
     #[error("layer {layer} has {outputs} outputs but {biases} biases")]
     Bias {
-        /// The layer, from 0.
+        /// Counted from 0.
         layer: usize,
         outputs: usize,
         biases: usize,
     },
-    /// A layer whose inputs are not the outputs of the layer before.
+    /// A layer whose inputs differ from the outputs of the layer before.
     #[error("layer {layer} takes {inputs} inputs, but the layer before has {given} outputs")]
     Chain {
-        /// The layer, from 0.
+        /// Counted from 0.
         layer: usize,
         inputs: usize,
         /// Outputs of the layer before.
@@ -57,12 +56,12 @@ pub enum LayerError {
     },
 }
 
-/// Rows that one thread processes at a time. Fixed, so that results do not depend on the number of threads; small
-/// enough to keep the activations of a wide network in the second-level cache.
+/// Rows per thread at a time. Fixed, so that results do not depend on the number of threads; small enough to keep the activations of a wide
+/// network in the L2 cache.
 pub const CHUNK: usize = 128;
 
 impl Mlp<f32> {
-    /// Fresh weights and biases, uniform within ±1/sqrt(inputs) of their layer (PyTorch's default for linear layers).
+    /// Initial weights and biases, uniform within ±1/sqrt(inputs) of their layer (PyTorch's default for linear layers).
     pub fn fresh(inputs: usize, hidden: &[usize], classes: usize, rng: &mut ChaCha8Rng) -> Self {
         let mut sizes = vec![inputs];
         sizes.extend_from_slice(hidden);
@@ -79,7 +78,7 @@ impl Mlp<f32> {
 }
 
 impl<T: Real> Mlp<T> {
-    /// A network from the given layers.
+    /// Builds a network from layers.
     ///
     /// # Errors
     /// [`LayerError`] if they do not fit together.
@@ -112,7 +111,7 @@ impl<T: Real> Mlp<T> {
         &mut self.layers
     }
 
-    /// Size of the embeddings it reads.
+    /// Embedding size.
     pub fn inputs(&self) -> usize {
         self.layers.first().map_or(0, |l| l.weight.rows())
     }
@@ -142,7 +141,7 @@ impl<T: Real> Mlp<T> {
     /// Logits (n x classes) of the rows of `x` (n x D), with rows divided among threads.
     ///
     /// # Panics
-    /// If the number of columns of `x` is not the network's number of inputs.
+    /// If the number of columns of `x` differs from the network's inputs.
     pub fn logits(&self, x: &Dense<T>) -> Dense<T> {
         assert_eq!(x.cols(), self.inputs(), "the embeddings do not have the probe's size");
         let mut out = Dense::zeros(x.rows(), self.classes());
@@ -157,11 +156,10 @@ impl<T: Real> Mlp<T> {
         out
     }
 
-    /// For each row of `x` (n x D): the gradient of its cross entropy towards class `targets[i]` with respect to the
-    /// row, **divided by one minus the class's probability** (n x D, not averaged over rows), and the cross entropies
-    /// in nats. The divisor is positive, so the signs, which are all that attacks use, are those of the gradient; they
-    /// survive where the probability rounds to 1 and the gradient itself would vanish. Multiplying by `1 - exp(-loss)`
-    /// gives the gradient.
+    /// The gradient of each row's cross entropy towards class `targets[i]` with respect to the row, **divided by one minus the class's
+    /// probability** (n x D, not averaged over rows). Also returns the cross entropies in nats. The divisor is positive, so the signs,
+    /// which are all that attacks use, are unchanged. They survive where the probability rounds to 1 and the gradient would vanish.
+    /// Multiply by `1 - exp(-loss)` to get the gradient.
     ///
     /// # Panics
     /// If the shapes do not fit or a target is not a class.
@@ -188,7 +186,7 @@ impl<T: Real> Mlp<T> {
     }
 }
 
-/// One thread's buffers for passes through a network; reused between passes, so that a loop allocates once.
+/// One thread's buffers for passes through a network, reused so that a loop allocates once.
 #[derive(Debug, Clone)]
 pub struct Pass<T> {
     rows: usize,
@@ -200,7 +198,6 @@ pub struct Pass<T> {
 }
 
 impl<T: Real> Pass<T> {
-    /// Buffers for passes of this perceptron.
     pub fn new(mlp: &Mlp<T>) -> Self {
         let layers = mlp.layers.len();
         Self {
@@ -219,7 +216,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Runs rows whose first layer is already computed: `first` has its outputs before the ReLU, in row order.
+    /// Runs rows forward from the outputs of the first layer, before ReLU, in row order.
     pub fn forward_from_first(&mut self, mlp: &Mlp<T>, first: &[T]) {
         self.rows = first.len() / mlp.layers[0].bias.len();
         self.outputs[0].clear();
@@ -230,7 +227,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Layer `i`, whose input is `x` for the first layer and otherwise the output of the layer before.
+    /// Runs layer `i`. `x` is the input of the first layer; other layers use the output of the layer before.
     fn layer(&mut self, mlp: &Mlp<T>, i: usize, x: &[T]) {
         let layer = &mlp.layers[i];
         let (before, after) = self.outputs.split_at_mut(i);
@@ -244,7 +241,7 @@ impl<T: Real> Pass<T> {
         self.rectify(mlp, i);
     }
 
-    /// ReLU on the outputs of hidden layers.
+    /// Applies ReLU to the outputs of hidden layers.
     fn rectify(&mut self, mlp: &Mlp<T>, i: usize) {
         if i + 1 < mlp.layers.len() {
             self.outputs[i].iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO });
@@ -284,8 +281,7 @@ impl<T: Real> Pass<T> {
         logits.chunks_exact_mut(classes).enumerate().for_each(|(i, row)| residual(i, row));
     }
 
-    /// Backpropagates the gradient of the logits to the input of layer `to` (0 for the embeddings): `self.delta(to)` is
-    /// then the gradient with respect to the output of layer `to`, its ReLU already undone.
+    /// Backpropagates the gradient of the logits to the output of layer `to` (0 is the first), before its ReLU: see [`Self::delta`].
     pub(crate) fn back_to(&mut self, mlp: &Mlp<T>, to: usize) {
         for i in (to + 1..mlp.layers.len()).rev() {
             let weight = &mlp.layers[i].weight;
@@ -325,8 +321,8 @@ impl<T: Real> Pass<T> {
     }
 }
 
-/// Replaces a row of logits by softmax minus onehot(target). The target's entry is minus the sum of the others, because
-/// `p - 1` would round to 0 for a nearly certain target.
+/// Replaces a row of logits by softmax minus onehot(target). The target's entry is minus the sum of the others, because `p - 1` would round
+/// to 0 for a nearly certain target.
 pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
     let top = row.iter().copied().fold(row[0], |a, b| if b > a { b } else { a });
     let mut sum = T::ZERO;
@@ -346,11 +342,10 @@ pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
 
 /// Replaces a row of logits by the residuals of an attack on class y, and returns the cross entropy of y in nats.
 ///
-/// The residual is -1 for y and `q_j` for the others, where q is the softmax over the logits without `l_y`. That is `(p
-/// - onehot) / (1 - p_y)`, but is never computed from p: in single precision, beyond a margin of 17, `1 - p_y` rounds
-/// to 0, and a gradient computed from it would lose its signs exactly where a probe is most certain. Likewise the loss
-/// is `softplus(logsumexp_{j != y} l_j - l_y)`, which keeps its precision when p is near 1 and stays finite when p is
-/// 0.
+/// The residual is -1 for y and `q_j` for the others, where q is the softmax over the logits without `l_y`. That equals
+/// `(p - onehot) / (1 - p_y)`. It is not computed from p: in single precision, `1 - p_y` rounds to 0 beyond a margin of 17, and the
+/// gradient would lose its signs where the probe is most certain. Likewise the loss is `softplus(logsumexp_{j != y} l_j - l_y)`, which
+/// stays precise for p near 1 and finite for p = 0.
 pub fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
     let label = row[y];
     let mut top = None;
@@ -408,8 +403,8 @@ mod tests {
         }
     }
 
-    /// A nearly certain target: softmax minus one is 0 in single precision, and beyond a margin of 104 so are the
-    /// probabilities of the other classes. The attack's residuals and losses are unaffected.
+    /// For a nearly certain target, softmax minus one is 0 in single precision; beyond a margin of 104 the other classes have probability 0
+    /// too. The attack's residuals and losses are unaffected.
     #[test]
     fn certainty_keeps_the_residuals() {
         for margin in [1.0f32, 30.0, 104.0, 500.0] {

@@ -1,10 +1,9 @@
 //! The one-standard-error rule for choosing among trained probes.
 //!
-//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it are
-//! indistinguishable on the validation examples, and of these the simplest is chosen: fewest parameters, then the
-//! lowest learning rate, then the earliest validation (after Breiman et al. 1984, section 3.4.3). Breaking ties by the
-//! lowest loss, as is common, chooses the most saturated probe instead, and every score then depends on its
-//! overconfidence.
+//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it are indistinguishable on
+//! the validation examples. The rule chooses the simplest of them: fewest parameters, then the lowest learning rate, then the earliest
+//! validation (after Breiman et al. 1984, section 3.4.3). The common alternative, ties broken by the lowest loss, chooses the most
+//! saturated probe, and every score then depends on its overconfidence.
 
 /// A recipe's input to the rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,7 +11,7 @@ pub struct Entry<'a> {
     /// Number of weights and biases.
     pub parameters: usize,
     pub learning_rate: f64,
-    /// Validation examples answered correctly, at each validation in order. Empty for a training that diverged.
+    /// Correct validation answers at each validation in order; empty if training diverged.
     pub correct: &'a [usize],
 }
 
@@ -24,12 +23,12 @@ pub struct Choice {
     pub recipe: usize,
     /// Index of its chosen validation.
     pub epoch: usize,
-    /// All candidates within one standard error, as (recipe, validation), in this order.
+    /// All (recipe, validation) pairs within one standard error, in this order.
     pub candidates: Vec<(usize, usize)>,
 }
 
-/// True if `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared
-/// in integers, so that recipes exactly on the threshold are included.
+/// True if `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared in integers, so that
+/// recipes exactly on the threshold are included.
 pub(crate) fn within_one_standard_error(correct: usize, best: usize, n: usize) -> bool {
     let [short, best, n] = [best.saturating_sub(correct), best, n].map(|v| v as u128);
     short * short * n <= best * n.saturating_sub(best)
@@ -99,7 +98,6 @@ mod tests {
     }
 
     proptest! {
-        /// The choice does not depend on the order of the table, and is always within one standard error of the best.
         #[test]
         fn order_does_not_matter(counts in proptest::collection::vec(0usize..=50, 1..12), turn in 0usize..12) {
             let lists: Vec<[usize; 1]> = counts.iter().map(|c| [*c]).collect();

@@ -1,10 +1,10 @@
-//! The split of examples into parts for training oracles, training interventions, and testing.
+//! Splits examples into parts for training oracles, training interventions, and testing.
 //!
-//! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
-//! validation. Their data are a hundred times larger; 5 % of ours would be too few to distinguish recipes, so at least
-//! 200 are used (but at most a third). An oracle that shared examples with the intervention would be judging itself, so
-//! the parts are types: training functions accept data of one role, and only a [`Split`] creates parts, after checking
-//! that they are disjoint.
+//! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for validation. Their data
+//! are a hundred times larger; here 5 % would be too few to distinguish recipes, so at least 200 are used (but at most a third).
+//!
+//! Parts are types, because an oracle that shared examples with the intervention would judge itself. Training functions accept data of one
+//! role, and only a [`Split`] creates parts, after checking that they are disjoint.
 
 use super::decorrelate::{DecorrelateError, decorrelate};
 use rand_chacha::ChaCha8Rng;
@@ -40,7 +40,7 @@ impl Role for Intervention {
     const NAME: &'static str = "interventional";
 }
 
-/// A split that cannot be made.
+/// Reasons why a split is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
     /// Some part would be empty.
@@ -63,7 +63,7 @@ pub enum SplitError {
     #[error("example {row} does not exist: the data has {n}")]
     OutOfRange {
         row: usize,
-        /// Examples in the data.
+        /// Number of examples in the data.
         n: usize,
     },
     /// A part without examples.
@@ -82,12 +82,12 @@ pub struct Part<R> {
     role: PhantomData<R>,
 }
 
-/// The examples for training oracles.
+/// Examples for training oracles.
 pub type OracleSplit = Part<Oracle>;
-/// The examples for training interventions and their probes.
+/// Examples for training interventions and their probes.
 pub type InterventionSplit = Part<Intervention>;
 
-/// The examples that no training uses.
+/// Examples that no training uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestSplit {
     rows: Vec<usize>,
@@ -101,12 +101,12 @@ pub struct Split {
     test: TestSplit,
 }
 
-/// Minimum number of examples that [`Split::new`] accepts: with fewer, a part would be empty.
+/// Minimum number of examples; with fewer, a part would be empty.
 const LEAST: usize = 5;
 
 impl Split {
-    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (shares rounded to whole examples),
-    /// with 5 % of each of the first two for validation, or [`VALIDATION`] if that is more, but at most a third.
+    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (rounded to whole examples). Validation gets 5 % of each of
+    /// the first two, or [`VALIDATION`] if that is more, but at most a third.
     pub fn new(n: usize, seed: u64) -> Result<Self, SplitError> {
         if n < LEAST {
             return Err(SplitError::TooFew { n, least: LEAST });
@@ -119,11 +119,10 @@ impl Split {
         Self::from_rows(n, validated(rows), validated(intervention), test)
     }
 
-    /// An explicit split: (training, validation) rows of the oracles and of the interventions, and the test rows. Rows
-    /// in no part are unused.
+    /// Makes a split from (training, validation) rows of oracles and interventions, and test rows. Other rows are unused.
     ///
     /// # Errors
-    /// [`SplitError`] if a row is in two parts, outside `0..n`, or a part is empty.
+    /// [`SplitError`] if a row is in two parts or outside `0..n`, or if a part is empty.
     pub fn from_rows(
         n: usize,
         oracle: (Vec<usize>, Vec<usize>),
@@ -159,27 +158,24 @@ impl Split {
         Ok(())
     }
 
-    /// The oracles' part.
     pub fn oracle(&self) -> &OracleSplit {
         &self.oracle
     }
 
-    /// The interventions' part.
     pub fn intervention(&self) -> &InterventionSplit {
         &self.intervention
     }
 
-    /// The test part.
     pub fn test(&self) -> &TestSplit {
         &self.test
     }
 }
 
-/// Minimum for validation if there are enough examples: with fewer, a single answer would decide between recipes.
+/// Minimum for validation if there are enough examples; with fewer, a single answer would decide between recipes.
 pub(crate) const VALIDATION: usize = 200;
 
-/// Moves rows from the end of a random order to validation: 5 %, or [`VALIDATION`] if that is more, but at most a third
-/// and at least one. Both lists ascending.
+/// Moves rows from the end of a random order to validation: 5 %, or [`VALIDATION`] if that is more, but at most a third and at least one.
+/// Returns both lists ascending.
 fn validated(mut rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
     let n = rows.len();
     let share = ((n + 10) / 20).max(VALIDATION.min(n / 3)).max(1).min(n);
@@ -206,9 +202,12 @@ impl<R: Role> Part<R> {
 }
 
 impl Part<Intervention> {
-    /// The examples of this part whose `target` (one value per example of the whole data set) is defined, with new
-    /// validation examples drawn among them: those of the whole part would include too few with a rare property. #
-    /// Panics If the list is shorter than the data set that was split.
+    /// The examples of this part whose `target` (one value per example of the whole data set) is defined. Validation examples are drawn
+    /// anew from these, because the part's own validation examples include too few with a rare property.
+    ///
+    /// # Panics
+    ///
+    /// If the list is shorter than the data set that was split.
     pub fn defined(&self, target: &[Option<usize>], seed: u64) -> Result<Self, SplitError> {
         let all = self.train.iter().chain(&self.validation).copied();
         let mut rows: Vec<usize> = all.filter(|r| target[*r].is_some()).collect();
@@ -222,10 +221,10 @@ impl Part<Intervention> {
 }
 
 impl Part<Oracle> {
-    /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are
-    /// uncorrelated, see [`decorrelate`]; its validation examples are drawn from it, so they are uncorrelated as well.
-    /// Examples whose target is undefined are left out; an undefined `other` counts as one more value. `property` names
-    /// the target: subsets for different targets draw from different streams.
+    /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are uncorrelated, see
+    /// [`decorrelate`]. Its validation examples are drawn from it, so they are uncorrelated too. Examples with an undefined target are
+    /// dropped; undefined counts as a further value of `other`. `property` names the target: subsets for different targets use different
+    /// streams.
     ///
     /// # Errors
     /// [`SplitError`] if no such subset exists or it is too small to validate on.
@@ -300,7 +299,7 @@ mod tests {
         }
     }
 
-    /// If every sixth example has a property, the intervention part keeps those, and validates on enough of them.
+    /// With a property that every sixth example has, the intervention part keeps those and validates on enough of them.
     #[test]
     fn defined_examples_are_split_anew() {
         let s = Split::new(6_000, 3).unwrap();
@@ -321,7 +320,6 @@ mod tests {
         assert!(Split::new(5, 0).is_ok());
     }
 
-    /// Fault injection: a row of any part added to any other part. The split is refused whichever two share it.
     #[test]
     fn a_row_shared_by_any_two_parts_is_refused() {
         let whole = Split::new(40, 1).unwrap();
@@ -355,7 +353,7 @@ mod tests {
         assert!(make(vec![4, 5]).is_ok());
         assert_eq!(make(vec![4, 1]), Err(SplitError::Overlap { row: 1, first: "oracle validation", second: "test" }));
         assert_eq!(make(vec![6]), Err(SplitError::OutOfRange { row: 6, n: 6 }));
-        // A row twice in one part is refused as well.
+        // A row twice in one part is refused too.
         assert_eq!(make(vec![4, 4]), Err(SplitError::Overlap { row: 4, first: "test", second: "test" }));
         assert_eq!(make(vec![]), Err(SplitError::Empty { part: "test" }));
     }

@@ -15,13 +15,12 @@ pub struct Subspace {
 pub struct SvdError;
 
 impl Subspace {
-    /// The zero subspace of D dimensions.
     pub fn zero(dimension: usize) -> Self {
         Self { basis: Dense::zeros(0, dimension) }
     }
 
-    /// The row space of `w` (m x D). Singular values at or below `s_max * max(m, D) * epsilon` count as zero, as in
-    /// `scipy.linalg.orth`, so rows that are zero or depend on others add no dimension.
+    /// The row space of `w` (m x D). Singular values at or below `s_max * max(m, D) * epsilon` count as zero, as in `scipy.linalg.orth`, so
+    /// zero or dependent rows add no dimension.
     ///
     /// # Errors
     /// [`SvdError`] for NaN or infinity.
@@ -29,9 +28,9 @@ impl Subspace {
         Self::spanned(w, |s, top| s > top * (w.rows().max(w.cols()) as f64) * f64::EPSILON)
     }
 
-    /// The sum of subspaces, whose removal leaves the intersection of their null spaces. It is the row space of Q = sum
-    /// of the projections on the parts, whose eigenvalues are the squared singular values of the stacked bases; the
-    /// cut-off is that of [`Self::row_space`] on Q.
+    /// The sum of subspaces; removing it leaves the intersection of their null spaces. Computed as the row space of Q, the sum of the
+    /// projections on the parts, whose eigenvalues are the squared singular values of the stacked bases. The cut-off is that of
+    /// [`Self::row_space`] on Q.
     ///
     /// # Errors
     /// [`SvdError`] for NaN or infinity.
@@ -56,17 +55,16 @@ impl Subspace {
         Ok(Self { basis: Dense::from_fn(rank, dimension, |i, j| v[(j, i)]) })
     }
 
-    /// Number of dimensions.
     pub fn rank(&self) -> usize {
         self.basis.rows()
     }
 
-    /// Size of the embeddings.
+    /// Embedding size.
     pub fn dimension(&self) -> usize {
         self.basis.cols()
     }
 
-    /// The basis, one vector per row.
+    /// One vector per row.
     pub fn basis(&self) -> &Dense<f64> {
         &self.basis
     }

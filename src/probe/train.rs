@@ -1,10 +1,9 @@
-//! Training a multilayer perceptron with Adam, counted in steps.
+//! Trains a multilayer perceptron with Adam; training is counted in steps.
 //!
-//! Cross entropy averaged over batches of 64, in a new random order for each pass over the data. Canby et al. train for
-//! eight passes, which on their hundred times larger data sets are a hundred times more steps; hence steps are counted
-//! here. Every 50 steps (an *epoch* here) the network is validated, and training ends when the validation accuracy has
-//! not risen for 500 steps, or at a cap. The paper does not give optimiser, batch size and activation: Adam, 64 and
-//! ReLU are our choice.
+//! Cross entropy is averaged over batches of 64, in a new random order for each pass. Canby et al. train for eight passes over data a
+//! hundred times larger, so steps are counted here instead. The network is validated every 50 steps (an *epoch* here). Training ends when
+//! the validation accuracy has not risen for 500 steps, or at a cap. The paper does not give optimiser, batch size and activation: Adam, 64
+//! and ReLU are our choice.
 
 use super::data::Labelled;
 use super::mlp::{CHUNK, Mlp, Pass};
@@ -18,7 +17,7 @@ use stats::rng::shuffle;
 
 /// Steps between two validations.
 pub const EPOCH: usize = 50;
-/// Training ends after this many steps without a rise of the validation accuracy, so never earlier than this.
+/// Training ends after this many steps without a rise of the validation accuracy, and never earlier than this.
 pub const PATIENCE: usize = 500;
 /// Maximum steps while recipes are compared.
 pub const SEARCH_STEPS: usize = 2_000;
@@ -30,26 +29,24 @@ pub const MOST_STEPS: usize = 10_000;
 pub struct Recipe {
     /// Widths of the hidden layers; empty for a linear classifier.
     pub hidden: Vec<usize>,
-    /// Adam's learning rate.
     pub learning_rate: f64,
     /// Examples per step.
     pub batch: usize,
 }
 
 impl Recipe {
-    /// Settings of the first, provisional probe, used while the search runs: one hidden layer of 64, learning rate
-    /// 1e-3.
+    /// Settings of the provisional probe used while the search runs: one hidden layer of 64, learning rate 1e-3.
     pub fn provisional() -> Self {
         Self { hidden: vec![64], learning_rate: 1e-3, batch: 64 }
     }
 
-    /// Number of weights and biases of the network for embeddings of size `inputs`.
+    /// Number of weights and biases for embeddings of size `inputs`.
     pub fn parameters(&self, inputs: usize, classes: usize) -> usize {
         let sizes = [&[inputs][..], &self.hidden, &[classes]].concat();
         sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum()
     }
 
-    /// "2x256 lr 1e-3", "linear lr 1e-2".
+    /// Examples: "2x256 lr 1e-3", "linear lr 1e-2".
     pub fn describe(&self) -> String {
         let shape = match self.hidden.as_slice() {
             [] => "linear".to_owned(),
@@ -60,7 +57,6 @@ impl Recipe {
     }
 }
 
-/// Accuracy of a classifier on the validation examples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Share of correct answers.
@@ -70,15 +66,13 @@ pub struct Score {
 }
 
 impl Score {
-    /// Scores `mlp` on `data`.
     pub fn of(mlp: &Mlp, data: &Labelled) -> Self {
         let (correct, loss) = count(&mut Pass::new(mlp), mlp, data);
         Self { accuracy: correct as f64 / data.len() as f64, loss }
     }
 }
 
-/// Correct answers on `data` and the mean cross entropy. Runs on the calling thread: the other threads train other
-/// networks.
+/// Correct answers on `data` and the mean cross entropy. Runs on the calling thread, because other threads train other networks.
 pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize, f64) {
     let (mut correct, mut loss) = (0usize, 0.0f64);
     let width = CHUNK * mlp.inputs();
@@ -94,10 +88,10 @@ pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize,
     (correct, loss / data.len() as f64)
 }
 
-/// The course of one training: the result of each validation.
+/// The result of each validation of one training.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Run {
-    /// Validation examples.
+    /// Number of validation examples.
     pub examples: usize,
     /// Correct answers at each validation, [`EPOCH`] steps apart.
     pub correct: Vec<usize>,
@@ -122,15 +116,14 @@ impl Run {
 /// A completed training, with the weights that can be chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
-    /// Its course.
     pub run: Run,
-    /// Weights at the validations (from 0) that were better than all before and within one standard error of the best.
-    /// The earliest validation above any threshold is such a rise, so the rule never needs others.
+    /// Weights at each validation (from 0) that beats all earlier ones and is within one standard error of the best. The first validation
+    /// above any threshold is such a rise, so the rule needs no others.
     pub kept: Vec<(usize, Mlp)>,
 }
 
-/// Trains one network for at most `most` steps. `beat` is called before every step and may stop the training. `None` if
-/// weights or loss became NaN or infinite before the first validation.
+/// Trains one network for at most `most` steps. `beat` is called before every step and may stop the training. `None` if weights or loss
+/// became NaN or infinite before the first validation.
 pub fn train(
     data: &Labelled,
     validation: &Labelled,
@@ -166,7 +159,7 @@ pub fn train(
     Ok((!course.kept.is_empty()).then_some(Trained { run: course.run, kept: course.kept }))
 }
 
-/// Course of the validations so far.
+/// Validations so far.
 struct Course<'a> {
     validation: &'a Labelled,
     run: Run,
@@ -183,7 +176,7 @@ impl<'a> Course<'a> {
         Self { validation, run, kept: Vec::new(), best: None, sound: true }
     }
 
-    /// Validates the network after `step` steps; true if training goes on.
+    /// Validates the network after `step` steps; true if training continues.
     fn validate(&mut self, pass: &mut Pass<f32>, mlp: &Mlp, step: usize) -> bool {
         let (correct, loss) = count(pass, mlp, self.validation);
         self.sound = loss.is_finite() && mlp.is_finite();
@@ -201,8 +194,8 @@ impl<'a> Course<'a> {
         !self.settled(step)
     }
 
-    /// True if the accuracy has not risen for long enough to count as settled, or cannot rise: after a perfect score,
-    /// 500 more steps would not change anything that the rule uses.
+    /// True if the accuracy has not risen for [`PATIENCE`] steps, or cannot rise. After a perfect score, 500 more steps would change
+    /// nothing that the rule uses.
     fn settled(&self, step: usize) -> bool {
         let n = self.validation.len();
         self.best.is_some_and(|(most, since)| most == n || step - since >= PATIENCE)
@@ -225,11 +218,10 @@ pub(super) struct Trainer {
 pub(super) const BETA1: f64 = 0.9;
 /// Adam's decay of the second moment.
 pub(super) const BETA2: f64 = 0.999;
-/// Adam's guard against division by 0.
+/// Prevents division by 0 in Adam.
 pub(super) const EPSILON: f32 = 1e-8;
 
 impl Trainer {
-    /// Adam before its first step.
     pub(super) fn new(mlp: &Mlp, learning_rate: f64) -> Self {
         let zeros = |n| (vec![0.0; n], vec![0.0; n]);
         Self {
@@ -243,7 +235,7 @@ impl Trainer {
         }
     }
 
-    /// One Adam step on the examples `batch`.
+    /// Takes one Adam step on the examples `batch`.
     pub(super) fn step(&mut self, mlp: &mut Mlp, data: &Labelled, batch: &[usize]) {
         self.x.clear();
         self.y.clear();
@@ -284,7 +276,7 @@ pub(super) struct Adam {
 }
 
 impl Adam {
-    /// At step `step`, from 1.
+    /// Factors for step `step`, from 1.
     pub(super) fn at(learning_rate: f64, step: i32) -> Self {
         let (c1, c2) = (1.0 - BETA1.powi(step), 1.0 - BETA2.powi(step));
         Self { rate: (learning_rate / c1) as f32, root: (1.0 / c2).sqrt() as f32 }
@@ -347,8 +339,7 @@ mod tests {
         assert!(cut.rising && cut.correct == whole.correct[..cut.correct.len()]);
     }
 
-    /// A perfect score cannot improve: training ends there, and reports about the cap what it would have reported 500
-    /// steps later.
+    /// Training ends at a perfect score, and reports the same about the cap as 500 steps later.
     #[test]
     fn training_ends_where_nothing_can_rise() {
         let parts = |n, seed| {
@@ -400,8 +391,7 @@ mod tests {
         assert_eq!(stopped, Err(Cancelled));
     }
 
-    /// Adam's first step moves every weight by the learning rate against the gradient's sign, whatever the gradient's
-    /// size.
+    /// Adam's first step moves every weight by the learning rate against the gradient's sign, whatever the gradient's size.
     #[test]
     fn first_step_of_adam() {
         let mut p = [1.0f32, 1.0];
@@ -409,7 +399,7 @@ mod tests {
         assert!((p[0] - 0.99).abs() < 1e-6 && (p[1] - 1.01).abs() < 1e-6, "{p:?}");
     }
 
-    /// Weight gradients against finite differences, read off Adam's second moment after one step.
+    /// Weight gradients, taken from Adam's second moment after one step, match finite differences.
     #[test]
     fn weight_gradient_is_the_slope_of_the_loss() {
         let data = quadrants(40, 9);

@@ -1,14 +1,14 @@
-//! Binomial probabilities to nearly the last digit, for any number of trials.
+//! Binomial probabilities with a relative error of about 1e-14, for any number of trials.
 //!
-//! `n! / k!(n-k)!` cancels almost completely for large n, so probabilities are built from deviances and the error of
-//! Stirling's formula (Loader 2000, "Fast and accurate computation of binomial probabilities"): relative error about 1e-14.
+//! `n! / k!(n-k)!` cancels for large n, so probabilities are built from deviances and the error of Stirling's formula (Loader 2000, "Fast
+//! and accurate computation of binomial probabilities").
 
 use std::f64::consts::PI;
 
 /// The error of Stirling's formula, `ln n! - ln(sqrt(2πn) (n/e)^n)`, for n > 0.
 fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
-        // Integers and half-integers only; the definition is precise enough for n this small.
+        // Integers and half-integers only; the definition is precise enough for small n.
         return super::special::ln_gamma(n + 1.0) - 0.5 * (2.0 * PI * n).ln() - n * n.ln() + n;
     }
     let s = 1.0 / (n * n);
@@ -16,7 +16,7 @@ fn stirling_error(n: f64) -> f64 {
     terms.iter().rev().fold(0.0, |sum, c| sum * s + c) / n
 }
 
-/// The deviance `x ln(x/m) + m - x`, which is 0 at x = m and must not cancel near it.
+/// The deviance `x ln(x/m) + m - x`, computed without cancellation near x = m.
 fn deviance(x: f64, m: f64) -> f64 {
     if (x - m).abs() >= 0.1 * (x + m) {
         return x * (x / m).ln() + m - x;
@@ -60,7 +60,7 @@ pub(crate) fn probability(k: u64, n: u64, p: f64) -> f64 {
     exponent.exp() * (size / (2.0 * PI * x * rest)).sqrt()
 }
 
-/// P(X <= k) for X ~ Binomial(n, p), by summation from k away from the mean: relative error about 1e-13.
+/// P(X <= k) for X ~ Binomial(n, p), summed from k away from the mean: relative error about 1e-13.
 pub(crate) fn at_most(k: u64, n: u64, p: f64) -> f64 {
     if k >= n {
         return 1.0;
@@ -93,8 +93,7 @@ pub(crate) fn at_most(k: u64, n: u64, p: f64) -> f64 {
     (1.0 - sum).max(0.0)
 }
 
-/// `ln B(a, b) + (a + b) ln 2`: the logarithm of the beta function relative to its size at the middle. The result is
-/// small where a and b are nearly equal, so it must not be computed as the difference of two large numbers.
+/// `ln B(a, b) + (a + b) ln 2`. Nearly 0 where a and b are close, so it must not be the difference of two large numbers.
 pub(crate) fn ln_beta_centred(a: f64, b: f64) -> f64 {
     use super::special::ln_gamma;
     if a.min(b) < 10.0 {
@@ -123,11 +122,11 @@ mod tests {
 
     #[test]
     fn large_cases_keep_their_digits() {
-        // By Stirling's series for n!, the middle of 10^7 throws: sqrt(2/(πn)) (1 - 1/(4n) + …).
+        // The central probability for 10^7 trials, by Stirling's series for n!: sqrt(2/(πn)) (1 - 1/(4n) + …).
         let n = 10_000_000u64;
         let middle = (2.0 / (PI * n as f64)).sqrt() * (1.0 - 0.25 / n as f64);
         assert!((probability(n / 2, n, 0.5) / middle - 1.0).abs() < 1e-12);
-        // Half of an even number of throws: 1/2 and half the middle.
+        // P(X <= n/2) for even n: one half plus half the central probability.
         assert!((at_most(n / 2, n, 0.5) - 0.5 - 0.5 * middle).abs() < 1e-12);
     }
 

@@ -1,13 +1,12 @@
 //! Percentile bootstrap of means, paired over examples.
 //!
-//! A resample of n examples with replacement is a vector of n counts (how often each example was drawn), distributed as
-//! Multinomial(n, 1/n). The counts depend on (n, number of resamples, seed) only, so they are drawn once as a matrix of
-//! `u8` and shared by every point of every curve: an interval is then a product of that matrix with the columns of
-//! values. Sharing also pairs the points: resample b holds the same examples at every strength and for every method,
-//! and for completeness, selectivity and reliability alike.
+//! A resample of n examples is a vector of n counts (how often each example was drawn), distributed as Multinomial(n, 1/n). The counts
+//! depend only on (n, number of resamples, seed). They are drawn once as a `u8` matrix and shared by every point of every curve: an
+//! interval is a product of that matrix with columns of values. Sharing also pairs the points: resample b contains the same examples at
+//! every strength, for every method and for all three scores.
 //!
-//! Percentiles are taken by the inverse distribution function (the smallest resampled value whose share of resamples at
-//! or below it is at least q), so each end of an interval is a value that some resample had.
+//! A percentile is the smallest resampled value whose share of resamples at or below it is at least q. Each end of an interval is thus an
+//! observed value.
 
 use super::estimate::Estimate;
 use super::rng::{below, stream};
@@ -16,11 +15,10 @@ use base::matrix::Matrix;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-/// Above this many bytes the counts are redrawn at each use: slower, but the same numbers in bounded memory.
+/// Above this many bytes the counts are redrawn at each use: slower, with the same numbers.
 const TABLE_LIMIT: usize = 64 << 20;
 
-/// Resamples that one thread processes together in [`Resamples::block_sums`]. Fixed, so that sums do not depend on the
-/// number of threads.
+/// Resamples processed together by one thread in [`Resamples::block_sums`]. Fixed, so that sums do not depend on the number of threads.
 const TOGETHER: usize = 40;
 
 /// Shared resampling counts for samples of `n` examples.
@@ -49,30 +47,29 @@ impl Resamples {
         resamples
     }
 
-    /// Number of examples that the columns must have.
+    /// The required length of a column.
     pub fn examples(&self) -> usize {
         self.n
     }
 
-    /// Number of resamples.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Draws resample `b` into `row`, from its own stream so that resamples can be drawn in any order.
+    /// Draws resample `b` into `row` from a separate stream, so that resamples can be drawn in any order.
     fn draw(&self, b: usize, row: &mut [u8]) {
         let mut rng = self.streams.clone();
         rng.set_stream(b as u64);
         row.fill(0);
         for _ in 0..self.n {
             let i = below(&mut rng, self.n as u32) as usize;
-            // An example drawn more than 255 times has a probability below 1e-500.
+            // The probability of drawing an example more than 255 times is below 1e-500.
             row[i] = row[i].saturating_add(1);
         }
     }
 
-    /// Applies `statistic` to the counts of every resample, in parallel; results are in the order of the resamples. The
-    /// counts are converted to f32 in a separate pass, which vectorises and stays in the first-level cache.
+    /// Applies `statistic` to the counts of every resample in parallel; returns the results in order. A separate pass converts the counts
+    /// to f32, which vectorises and stays in the L1 cache.
     fn each<T: Send>(&self, statistic: impl Fn(&[f32]) -> T + Sync) -> Vec<T> {
         (0..self.count)
             .into_par_iter()
@@ -94,9 +91,9 @@ impl Resamples {
             .collect()
     }
 
-    /// Sums of many columns over the rows of each block, in every resample: `visit` gets the index of the resample and
-    /// blocks x columns sums, and its results are returned in the order of the resamples. `columns` is n x columns; the
-    /// blocks contain each row once. Sums are in single precision: pass centred columns.
+    /// Sums columns over the rows of each block in every resample. `visit` gets the index of the resample and a blocks x columns matrix;
+    /// its results are returned in order. `columns` is n x columns; every row is in exactly one block. Sums are in single precision: pass
+    /// centred columns.
     ///
     /// # Panics
     /// If the columns or blocks do not fit the sample.
@@ -138,7 +135,7 @@ impl Resamples {
         parts.into_iter().flatten().collect()
     }
 
-    /// Counts of `together` resamples starting at `from`: rows in the given order x resamples.
+    /// Counts of `together` resamples from `from` on, as rows (in the given order) x resamples.
     fn gather(&self, from: usize, together: usize, order: &[usize]) -> Vec<f32> {
         let mut counts = vec![0.0f32; order.len() * together];
         let mut drawn = vec![0u8; self.n];
@@ -155,7 +152,7 @@ impl Resamples {
         counts
     }
 
-    /// Mean of `values` with its interval. NaN if there are no examples or no resamples.
+    /// The mean of `values` with its interval; NaN without examples or resamples.
     ///
     /// # Panics
     /// If the length of `values` is not [`Self::examples`].
@@ -166,8 +163,8 @@ impl Resamples {
     }
 }
 
-/// Mean-centred values, so that sums in single precision keep the precision of the spread. Means are clamped to the
-/// range of the values, so that rounding cannot lift the mean of a column of ones above 1 or give it a spread.
+/// Mean-centred values, so that single-precision sums stay accurate. Means are clamped to the range of the values: rounding must not lift
+/// the mean of ones above 1 or give it a spread.
 struct Column {
     mean: f64,
     range: (f64, f64),
@@ -193,10 +190,10 @@ fn held(value: f64, (lo, hi): (f64, f64)) -> f64 {
     }
 }
 
-/// Interleaved partial sums, so that products with counts vectorise and are not serialised.
+/// Number of interleaved partial sums, so that products with counts vectorise.
 const LANES: usize = 16;
 
-/// The sum of counts times values. Partial sums are moved to double precision every 4,096 examples.
+/// Sum of counts times values. Partial sums move to double precision every 4,096 examples.
 fn sum(counts: &[f32], values: &[f32]) -> f64 {
     let (w, w_tail) = counts.as_chunks::<LANES>();
     let (x, x_tail) = values.as_chunks::<LANES>();
@@ -213,14 +210,14 @@ fn sum(counts: &[f32], values: &[f32]) -> f64 {
     total
 }
 
-/// The percentile interval of resampled values around a statistic. The ends are NaN if there are no values.
+/// The percentile interval of resampled values around a statistic; NaN ends without values.
 pub fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
     values.sort_unstable_by(f64::total_cmp);
     let tail = 0.5 * (1.0 - level);
     Estimate { mean, lo: quantile(&values, tail), hi: quantile(&values, 1.0 - tail) }
 }
 
-/// The smallest of the sorted values whose share at or below it reaches `q`.
+/// The smallest of the sorted values with a share of at least `q` at or below it.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let rank = (q * sorted.len() as f64 - 1e-9).ceil().max(1.0) as usize;
     sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
@@ -243,7 +240,6 @@ mod tests {
         assert!((variance - 0.98).abs() < 0.06, "{variance}");
     }
 
-    /// Sums by blocks add up to the sums from which means are computed.
     #[test]
     fn block_sums_are_sums_over_the_resample() {
         let (n, cols) = (90, 3);

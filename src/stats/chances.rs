@@ -2,7 +2,7 @@
 
 use rand_chacha::rand_core::Rng;
 
-/// Draws made together.
+/// Draws per batch.
 const TOGETHER: usize = 64;
 
 /// Probabilities given as `hits / all`.
@@ -10,8 +10,7 @@ const TOGETHER: usize = 64;
 pub struct Chances {
     /// The denominators.
     all: Vec<u32>,
-    /// The smallest raw word that is not a hit. `below(rng, all) < hits` means (word × all) / 2³² < hits, or word <
-    /// hits × 2³² / all.
+    /// The smallest raw word that misses: `below(rng, all) < hits` is equivalent to word < hits × 2³² / all.
     limits: Vec<u32>,
 }
 
@@ -19,15 +18,14 @@ impl Chances {
     /// Adds an event with probability `hits / all`.
     ///
     /// # Panics
-    /// If the probability is 0 or 1: nothing is drawn for those.
+    /// If the probability is 0 or 1.
     pub fn push(&mut self, hits: u32, all: u32) {
         assert!(0 < hits && hits < all, "{hits} in {all} must be between 0 and 1");
         self.all.push(all);
         self.limits.push((u64::from(hits) << 32).div_ceil(u64::from(all)) as u32);
     }
 
-    /// Number of hits: the count of draws with [`below`](super::rng::below)`(rng, all) < hits`, in order. Like `below`,
-    /// the result for a seed is **stable**.
+    /// The number of draws with [`below`](super::rng::below)`(rng, all) < hits`, in order. The result for a seed is **stable**.
     pub fn drawn(&self, rng: &mut impl Rng) -> usize {
         let (mut bytes, mut words, mut count) = ([0u8; 4 * TOGETHER], [0u32; TOGETHER], 0);
         for (all, limits) in self.all.chunks(TOGETHER).zip(self.limits.chunks(TOGETHER)) {
@@ -41,14 +39,14 @@ impl Chances {
                 hits += u32::from(word < limit);
                 doubts |= u32::from(word.wrapping_mul(*all) < *all);
             }
-            // With a probability of about all / 2³², a word may have to be rejected to keep the draws uniform.
+            // `below` may reject a word (probability about all / 2³²) to keep the draws uniform.
             count += if doubts == 0 { hits as usize } else { one_by_one(all, limits, words, rng) };
         }
         count
     }
 }
 
-/// The same one by one, where a word may have to be rejected; `words` have been drawn already.
+/// The slow path, where a word may be rejected. `words` have been drawn already.
 fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl Rng) -> usize {
     let mut drawn = words.iter().copied();
     let mut hit = |all: u32, limit: u32| loop {
@@ -62,7 +60,7 @@ fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl Rng) ->
 
 #[cfg(test)]
 mod tests {
-    // The prelude has a trait with the same name as the stream's.
+    // The prelude exports a trait with the same name as the stream's.
     use proptest::prelude::{Just, Strategy, prop, prop_assert_eq, proptest};
 
     use rand_chacha::rand_core::{Infallible, TryRng};
@@ -70,7 +68,7 @@ mod tests {
     use super::super::rng::{below, stream};
     use super::*;
 
-    /// Returns given words first, then those of a stream.
+    /// Returns the given words first, then those of a stream.
     struct Said<R>(std::vec::IntoIter<u32>, R);
 
     impl<R: Rng> TryRng for Said<R> {
@@ -90,7 +88,7 @@ mod tests {
         }
     }
 
-    /// The counts agree with drawing one by one, and so does the state of the stream afterwards.
+    /// The counts and the final state of the stream agree with drawing one by one.
     fn both(list: &[(u32, u32)], mut rng: impl Rng, mut again: impl Rng) -> [(usize, u32); 2] {
         let mut chances = Chances::default();
         list.iter().for_each(|(hits, all)| chances.push(*hits, *all));
@@ -114,7 +112,7 @@ mod tests {
             prop_assert_eq!(one, many);
         }
 
-        /// Rejected words are too rare to occur by chance in a test, so they are inserted.
+        /// Rejected words are too rare to occur by chance, so the test inserts them.
         #[test]
         fn words_that_are_passed_over_are_passed_over_here_too(
             list in prop::collection::vec((2u32..9).prop_flat_map(|all| (1..all, Just(all))), 1..200),

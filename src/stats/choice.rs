@@ -1,14 +1,14 @@
-//! The best and the worst of several alternatives, chosen either by the answers that also judge them or by others.
+//! The best and the worst of several alternatives, chosen on the items that also judge them or on other items.
 //!
-//! Alternatives (prompts, say) are compared on items (facts) by which answers are right. By chance alone, the best of
-//! several equal alternatives looks better than it is, and the worst looks worse: [`Answers::by_all`] has this bias,
-//! [`Answers::by_others`] does not, and [`gap_by_chance`] measures it.
+//! Alternatives (such as prompts) are compared on items (such as facts) by their right answers. By chance alone, the best of several equal
+//! alternatives looks too good and the worst too bad. [`Answers::by_all`] has this bias, [`Answers::by_others`] does not, and
+//! [`gap_by_chance`] measures it.
 
 use super::Estimate;
 use super::bootstrap::interval;
 use super::rng::{shuffle, stream};
 
-/// Right and wrong answers by item and alternative, in two halves.
+/// Right and wrong answers by item and alternative, with items in two halves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
     /// One row per item, one column per alternative.
@@ -18,17 +18,15 @@ pub struct Answers {
     alternatives: usize,
 }
 
-/// Two alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extremes {
-    /// The one with the most right answers; the first on ties.
+    /// The alternative with the most right answers; the first on ties.
     pub best: usize,
-    /// The one with the fewest; the first on ties.
+    /// The alternative with the fewest right answers; the first on ties.
     pub worst: usize,
 }
 
 impl Answers {
-    /// No items yet, over this number of alternatives.
     pub fn new(alternatives: usize) -> Self {
         Self { rows: Vec::new(), first: Vec::new(), alternatives }
     }
@@ -36,19 +34,18 @@ impl Answers {
     /// Adds an item.
     ///
     /// # Panics
-    /// If the number of answers is not the number of alternatives.
+    /// If `right` does not have one answer per alternative.
     pub fn add(&mut self, right: Vec<bool>, in_first_half: bool) {
         assert_eq!(right.len(), self.alternatives, "one answer for each alternative");
         self.rows.push(right);
         self.first.push(in_first_half);
     }
 
-    /// Number of items.
     pub fn items(&self) -> usize {
         self.rows.len()
     }
 
-    /// True if an item was answered correctly under an alternative.
+    /// True if the item was answered correctly under the alternative.
     ///
     /// # Panics
     /// If the item or alternative does not exist.
@@ -56,7 +53,7 @@ impl Answers {
         self.rows[item][alternative]
     }
 
-    /// Right answers of each alternative over the items for which `is_in` is true.
+    /// Counts the right answers of each alternative over the items that satisfy `is_in`, and those items.
     fn hits(&self, is_in: impl Fn(usize) -> bool) -> (Vec<u32>, usize) {
         let mut hits = vec![0; self.alternatives];
         let mut items = 0;
@@ -67,13 +64,13 @@ impl Answers {
         (hits, items)
     }
 
-    /// Best and worst over all items; `None` without items or alternatives.
+    /// Chooses on all items; `None` without items or alternatives.
     pub fn by_all(&self) -> Option<Extremes> {
         let (hits, items) = self.hits(|_| true);
         if items > 0 { extremes(&hits) } else { None }
     }
 
-    /// For each item, best and worst over the items of the other half; `None` where that half is empty.
+    /// Chooses for each item on the other half; `None` if that half is empty.
     pub fn by_others(&self) -> Vec<Option<Extremes>> {
         let [first, second] = [true, false].map(|half| {
             let (hits, items) = self.hits(|i| self.first[i] == half);
@@ -96,10 +93,9 @@ fn extremes(hits: &[u32]) -> Option<Extremes> {
     (!hits.is_empty()).then_some(found)
 }
 
-/// The gap between the best and the worst alternative (chosen by all items, pooled over groups) that chance alone
-/// produces: its mean, and its central `level` interval over `permutations`. Each permutation shuffles, within every
-/// item, which answer belongs to which alternative, so that items stay as hard as they are. NaN without items or
-/// permutations.
+/// The gap between best and worst alternative (chosen on all items, pooled over groups) that chance alone produces: mean and central
+/// `level` interval over `permutations`. Each permutation shuffles the answers within every item, which preserves the items' difficulty.
+/// NaN without items or permutations.
 pub fn gap_by_chance(groups: &[Answers], permutations: usize, level: f64, seed: u64) -> Estimate {
     let items: usize = groups.iter().map(Answers::items).sum();
     let mut rng = stream(seed, "gap by chance");
@@ -119,7 +115,7 @@ pub fn gap_by_chance(groups: &[Answers], permutations: usize, level: f64, seed: 
             gap
         })
         .collect();
-    // Integers up to the last division: the mean of equal gaps is exactly that gap.
+    // Integers up to the last division keep the mean of equal gaps exact.
     let mean = gaps.iter().sum::<u64>() as f64 / (permutations * items) as f64;
     if mean.is_nan() {
         return Estimate { mean, lo: mean, hi: mean };
@@ -133,7 +129,7 @@ mod tests {
     use crate::rng::unit;
     use proptest::prelude::*;
 
-    /// Items that are right under alternative k with probability `p[k]`.
+    /// Items answered correctly under alternative k with probability `p[k]`.
     fn drawn(p: &[f64], items: usize, seed: u64) -> Answers {
         let mut rng = stream(seed, "choice test");
         let mut answers = Answers::new(p.len());
@@ -178,7 +174,7 @@ mod tests {
         assert_eq!((Answers::new(2).by_all(), Answers::new(0).by_all()), (None, None));
     }
 
-    /// Six equal prompts at .87 on 57 facts show eleven points by chance; on other facts they show none.
+    /// Six equal prompts at .87 on 57 facts show a gap of eleven points by chance, and none on other facts.
     #[test]
     fn equal_alternatives_have_the_gap_of_chance_and_none_on_other_items() {
         let groups: Vec<Answers> = (0..40).map(|s| drawn(&[0.87; 6], 57, s)).collect();
@@ -213,7 +209,7 @@ mod tests {
             prop_assert_eq!(chance, gap_by_chance(&groups, 20, 0.9, seed));
             prop_assert!(0.0 <= chance.lo && chance.lo <= chance.hi && chance.hi <= 1.0);
             prop_assert!((0.0..=1.0).contains(&chance.mean));
-            // Choosing and judging on the same items is never less favorable than choosing on others.
+            // Choosing and judging on the same items is never less favourable than choosing on others.
             prop_assert!(gap_by_all(&groups) >= gap_by_others_where_there_are_any(&groups) - 1e-12);
         }
     }

@@ -1,14 +1,13 @@
-//! Corrections for several tests: Holm (1979), Benjamini and Hochberg (1995) as adjusted p-values, and Simes (1986).
+//! Corrections for multiple tests: adjusted p-values by Holm (1979) and by Benjamini and Hochberg (1995), and Simes' global test (1986).
 
-/// Indices sorted by ascending p.
 fn order(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
     order
 }
 
-/// Holm's step-down adjusted p-values, in the order of `p`: rejecting those at most α bounds the chance of any false
-/// rejection by α under any dependence.
+/// Holm's step-down adjusted p-values, in the order of `p`. Rejecting at α bounds the chance of any false rejection by α under any
+/// dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];
@@ -20,8 +19,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Benjamini and Hochberg's step-up q-values, in the order of `p`: rejecting those at most q bounds the expected share
-/// of false rejections by q, for independent or positively dependent tests.
+/// Benjamini and Hochberg's step-up q-values, in the order of `p`. Rejecting at q bounds the expected share of false rejections by q, for
+/// independent or positively dependent tests.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let m = p.len();
     let mut adjusted = vec![0.0; m];
@@ -33,8 +32,8 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Simes' p-value of the hypothesis that all nulls are true, `min m p_(k) / k`, for independent or positively dependent
-/// tests; 1 without tests.
+/// Simes' p-value for the hypothesis that all nulls are true, `min m p_(k) / k`, for independent or positively dependent tests; 1 without
+/// tests.
 pub fn simes(p: &[f64]) -> f64 {
     benjamini_hochberg(p).into_iter().fold(1.0, f64::min)
 }

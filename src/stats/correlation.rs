@@ -1,24 +1,22 @@
-//! Pearson's correlation with its p-value, and Spearman's, which is Pearson's on ranks.
+//! Pearson's correlation with its p-value, and Spearman's rank correlation.
 
 use super::special::beta_cdf;
 
-/// A correlation of two lists of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Correlation {
-    /// Pairs of numbers.
+    /// The number of pairs.
     pub n: usize,
     /// Pearson's r, in [-1, 1].
     pub r: f64,
-    /// Two-sided p-value of r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. It is computed as
-    /// the incomplete beta function at 1 - r², which is precise where r is near 1.
+    /// Two-sided p-value of r = 0: Student's t of `r √((n-2)/(1-r²))` with n - 2 degrees of freedom. Computed from the incomplete beta
+    /// function at 1 - r², which is precise for r near 1.
     pub p: f64,
 }
 
-/// Reasons why two lists have no correlation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Undefined {
-    /// Two pairs always lie on a line.
+    /// Fewer than three pairs: two always lie on a line.
     #[error("fewer than three pairs of numbers")]
     Few,
     /// One list does not vary.
@@ -26,8 +24,7 @@ pub enum Undefined {
     Constant,
 }
 
-/// Pearson's correlation of finite numbers. The lists are first scaled by their largest magnitudes, so that squares
-/// neither overflow nor underflow.
+/// Pearson's correlation of finite numbers. Values are scaled by their largest magnitude, so that squares neither overflow nor underflow.
 ///
 /// # Errors
 /// [`Undefined`] for fewer than three pairs, or a list without variance.
@@ -51,7 +48,7 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
     Ok(Correlation { n, r, p })
 }
 
-/// Spearman's rank correlation: Pearson's on ranks; ties share their mean rank.
+/// Spearman's rank correlation: Pearson's on ranks, with mean ranks for ties.
 ///
 /// # Panics
 /// If the lists have different lengths.
@@ -59,20 +56,19 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
     pearson(&ranks(x), &ranks(y))
 }
 
-/// The rank of each value in ascending order, from 1; ties share their mean rank.
+/// Ascending ranks from 1; ties share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let count = |is: &dyn Fn(f64) -> bool| values.iter().filter(|v| is(**v)).count() as f64;
     values.iter().map(|x| count(&|v| v < *x) + 0.5 * (count(&|v| v == *x) + 1.0)).collect()
 }
 
-/// The centred list, in units of the largest distance from its first value; `None` where all values are equal.
+/// Centred values in units of the largest distance from the first; `None` if all are equal.
 fn centred(values: &[f64]) -> Option<Vec<f64>> {
     let first = values.first()?;
     if values.iter().all(|v| v == first) {
         return None;
     }
-    // Differences come first: relative to a large mean, small ones would be rounded away. Dividing by 4 keeps every
-    // difference finite.
+    // Subtracting first keeps small differences beside a large mean. Scaling by 1/4 keeps every difference finite.
     let huge = values.iter().any(|v| v.abs() > f64::MAX / 4.0);
     let unit = if huge { 0.25 } else { 1.0 };
     let away: Vec<f64> = values.iter().map(|v| v * unit - first * unit).collect();
@@ -90,13 +86,13 @@ mod tests {
 
     #[test]
     fn the_p_value_is_that_of_the_t_distribution() {
-        // Twelve pairs with r = .5: half of one list and √¾ of another that is orthogonal to it.
+        // Twelve pairs with r = .5: half of one list plus √¾ of an orthogonal one.
         let x: Vec<f64> = (0..12).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
         let other = |i: usize| if i % 4 < 2 { 1.0 } else { -1.0 };
         let y: Vec<f64> = (0..12).map(|i| 0.5 * x[i] + 0.75_f64.sqrt() * other(i)).collect();
         let found = pearson(&x, &y).unwrap();
         assert!((found.r - 0.5).abs() < 1e-12 && (found.p - 0.097_855).abs() < 1e-6, "{found:?}");
-        // Three pairs: t has one degree of freedom, whose distribution is an arc tangent.
+        // With three pairs, t has one degree of freedom and its distribution is an arc tangent.
         let three = pearson(&[1.0, 2.0, 3.0], &[1.0, 3.0, 2.0]).unwrap();
         let t = 0.5 / 0.75_f64.sqrt();
         let p = 1.0 - 2.0 * t.atan() / std::f64::consts::PI;
@@ -108,7 +104,7 @@ mod tests {
         assert_eq!(ranks(&[3.0, 1.0, 3.0, 9.0]), [2.5, 1.0, 2.5, 4.0]);
         let (x, y) = ([1.0, 2.0, 3.0, 4.0], [0.1, 7.0, 8.0, 1e9]);
         assert!((spearman(&x, &y).unwrap().r - 1.0).abs() < 1e-12);
-        // One pair of neighbors exchanged: 1 - 6 * 2 / (4 * 15).
+        // One swap of neighbours: 1 - 6 * 2 / (4 * 15).
         assert!((spearman(&x, &[1.0, 3.0, 2.0, 4.0]).unwrap().r - 0.8).abs() < 1e-12);
         assert_eq!(spearman(&x, &[5.0; 4]), Err(Undefined::Constant));
     }
@@ -117,12 +113,12 @@ mod tests {
     fn what_does_not_vary_has_no_correlation() {
         assert_eq!(pearson(&[1.0, 2.0], &[2.0, 1.0]), Err(Undefined::Few));
         assert_eq!(pearson(&[], &[]), Err(Undefined::Few));
-        // The mean of ten times .1 is not exactly .1: equality must be checked on the values themselves.
+        // The mean of ten times .1 is not exactly .1, so equality is checked on the values.
         assert_eq!(pearson(&[0.1; 10], &[1.0; 10]), Err(Undefined::Constant));
         assert_eq!(pearson(&[0.0, -0.0, 0.0], &[1.0, 2.0, 3.0]), Err(Undefined::Constant));
     }
 
-    /// At a mean of 1e9, differences of a few units lost half of their digits.
+    /// Regression: at a mean of 1e9, differences of a few units used to lose half of their digits.
     #[test]
     fn a_large_mean_costs_no_digits() {
         let far = pearson(&[1e9, 1e9 + 1.0, 1e9 + 3.0, 1e9 + 2.0], &[1.0, 2.0, 2.5, 3.0]).unwrap();

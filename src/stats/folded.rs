@@ -1,8 +1,8 @@
-//! Interval for the size of an effect whose sign does not matter, from one standardised estimate of it.
+//! Interval for the size of an effect, regardless of sign, from one standardised estimate.
 //!
-//! Required n and power depend on |t| where z ~ N(t, 1) was observed. The folded equal-tailed interval of t covers too
-//! often where it contains 0. Here values are accepted by the likelihood ratio (Feldman and Cousins 1998): the interval
-//! has its nominal coverage of |t| and changes smoothly from one-sided to two-sided.
+//! Required n and power depend on |t| where z ~ N(t, 1) was observed. The folded equal-tailed interval of t covers too often where it
+//! contains 0. Here values are accepted by the likelihood ratio (Feldman and Cousins 1998). This interval has nominal coverage of |t| and
+//! changes smoothly from one-sided to two-sided.
 
 use super::special::normal_quantile;
 
@@ -11,14 +11,14 @@ pub(crate) fn normal_at_most(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Interval of |t| at `level` from `z`. The lower end is 0 where the estimate is compatible with no effect.
+/// Interval of |t| at `level` from `z`. The lower end is 0 if the estimate is compatible with no effect.
 pub fn effect(z: f64, level: f64) -> (f64, f64) {
     let x = z.abs();
     if !x.is_finite() {
         return (f64::NAN, f64::NAN);
     }
     let wide = normal_quantile(0.5 + 0.5 * level) + 1.0;
-    // Far from 0 the fold has no effect, and the interval is the ordinary one.
+    // Far from 0 folding has no effect, and the interval is the ordinary one.
     if x > 8.0 {
         return (x - wide + 1.0, x + wide - 1.0);
     }
@@ -28,7 +28,7 @@ pub fn effect(z: f64, level: f64) -> (f64, f64) {
     (lo, hi)
 }
 
-/// The boundary between `outside` and `inside` where acceptance begins.
+/// The boundary between `outside` and `inside` at which acceptance begins.
 fn passage(mut outside: f64, mut inside: f64, accepts: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..32 {
         let middle = 0.5 * (outside + inside);
@@ -42,7 +42,7 @@ fn mass(t: f64, lo: f64, hi: f64) -> f64 {
     normal_at_most(hi - t) - normal_at_most(lo - t) + normal_at_most(hi + t) - normal_at_most(lo + t)
 }
 
-/// The t that maximises the likelihood of x: 0 up to x = 1, beyond it the solution of t = x tanh(x t).
+/// The t that maximises the likelihood of x: 0 up to x = 1, then the solution of t = x tanh(x t).
 fn best(x: f64) -> f64 {
     if x <= 1.0 {
         return 0.0;
@@ -58,14 +58,13 @@ fn best(x: f64) -> f64 {
     t
 }
 
-/// Log likelihood ratio of x between t and the best-fitting t. In x it rises up to the value that t fits best, and then
-/// falls.
+/// Log likelihood ratio of x between t and the best-fitting t. As a function of x it rises to the value that t fits best, then falls.
 fn ratio(x: f64, t: f64) -> f64 {
     let density = |t: f64| -0.5 * (x - t).powi(2) + (-2.0 * x * t).exp().ln_1p();
     density(t) - density(best(x))
 }
 
-/// True if t accepts x: if all values with a higher ratio together have probability below `level`.
+/// True if t accepts x: all values with a higher ratio together have probability below `level`.
 fn accepts(x: f64, t: f64, level: f64) -> bool {
     let own = ratio(x, t);
     let higher = |m: f64| ratio(m, t) >= own;
@@ -84,13 +83,13 @@ mod tests {
     #[test]
     fn far_from_zero_it_is_the_ordinary_interval() {
         let (lo, hi) = effect(-5.0, 0.95);
-        // Near 3 the fold still moves the lower end slightly.
+        // Near 3 folding still moves the lower end slightly.
         assert!((lo - 3.04).abs() < 0.05 && (hi - 6.96).abs() < 2e-3, "{lo} {hi}");
         let (lo, hi) = effect(20.0, 0.95);
         assert!((lo - 18.04).abs() < 1e-3 && (hi - 21.96).abs() < 1e-3, "{lo} {hi}");
     }
 
-    /// Coverage by summation over a fine grid of deviates around t equals the level.
+    /// Coverage, summed over a fine grid of deviates around t, equals the level.
     #[test]
     fn coverage_is_the_level_whatever_the_effect() {
         for t in [0.0, 0.1, 0.37, 1.0, 1.83, 3.0] {

@@ -1,19 +1,17 @@
-//! Random halvings of a sample, for choosing on one half and reporting on the other.
+//! Random halvings of a sample: choose on one half, report on the other.
 //!
-//! Rows are assigned at random to blocks, stratum by stratum, and a halving is a random half of the blocks, so each
-//! halving is a random stratified halving of the rows. Because all halvings use the same blocks, the block sums of one
-//! resample serve all of them, which makes the choice cheap enough to repeat in every resample of a bootstrap. Rows,
-//! not copies of rows, are assigned: all copies of a row in a resample stay in its half.
+//! Rows are assigned at random to blocks, stratum by stratum, and a halving is a random half of the blocks. All halvings use the same
+//! blocks, so the block sums of one resample serve all halvings, and the choice can be repeated in every bootstrap resample. Rows rather
+//! than copies are assigned, so all copies of a row in a resample stay in one half.
 
 use super::rng::{shuffle, stream};
 
-/// Blocks to which rows are assigned, if there are enough rows.
+/// Number of blocks, if there are enough rows.
 pub(crate) const BLOCKS: usize = 32;
 
-/// Halvings over which a choice is averaged.
+/// Number of halvings over which a choice is averaged.
 pub const HALVINGS: usize = 20;
 
-/// Blocks of rows and halvings of the blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halves {
     blocks: Vec<Vec<usize>>,
@@ -22,7 +20,7 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Assigns rows with the given strata (equal numbers, equal stratum) to blocks and draws `halvings` halvings.
+    /// Assigns rows to blocks by stratum (equal numbers, equal stratum) and draws `halvings` halvings.
     pub fn new(strata: &[usize], halvings: usize, seed: u64) -> Self {
         let mut rng = stream(seed, "halvings");
         let count = BLOCKS.min(strata.len() / 2 * 2).max(2);
@@ -30,7 +28,7 @@ impl Halves {
         shuffle(&mut rng, &mut rows);
         rows.sort_by_key(|row| strata[*row]);
         let mut blocks = vec![Vec::new(); count];
-        // Assigned in turn across strata, so that blocks differ by at most one row in each stratum and in total.
+        // Round robin across strata: blocks differ by at most one row, in each stratum and in total.
         rows.into_iter().enumerate().for_each(|(i, row)| blocks[i % count].push(row));
         blocks.iter_mut().for_each(|block| block.sort_unstable());
         let firsts = (0..halvings).map(|_| {
@@ -43,12 +41,12 @@ impl Halves {
         Self { blocks, firsts }
     }
 
-    /// The blocks: every row is in exactly one of them.
+    /// Every row is in exactly one block.
     pub fn blocks(&self) -> &[Vec<usize>] {
         &self.blocks
     }
 
-    /// For each halving, the indices of the blocks in its first half.
+    /// The blocks in the first half of each halving.
     pub fn firsts(&self) -> &[Vec<usize>] {
         &self.firsts
     }

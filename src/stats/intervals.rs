@@ -3,7 +3,7 @@
 use super::estimate::Estimate;
 use super::special::{beta_cdf, beta_quantile, normal_quantile};
 
-/// Proportion, size and normal quantile, or NaN for invalid input.
+/// Returns proportion, size and normal quantile, or NaN for invalid input.
 fn parts(successes: u64, n: u64, level: f64) -> (f64, f64, f64) {
     if n == 0 || successes > n || !(level > 0.0 && level < 1.0) {
         return (f64::NAN, f64::NAN, f64::NAN);
@@ -21,25 +21,23 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     let z2 = z * z;
     let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
-    // At 0 and at n the proportion is an end of the interval; rounding must not move the end past it.
+    // At 0 and at n the proportion is an end of the interval; rounding must not move that end past the proportion.
     within_unit(p, (centre - half).min(p), (centre + half).max(p))
 }
 
-/// Fewer successes or failures than this get the exact interval: with fewer, the coverage of Wilson's falls to .84 at
-/// the level .95.
+/// Below this number of successes or failures the interval is exact, because the coverage of Wilson's interval falls to .84 at the level
+/// .95.
 const FEW: u64 = 5;
 
-/// A proportion with the interval that the program shows: Wilson's, or Clopper and Pearson's with few successes or
-/// failures.
+/// A proportion with the interval that the program shows: Wilson's, or Clopper and Pearson's below five successes or failures.
 pub fn share(successes: u64, n: u64, level: f64) -> Estimate {
     let few = successes.min(n.saturating_sub(successes)) < FEW;
     if few { clopper_pearson(successes, n, level) } else { wilson(successes, n, level) }
 }
 
-/// The largest of several proportions that add up to 1, seen in `most` of `n` draws. The upper end is Clopper and
-/// Pearson's. The lower end allows for the choice of the largest: at most `1 / p` categories have proportion `p` or
-/// more, and each is drawn `most` times or more with probability `f(p)`, so the probability that any of them is has the
-/// bound `f(p) / p`.
+/// The largest of several proportions that add up to 1, observed in `most` of `n` draws. The upper end is Clopper and Pearson's. The lower
+/// end allows for selection. At most `1 / p` categories have proportion `p` or more, and each is drawn at least `most` times with
+/// probability `f(p)`. So the chance that any is has the bound `f(p) / p`.
 pub fn largest_share(most: u64, n: u64, level: f64) -> Estimate {
     let exact = clopper_pearson(most, n, level);
     if exact.mean.is_nan() {
@@ -64,8 +62,8 @@ pub fn clopper_pearson(successes: u64, n: u64, level: f64) -> Estimate {
     within_unit(p, lo, hi)
 }
 
-/// The ends of the same interval for counts that need not be whole, such as counts divided by a design effect. 0 and 1
-/// without trials.
+/// Ends of Clopper and Pearson's interval for counts that need not be whole, such as counts divided by a design effect; 0 and 1 without
+/// trials.
 pub fn clopper_pearson_of(successes: f64, n: f64, level: f64) -> (f64, f64) {
     let tail = 0.5 * (1.0 - level);
     let lo = if successes > 0.0 { beta_quantile(tail, successes, n - successes + 1.0) } else { 0.0 };
@@ -95,8 +93,7 @@ mod tests {
         }
     }
 
-    /// At a true proportion of 1 in 20, Wilson's interval covers .917: it misses at three successes, where its lower
-    /// end is .0524.
+    /// At a true proportion of 1 in 20, Wilson's interval covers .917: it misses for three successes, where its lower end is .0524.
     #[test]
     fn few_successes_have_the_exact_interval() {
         assert!(wilson(3, 20, 0.95).lo > 0.05 && share(3, 20, 0.95).lo < 0.05 && share(17, 20, 0.95).hi > 0.95);
@@ -105,8 +102,7 @@ mod tests {
         assert!(share(3, 2, 0.95).lo.is_nan());
     }
 
-    /// Of four equal proportions, the largest count is well above a quarter: its own interval ignores that it was
-    /// selected.
+    /// The largest of four equal proportions is well above a quarter by chance; its plain interval ignores that it was selected.
     #[test]
     fn the_largest_of_equal_shares_is_chosen_for_its_luck() {
         let (own, chosen) = (clopper_pearson(281, 1_000, 0.95), largest_share(281, 1_000, 0.95));

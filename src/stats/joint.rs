@@ -1,27 +1,28 @@
-//! The difference of two accuracies with correlated answers: items of a cluster, or several seeds of an item.
+//! The difference of two accuracies with correlated answers: clustered items, or several seeds per item.
 //!
-//! Tango's score with the design effect (how many times larger the variance of the difference is than that of
-//! independent items), with quantiles of Student's t and one degree of freedom fewer than there are units. With few
-//! discordant units, the spread grows with the mean; a plain interval by Student's t, symmetric about the estimate,
-//! ignores that, and its far end is too near. A handful of differing units cannot estimate the design effect either, so
-//! a pseudo-unit pulls it towards its largest possible value: `(max(D, 1) d + m) / (d + 1)` with d units that differ,
-//! their design effect D, and m, the design effect of units whose items are all alike.
+//! Tango's score with quantiles of Student's t, with one degree of freedom fewer than units, and a design effect: the variance of the
+//! difference relative to that of independent items. A plain t interval is symmetric and ends too early with few discordant units, because
+//! the spread grows with the mean.
+//!
+//! A handful of differing units cannot estimate the design effect, so a pseudo-unit pulls it towards its maximum:
+//! `(max(D, 1) d + m) / (d + 1)`. Here d is the number of differing units, D their design effect, and m the design effect if all items of a
+//! unit are alike.
 
 use super::estimate::Estimate;
 use super::paired::{Differences, Shift, Table, ends, score};
 use super::special::student_quantile;
 
-/// Properties of the units besides the mean and its error.
+/// Properties of the units besides the mean and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Units {
-    /// Units whose difference is not 0.
+    /// The number of units with a nonzero difference.
     pub differing: usize,
-    /// The largest possible design effect: that of units whose items are all alike.
+    /// The largest possible design effect: all items of each unit are alike.
     pub most: f64,
 }
 
 impl Units {
-    /// From differences by unit, where each item ran `seeds` times.
+    /// Summarises differences by unit, with `seeds` runs of each item.
     pub fn of(units: &Differences, seeds: usize) -> Self {
         let squares: f64 = units.sizes.iter().map(|size| size * size).sum();
         let items: f64 = units.sizes.iter().sum();
@@ -30,31 +31,28 @@ impl Units {
         Self { differing, most: seeds as f64 * squares / items }
     }
 
-    /// The smallest p-value possible with this many units: all of them on one side by chance.
+    /// The smallest possible p-value: all differing units favour one side by chance.
     pub(crate) fn least_p(self) -> f64 {
         2f64.powf(1.0 - self.differing as f64).min(1.0)
     }
 }
 
-/// Correlated right and wrong answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Joint {
     /// All items under all seeds.
     pub table: Table,
     /// The mean difference over the units.
     pub shift: Shift,
-    /// Properties of the units.
     pub units: Units,
 }
 
 impl Joint {
-    /// True if all units have the same difference. They have no spread, and the interval is the exact bound of
-    /// [`Shift::interval_within`].
+    /// True if all units have the same difference. They show no spread, and the interval is the exact bound of [`Shift::interval_within`].
     pub fn is_bound(&self) -> bool {
         self.shift.error == 0.0
     }
 
-    /// The design effect that the interval uses.
+    /// The design effect behind the interval.
     pub fn design(&self) -> f64 {
         let (t, gap) = (&self.table, self.table.gap());
         let plain = ((t.only_a + t.only_b) as f64 / t.n() as f64 - gap * gap) / t.n() as f64;
@@ -75,14 +73,14 @@ impl Joint {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value of no difference: Student's t over the units, which keeps its level under the null, but at least the
-    /// probability that all differing units lie on one side by chance.
+    /// p-value of no difference: Student's t over the units, but at least the probability that all differing units favour one side by
+    /// chance.
     pub fn p(&self) -> f64 {
         let (p, least) = (self.shift.p_of_signs(), self.units.least_p());
         if p < least { least } else { p }
     }
 
-    /// p-value of equivalence within ±margin: the larger of two one-sided tests by the score behind the interval.
+    /// p-value of equivalence within ±margin: the larger of two one-sided tests with the score behind the interval.
     pub fn equivalence(&self, margin: f64) -> f64 {
         if self.is_bound() || self.shift.error.is_nan() {
             return self.shift.equivalence_within(margin);
@@ -99,7 +97,7 @@ mod tests {
     use crate::rng::{stream, unit};
     use proptest::prelude::*;
 
-    /// Units of five items; `sums` says by how many more the first is right in each, all discordant items on one side.
+    /// Units of `size` items. `sums` gives each unit's lead of the first side; all discordant items favour the same side.
     fn joint(sums: &[i32], size: usize) -> Joint {
         let mut table = Table::default();
         for sum in sums {
@@ -114,8 +112,7 @@ mod tests {
         Joint { table, shift: units.shift(), units: Units::of(&units, 1) }
     }
 
-    /// Computed in Python with SciPy (`stats.t.ppf`, `optimize.brentq` on Tango's score over the root of the design
-    /// effect).
+    /// Reference: Python with SciPy (`stats.t.ppf`, `optimize.brentq` on Tango's score over the root of the design effect).
     #[test]
     fn the_interval_is_that_of_the_formula() {
         let mut sums = vec![0; 30];
@@ -138,7 +135,7 @@ mod tests {
     const EQUAL: f64 = 0.179_746_855;
     const FEW: (f64, f64) = (-0.026_792_770, 0.157_986_991);
 
-    /// The width fell from .286 to .134 when a sixth of thirty clusters of five began to differ.
+    /// Regression: the width used to fall from .286 to .134 once a sixth of thirty clusters of five differed.
     #[test]
     fn a_sixth_cluster_that_differs_does_not_halve_the_interval() {
         let width = |differing: usize| {
@@ -152,8 +149,7 @@ mod tests {
         }
     }
 
-    /// Four of thirty equal clusters differed, all on one side: Student's t gave p = .044, where chance alone gives
-    /// .125.
+    /// Regression: with four of thirty equal clusters differing, all on one side, Student's t gave p = .044; chance alone gives .125.
     #[test]
     fn no_p_value_is_smaller_than_chance_has_it() {
         let mut sums = vec![0; 30];
@@ -166,9 +162,8 @@ mod tests {
         assert!((j.p() - 2f64.powi(-11)).abs() < 1e-12 || j.p() == j.shift.p());
     }
 
-    /// Clusters whose items share their draw with probability .632. Student's t covered 91.7 % with thirty clusters of
-    /// five at .02/.06; the interval with the observed design effect, used from six differing clusters on, covered 76.6
-    /// % with thirty clusters of twenty at 0/.04.
+    /// Clusters whose items share their draw with probability .632. Student's t covered 91.7 % with thirty clusters of five at .02/.06. The
+    /// observed design effect, used from six differing clusters on, covered 76.6 % with thirty clusters of twenty at 0/.04.
     #[test]
     fn uneven_rates_are_covered_as_often_as_it_says() {
         for (p01, p10, size) in [(0.02, 0.06, 5), (0.0, 0.04, 5), (0.0, 0.04, 20), (0.10, 0.05, 5)] {
@@ -192,7 +187,7 @@ mod tests {
                 held += usize::from(e.lo <= p10 - p01 && p10 - p01 <= e.hi);
             }
             let held = held as f64 / f64::from(runs);
-            // Two standard errors of a proportion of 2,000 below the nominal level.
+            // The nominal level minus two standard errors of a proportion of 2,000.
             assert!(held >= 0.94, "{p01}/{p10}, clusters of {size}: {held}");
         }
     }
@@ -204,8 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// The interval contains the estimate, flips with the sides, and widens with the level; equivalence agrees with
-        /// it.
+        /// The interval contains the estimate, flips with the sides, widens with the level and agrees with the equivalence test.
         #[test]
         fn intervals_turn_with_the_sides(sums in proptest::collection::vec(-5i32..=5, 8..60)) {
             let turned: Vec<i32> = sums.iter().map(|s| -s).collect();
@@ -221,7 +215,7 @@ mod tests {
             prop_assert!(inside == (p < 0.05) || (p - 0.05).abs() < 1e-6, "{inner:?} {p}");
         }
 
-        /// With one item per unit it is Tango's interval with Student's quantile and the n - 1 of a variance.
+        /// With one item per unit this is Tango's interval, except for Student's quantile and the n - 1 of the variance.
         #[test]
         fn units_of_one_are_items(sums in proptest::collection::vec(-1i32..=1, 20..60)) {
             let j = joint(&sums, 1);

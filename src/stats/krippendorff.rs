@@ -1,21 +1,21 @@
-//! Krippendorff's alpha: agreement of any number of annotators, any of whom may have left out units.
+//! Krippendorff's alpha: agreement of any number of annotators, with missing values allowed.
 //!
-//! Krippendorff (2011), *Computing Krippendorff's alpha-reliability*: `1 - D_o / D_e`, observed over expected
-//! disagreement, from the coincidences of values within units. A unit with one value carries no information.
+//! Krippendorff (2011), *Computing Krippendorff's alpha-reliability*: `1 - D_o / D_e`, observed over expected disagreement, from
+//! coincidences of values within units. A unit with one value carries no information.
 
 use super::Estimate;
 use super::paired::jackknife;
 
-/// Disagreement of two values.
+/// The distance between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Different values differ by 1.
+    /// Different values have distance 1.
     Nominal,
     /// Values are ranks.
     Ordinal,
 }
 
-/// Coincidences of the values 0 to K - 1. Those of several units can be added.
+/// Coincidence counts of the values 0 to K - 1; counts of several units can be added.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coincidences<const K: usize>([[f64; K]; K]);
 
@@ -26,7 +26,7 @@ impl<const K: usize> Default for Coincidences<K> {
 }
 
 impl<const K: usize> Coincidences<K> {
-    /// Adds a unit: the values that annotators gave it, each below K.
+    /// Adds a unit: its annotated values, each below K.
     pub fn add_unit(&mut self, values: &[usize]) {
         let weight = 1.0 / (values.len() as f64 - 1.0);
         for (i, a) in values.iter().enumerate() {
@@ -40,12 +40,12 @@ impl<const K: usize> Coincidences<K> {
         Self(std::array::from_fn(|a| std::array::from_fn(|b| self.0[a][b] + sign * other.0[a][b])))
     }
 
-    /// Number of values in units with at least two.
+    /// The number of values in units with at least two.
     fn values(&self) -> f64 {
         self.0.iter().flatten().sum()
     }
 
-    /// Alpha; `None` if no two values could have differed.
+    /// Alpha; `None` if no values could have differed.
     fn alpha(&self, scale: Scale) -> Option<f64> {
         let counts: [f64; K] = self.0.map(|row| row.iter().sum());
         let distance = |a: usize, b: usize| match scale {
@@ -66,8 +66,7 @@ impl<const K: usize> Coincidences<K> {
     }
 }
 
-/// Alpha over groups of related units, with Student's t over the groups by leaving each out in turn. `None` if no two
-/// values could have differed.
+/// Alpha over groups of related units, with a jackknife interval by Student's t over the groups. `None` if no values could have differed.
 pub fn alpha<const K: usize>(groups: &[Coincidences<K>], scale: Scale, level: f64) -> Option<Estimate> {
     let all = groups.iter().fold(Coincidences::default(), |sum, g| g.with(&sum, 1.0));
     let others = groups.iter().filter_map(|g| all.with(g, -1.0).alpha(scale)).collect();
@@ -89,8 +88,8 @@ mod tests {
         (0..annotators[0].len()).map(unit).collect()
     }
 
-    /// Krippendorff (2011), example C: four observers, twelve units, missing values; nominal .743, ordinal .815. The further decimals
-    /// were computed in numpy from all pairs of values.
+    /// Krippendorff (2011), example C: four observers, twelve units, missing values; nominal .743, ordinal .815. Further decimals: numpy,
+    /// from all pairs of values.
     #[test]
     fn published_data_with_missing_values() {
         let observers: [&[usize]; 4] = [

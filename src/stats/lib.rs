@@ -1,5 +1,4 @@
-//! Pure numbers: random streams, intervals, resampling, replicates, distances, paired tests and their power. Depends
-//! only on `base`.
+//! Random streams, intervals, resampling, replicates, distances, paired tests and their power. Depends only on `base`.
 
 pub(crate) mod binomial;
 pub mod bootstrap;

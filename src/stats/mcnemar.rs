@@ -1,7 +1,7 @@
 //! McNemar's tests of two classifiers on the same items (McNemar 1947).
 //!
-//! Only items on which exactly one of them is right carry information. Without any such item every test here gives p =
-//! 1, where some libraries give 0 or NaN.
+//! Only discordant items (exactly one side is right) carry information. Without any, every test here gives p = 1; some libraries give 0 or
+//! NaN.
 
 use super::binomial::{at_most, probability};
 use base::suggest::unknown;
@@ -10,11 +10,11 @@ use base::suggest::unknown;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// The binomial test that gives the observed table half its weight (Fagerland, Lydersen and Laake 2013). It keeps
-    /// its level in practice and goes with a score interval; the exact test rejects far less often than its level.
+    /// The binomial test with half weight for the observed table (Fagerland, Lydersen and Laake 2013). It keeps its level in practice and
+    /// matches a score interval; the exact test rejects far less often than its level.
     #[default]
     MidP,
-    /// The two-sided binomial test: the smaller tail doubled, at most 1.
+    /// The two-sided binomial test: twice the smaller tail, at most 1.
     Exact,
     /// `(b-c)²/(b+c)` against χ² with one degree of freedom.
     Chi2,
@@ -23,7 +23,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// All of them, the default first.
+    /// All tests, the default first.
     pub const ALL: [Self; 4] = [Self::MidP, Self::Exact, Self::Chi2, Self::Corrected];
 
     /// The name in sentences.
@@ -66,7 +66,6 @@ impl std::str::FromStr for Test {
     }
 }
 
-/// A statistic with its p-value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tested {
     pub statistic: f64,
@@ -84,19 +83,18 @@ pub fn exact(b: u64, c: u64) -> f64 {
     if n == 0 { 1.0 } else { (2.0 * at_most(b.min(c), n, 0.5)).min(1.0) }
 }
 
-/// The mid-p-value: the exact one minus the probability of the observed table; 1 where `b = c`.
+/// The exact p-value minus the probability of the observed table; 1 if `b = c`.
 pub fn mid_p(b: u64, c: u64) -> f64 {
     let n = b.saturating_add(c);
     if b == c { 1.0 } else { (2.0 * at_most(b.min(c), n, 0.5) - probability(b.min(c), n, 0.5)).clamp(0.0, 1.0) }
 }
 
-/// The test by χ² without correction.
+/// The χ² test without correction.
 pub fn chi2(b: u64, c: u64) -> Tested {
     tested(b.abs_diff(c) as f64, b as f64 + c as f64)
 }
 
-/// The test by χ² with continuity correction. Where `b = c` the statistic is 0: the correction stops at no difference
-/// (statsmodels squares the -1 and has 1/(b+c)).
+/// The χ² test with continuity correction. The statistic is 0 if `b = c`; statsmodels squares the -1 and gives 1/(b+c).
 pub fn corrected(b: u64, c: u64) -> Tested {
     tested((b.abs_diff(c) as f64 - 1.0).max(0.0), b as f64 + c as f64)
 }
@@ -129,11 +127,11 @@ mod tests {
     fn the_mid_p_value_is_that_of_its_paper() {
         assert!((mid_p(1, 7) - 0.039_062_5).abs() < 1e-15 && (exact(1, 7) - 0.070_312_5).abs() < 1e-15);
         assert_eq!((mid_p(0, 0), mid_p(4, 4)), (1.0, 1.0));
-        // Half a unit in a tail of ten million pairs.
+        // Half a discordant item in ten million is negligible.
         assert!((mid_p(5_003_000, 4_997_000) - chi2(5_003_000, 4_997_000).p).abs() < 1e-6);
     }
 
-    /// Equal counts had the statistic of a gap of 1: p .48 for 1 against 1.
+    /// Regression: equal counts used to get the statistic of a gap of 1, p = .48 for 1 against 1.
     #[test]
     fn the_corrected_statistic_of_equal_counts_is_zero() {
         let t = corrected(1, 1);

@@ -1,30 +1,25 @@
-//! The difference of two accuracies on the same items: its interval, and a test of equivalence.
+//! The difference of two accuracies on the same items: interval and equivalence test.
 //!
-//! One right or wrong answer per item: Tango's score interval (1998, "Equivalence test and confidence interval for the
-//! difference in proportions for the paired-sample design"), which keeps its level with few discordant items or none.
-//! Other metrics: Student's t on the differences of the items. Items of a cluster are summed first: resampling whole
-//! clusters tends to the t of those sums. Correlated right and wrong answers: [`super::joint`].
+//! One right or wrong answer per item: Tango's score interval (1998, "Equivalence test and confidence interval for the difference in
+//! proportions for the paired-sample design"), which keeps its level with few or no discordant items. Other metrics: Student's t on the
+//! differences of the items. Items of a cluster are summed first, because resampling whole clusters tends to the t of those sums. For
+//! correlated right and wrong answers see [`super::joint`].
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;
 use super::replicates::exact_floor;
 use super::special::{beta_cdf, normal_quantile, student_quantile};
 
-/// A table of two classifiers on the same items.
+/// Counts of items by the answers of two classifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Table {
-    /// Items that both get right.
     pub both: u64,
-    /// Items that only the first gets right.
     pub only_a: u64,
-    /// Items that only the second gets right.
     pub only_b: u64,
-    /// Items that neither gets right.
     pub neither: u64,
 }
 
 impl Table {
-    /// Counts an item.
     pub fn add(&mut self, a: bool, b: bool) {
         match (a, b) {
             (true, true) => self.both += 1,
@@ -44,7 +39,7 @@ impl Table {
     }
 }
 
-/// Tango's statistic for the hypothesis that the difference is `gap`: standard normal under it.
+/// Tango's statistic of the hypothesis that the difference is `gap`; standard normal if it is true.
 pub(super) fn score(table: &Table, gap: f64) -> f64 {
     let (b, c, n) = (table.only_a as f64, table.only_b as f64, table.n() as f64);
     let away = b - c - n * gap;
@@ -58,8 +53,8 @@ pub(super) fn score(table: &Table, gap: f64) -> f64 {
     }
 }
 
-/// Maximum-likelihood share of items that only the second gets right if the difference is `gap`; the share of the first
-/// is larger by `gap`.
+/// Maximum-likelihood share of items that only the second gets right if the difference is `gap`. The share for the first is larger by
+/// `gap`.
 pub fn constrained(table: &Table, gap: f64) -> f64 {
     let (b, c, n) = (table.only_a as f64, table.only_b as f64, table.n() as f64);
     let linear = -b - c + (2.0 * n - b + c) * gap;
@@ -67,7 +62,7 @@ pub fn constrained(table: &Table, gap: f64) -> f64 {
     ((linear * linear - 8.0 * n * constant).max(0.0).sqrt() - linear) / (4.0 * n)
 }
 
-/// The difference with Tango's interval. NaN without items.
+/// The difference with Tango's interval; NaN without items.
 pub fn difference(table: &Table, level: f64) -> Estimate {
     let mean = table.gap();
     if mean.is_nan() {
@@ -78,7 +73,7 @@ pub fn difference(table: &Table, level: f64) -> Estimate {
     Estimate { mean, lo, hi }
 }
 
-/// The differences at which a decreasing `score`, which is 0 at the mean, is 1 and -1.
+/// The differences at which a decreasing `score` is 1 and -1; it is 0 at the mean.
 pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     let end = |mut outside: f64, sign: f64| {
         let mut inside = mean;
@@ -91,8 +86,7 @@ pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     (end(-1.0, 1.0), end(1.0, -1.0))
 }
 
-/// p-value of equivalence within ±margin: the larger of two one-sided score tests. A small value means practically
-/// equal.
+/// p-value of equivalence within ±margin: the larger of two one-sided score tests.
 pub fn equivalence(table: &Table, margin: f64) -> f64 {
     if table.n() == 0 {
         return 1.0;
@@ -102,28 +96,27 @@ pub fn equivalence(table: &Table, margin: f64) -> f64 {
     above.max(below).min(1.0)
 }
 
-/// Differences of items, or sums of them over clusters.
+/// Differences of items, or their sums over clusters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Differences {
-    /// Sum of the differences in each independent unit: an item, or a cluster.
+    /// Sum of the differences in each independent unit (an item or a cluster).
     pub sums: Vec<f64>,
-    /// Items in each unit.
+    /// Number of items in each unit.
     pub sizes: Vec<f64>,
 }
 
 impl Differences {
-    /// One unit per item.
     pub fn of_items(values: Vec<f64>) -> Self {
         let sizes = vec![1.0; values.len()];
         Self { sums: values, sizes }
     }
 
-    /// Mean over all items. NaN without any.
+    /// Mean over all items; NaN without items.
     pub fn mean(&self) -> f64 {
         self.sums.iter().sum::<f64>() / self.sizes.iter().sum::<f64>()
     }
 
-    /// Standard error of the mean: a ratio of sums over units, linearised. NaN with fewer than two units.
+    /// Standard error of the mean as a linearised ratio of sums over units; NaN with fewer than two units.
     pub(crate) fn standard_error(&self) -> f64 {
         let units = self.sums.len() as f64;
         if units < 2.0 {
@@ -134,7 +127,6 @@ impl Differences {
         (squares * units / (units - 1.0)).sqrt() / items
     }
 
-    /// The statistics behind Student's t.
     pub fn shift(&self) -> Shift {
         Shift { mean: self.mean(), error: self.standard_error(), units: self.sums.len() }
     }
@@ -144,7 +136,7 @@ impl Differences {
         self.shift().interval(level)
     }
 
-    /// p-value of no difference: two-sided t test. 1 where all differences are 0, NaN with fewer than two units.
+    /// p-value of no difference, by the two-sided t test: 1 if all differences are 0, NaN with fewer than two units.
     pub fn p(&self) -> f64 {
         self.shift().p()
     }
@@ -155,9 +147,8 @@ impl Differences {
     }
 }
 
-/// Mean of one value per independent unit, with Student's t, within `limits`. A single unit says nothing about others:
-/// its interval is all of `limits`. Values that are all alike show no spread; they get the exact interval of as many
-/// successes.
+/// Mean of one value per independent unit, with Student's t, within `limits`. The interval of a single unit is all of `limits`. Equal
+/// values show no spread and get the exact interval of as many successes.
 pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     let (least, most) = limits;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -172,36 +163,34 @@ pub fn mean_within(values: &[f64], limits: (f64, f64), level: f64) -> Estimate {
     Estimate { mean, lo: e.lo.max(least), hi: e.hi.min(most) }
 }
 
-/// A statistic over all units with Student's t, from its values with each of the `units` left out in turn, within
-/// `limits`.
+/// A statistic with Student's t within `limits`, from its values with each of the `units` left out in turn.
 pub fn jackknife(whole: f64, others: Vec<f64>, units: usize, (least, most): (f64, f64), level: f64) -> Estimate {
     let n = units as f64;
     let values = others.into_iter().map(|other| n * whole - (n - 1.0) * other).collect();
     let half = Differences::of_items(values).interval(level).half_width();
-    // `max` and `min` return the limit if a single unit makes an end NaN.
+    // `max` and `min` return the limit if an end is NaN (a single unit).
     Estimate { mean: whole, lo: (whole - half).max(least), hi: (whole + half).min(most) }
 }
 
-/// A mean with its standard error over independent units: all that Student's t needs.
+/// A mean with its standard error over independent units.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Shift {
-    /// The mean; NaN without items.
+    /// NaN without items.
     #[serde(deserialize_with = "super::estimate::number_or_null")]
     pub mean: f64,
-    /// Its standard error; NaN with fewer than two units.
+    /// Standard error of the mean; NaN with fewer than two units.
     #[serde(deserialize_with = "super::estimate::number_or_null")]
     pub error: f64,
     pub units: usize,
 }
 
 impl Shift {
-    /// The difference of the means of two independent sets of units (Welch 1947): the degrees of freedom are
-    /// Satterthwaite's, rounded down.
+    /// Difference of the means of two independent sets of units (Welch 1947), with Satterthwaite's degrees of freedom rounded down.
     pub fn apart(first: Self, second: Self) -> Self {
         let (a, b) = (first.error * first.error, second.error * second.error);
         let share = |square: f64, of: Self| square * square / (of.units as f64 - 1.0);
         let df = (a + b).powi(2) / (share(a, first) + share(b, second));
-        // Sets without spread have no degrees of freedom.
+        // Without spread in either set, the degrees of freedom are undefined.
         let units = if df.is_finite() { df as usize + 1 } else { first.units.min(second.units) };
         Self { mean: first.mean - second.mean, error: (a + b).sqrt(), units }
     }
@@ -222,8 +211,8 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// The interval where every unit lies between the two `ends`. Units that are all alike give no estimate of spread;
-    /// how common other values may be, although none was seen, follows from the exact bound on a proportion of 0.
+    /// The interval if every unit is between `least` and `most`. Equal units show no spread; the exact bound on a proportion of 0 limits how
+    /// common unseen values may be.
     pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
         if self.error != 0.0 {
             return self.interval(level);
@@ -233,14 +222,14 @@ impl Shift {
         Estimate { mean: self.mean, lo: self.mean - unseen * below, hi: self.mean + unseen * above }
     }
 
-    /// [`Self::p`], where units that are all alike count as that many coins that fell on the same side.
+    /// [`Self::p`], except that equal units count as that many fair coins with the same outcome.
     pub fn p_of_signs(self) -> f64 {
         let alike = self.error == 0.0 && self.mean != 0.0;
         if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
     }
 
-    /// [`Self::equivalence`], where every unit lies within -1 to 1. If all units are alike: the probability of seeing
-    /// no others if they were common enough to move the mean to the margin.
+    /// [`Self::equivalence`] for units between -1 and 1. For equal units: the probability of seeing no others, if others were common enough
+    /// to move the mean to the margin.
     pub fn equivalence_within(self, margin: f64) -> f64 {
         if self.error != 0.0 {
             return self.equivalence(margin);
@@ -294,7 +283,6 @@ mod tests {
         assert!(difference(&Table::default(), 0.95).lo.is_nan());
     }
 
-    /// Unanimous units do not make a result certain.
     #[test]
     fn units_that_are_all_alike_leave_something_open() {
         let of = |mean, units| Shift { mean, error: 0.0, units };
@@ -302,7 +290,7 @@ mod tests {
         assert!(e.lo < -0.1 && e.hi > 0.1 && (e.lo + e.hi).abs() < 1e-12, "{e:?}");
         assert!(of(0.0, 32).equivalence_within(0.02) > 0.5 && of(0.0, 1_000).equivalence_within(0.02) < 1e-8);
         let e = of(1.0, 20).interval_within(0.95, (0.0, 1.0));
-        // Clopper and Pearson's lower end of 20 successes in 20.
+        // The lower end of Clopper and Pearson's interval for 20 successes in 20.
         assert!(e.hi == 1.0 && (e.lo - 0.831_6).abs() < 1e-4, "{e:?}");
         assert_eq!((of(1.0, 3).p_of_signs(), of(0.0, 3).p_of_signs()), (0.25, 1.0));
         assert_eq!((of(1.0, 3).equivalence_within(0.5), of(0.5, 9).equivalence_within(0.5)), (1.0, 1.0));
@@ -311,7 +299,7 @@ mod tests {
         assert_eq!((spread.p_of_signs(), spread.equivalence_within(0.2)), (spread.p(), spread.equivalence(0.2)));
     }
 
-    /// Coverage of the interval by enumeration in settings fixed beforehand: within 93.5 and 97 % in each.
+    /// Coverage by enumeration in settings fixed beforehand: within 93.5 and 97 % in each.
     #[test]
     fn intervals_cover_as_often_as_they_say() {
         use crate::binomial::probability;
@@ -340,7 +328,7 @@ mod tests {
         }
     }
 
-    /// The same by simulation for clusters of five whose items share two fifths of their variance.
+    /// Coverage by simulation, for clusters of five whose items share two fifths of their variance.
     #[test]
     fn intervals_over_clusters_cover_too() {
         use crate::rng::{stream, unit};
@@ -350,7 +338,7 @@ mod tests {
             let held = (0..runs).filter(|_| {
                 let mut d = Differences { sums: vec![0.0; clusters], sizes: vec![5.0; clusters] };
                 for sum in &mut d.sums {
-                    // A shared offset moves all items of a cluster; its mean is 0, so the true difference is .05.
+                    // A shared offset moves all items of a cluster; it has mean 0, so the true difference is .05.
                     let lean = 0.3 * (unit(&mut rng) - 0.5);
                     for _ in 0..5 {
                         let u = unit(&mut rng);
@@ -368,7 +356,7 @@ mod tests {
                 e.lo <= 0.05 && 0.05 <= e.hi
             });
             let share = held.count() as f64 / f64::from(runs);
-            // Coverage must be within the band by at most three standard errors of a proportion of 3,000.
+            // The band around the level is three standard errors of a proportion of 3,000.
             assert!((0.923..=0.982).contains(&share), "{clusters}: {share}");
         }
     }
@@ -381,8 +369,7 @@ mod tests {
         assert_eq!((same.p(), same.interval(0.95).hi), (1.0, 0.0));
     }
 
-    /// `scipy.stats.ttest_ind(x, y, equal_var=False)`: t and df 10.81 (SciPy 1.17), rounded down: p is that of t with
-    /// 10.
+    /// `scipy.stats.ttest_ind(x, y, equal_var=False)` (SciPy 1.17): t, and df 10.81 rounded down to 10 for p.
     #[test]
     fn two_sets_are_compared_by_welchs_test() {
         let x = Differences::of_items(vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
@@ -399,14 +386,14 @@ mod tests {
 
     #[test]
     fn the_t_test_is_that_of_the_closed_form() {
-        // Two values: t with one degree of freedom is Cauchy.
+        // With two values, t has one degree of freedom and is Cauchy.
         let d = Differences::of_items(vec![1.0, 3.0]);
         let t: f64 = 2.0 / 1.0;
         let p = 1.0 - 2.0 * t.atan() / std::f64::consts::PI;
         assert!((d.p() - p).abs() < 1e-10, "{}", d.p());
     }
 
-    /// It was computed as 1 - P(T <= t), and was 0 where the evidence was strongest.
+    /// Regression: 1 - P(T <= t) used to round to 0 where the evidence was strongest.
     #[test]
     fn small_p_values_do_not_vanish() {
         let strong = |sign: f64| Differences::of_items((0..200).map(|i| sign * (1.0 + f64::from(i % 2))).collect());
@@ -424,7 +411,7 @@ mod tests {
             let t = table(both, b, c, neither + 1);
             let e = difference(&t, 0.95);
             prop_assert!(e.lo <= e.mean + 1e-12 && e.mean <= e.hi + 1e-12 && e.lo >= -1.0 && e.hi <= 1.0);
-            // The 90 % interval lies within ±margin exactly where equivalence is significant at 5 %.
+            // The 90 % interval is within ±margin exactly if equivalence is significant at 5 %.
             let inner = difference(&t, 0.9);
             for margin in [0.02, 0.05, 0.2] {
                 let p = equivalence(&t, margin);

@@ -1,40 +1,39 @@
-//! Power of McNemar's tests for a comparison on n items, by summation rather than simulation.
+//! Power of McNemar's tests for n items, by summation rather than simulation.
 //!
-//! With p01 = P(only the second is right) and p10 = P(only the first is right), m ~ Binomial(n, p01 + p10) items are
-//! discordant, and the losing side wins W of them ~ Binomial(m, q). A test rejects where W, or m - W, is at most a
-//! critical k(m). Along the m that matter (about 20 standard deviations) every probability follows from its neighbour
-//! by a recurrence, so the sum takes O(sqrt n) steps. Type M and type S are those of Gelman and Carlin (2014), as Card
-//! et al. (2020) use them.
+//! With p01 = P(only the second is right) and p10 = P(only the first is right), m ~ Binomial(n, p01 + p10) items are discordant, and the
+//! losing side wins W ~ Binomial(m, q) of them. A test rejects if W or m - W is at most a critical k(m). Over the relevant m (about 20
+//! standard deviations) each probability follows from its neighbour by a recurrence, so the sum takes O(sqrt n) steps. Type M and type S
+//! errors follow Gelman and Carlin (2014), as used by Card et al. (2020).
 
 use super::binomial::{at_most, probability};
 use super::mcnemar::Test;
 use super::special::normal_quantile;
 
-/// Largest number of items that can be summed over.
+/// Largest supported number of items.
 pub const MOST: u64 = 1_000_000_000;
-/// Standard deviations from the mean beyond which binomial mass is treated as zero.
+/// Standard deviations from the mean beyond which binomial mass counts as zero.
 const REACH: f64 = 10.0;
 
 /// Probabilities that two classifiers differ on an item drawn at random.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Discord {
-    /// Probability that only the second is right.
+    /// P(only the second is right).
     pub p01: f64,
-    /// Probability that only the first is right.
+    /// P(only the first is right).
     pub p10: f64,
 }
 
 /// Reasons why power cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum PowerError {
-    /// Not probabilities of exclusive events.
+    /// The values are not probabilities of exclusive events.
     #[error("p01 {p01} and p10 {p10}: each must be from 0 to 1, and their sum at most 1")]
     Probabilities { p01: f64, p10: f64 },
     /// A level or target outside (0, 1).
-    #[error("{name} is {value}: it must lie between 0 and 1")]
+    #[error("{name} is {value}: it must be between 0 and 1")]
     Share { name: &'static str, value: f64 },
     /// There is no difference to detect.
-    #[error("p01 and p10 are equal: there is no difference to find, and power in its direction is 0 at every n")]
+    #[error("p01 and p10 are equal: there is no difference to detect at any n")]
     NoDifference,
     /// More items than [`MOST`].
     #[error("more than {MOST} items would be needed")]
@@ -42,7 +41,6 @@ pub enum PowerError {
 }
 
 impl Discord {
-    /// Checked probabilities.
     pub fn new(p01: f64, p10: f64) -> Result<Self, PowerError> {
         let each = [p01, p10].iter().all(|p| (0.0..=1.0).contains(p));
         if each && p01 + p10 <= 1.0 + 1e-12 {
@@ -57,31 +55,30 @@ impl Discord {
         (self.p01 + self.p10).min(1.0)
     }
 
-    /// Difference of the accuracies, first minus second.
+    /// Accuracy of the first minus accuracy of the second.
     pub fn gap(self) -> f64 {
         self.p10 - self.p01
     }
 }
 
-/// Behaviour of a test on n items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// Probability of a significant result in the true direction; 0 where there is no difference.
+    /// Probability of a significant result in the true direction; 0 if there is no difference.
     pub power: f64,
     /// Probability of a significant result in either direction.
     pub either: f64,
-    /// Mean factor by which significant results overstate the difference; `None` if none can be significant.
+    /// Mean factor by which significant results overstate the difference; `None` if no result can be significant.
     pub type_m: Option<f64>,
-    /// Share of significant results with the wrong sign; `None` if none can be significant.
+    /// Share of significant results with the wrong sign; `None` if no result can be significant.
     pub type_s: Option<f64>,
 }
 
-/// Checks that a share lies strictly between 0 and 1.
+/// Checks that a share is strictly between 0 and 1.
 pub fn share(name: &'static str, value: f64) -> Result<(), PowerError> {
     if value > 0.0 && value < 1.0 { Ok(()) } else { Err(PowerError::Share { name, value }) }
 }
 
-/// Lower tail of a binomial with a moving number of trials m and a moving bound k: `P(W <= k)` and `P(W = k)`.
+/// Lower tail of a binomial with a growing number of trials m and a growing bound k: `P(W <= k)` and `P(W = k)`.
 struct Tail {
     p: f64,
     m: u64,
@@ -99,7 +96,7 @@ impl Tail {
         Self { p, m, k, at, below }
     }
 
-    /// One more trial.
+    /// Adds a trial.
     fn grow(&mut self) {
         if self.k >= 0 {
             self.below -= self.p * self.at;
@@ -145,7 +142,7 @@ impl Tail {
     }
 }
 
-/// The critical value of a test as m grows: it rejects when the losing side has at most k. -1 if it never rejects.
+/// Critical value of a test as m grows: it rejects if the losing side has at most k. -1 if it never rejects.
 struct Critical {
     test: Test,
     half_level: f64,
@@ -157,13 +154,12 @@ impl Critical {
     fn new(test: Test, level: f64, m: u64) -> Self {
         let quantile = normal_quantile(1.0 - 0.5 * level);
         let half_level = 0.5 * level * (1.0 + 1e-12);
-        // The largest k is near (m - z sqrt m)/2; begin well below and climb.
+        // The largest k is near (m - z sqrt m)/2; start well below it and climb.
         let size = m as f64;
         let guess = (0.5 * (size - (quantile + 2.0) * size.sqrt()) - 2.0).floor() as i64;
         let begin = if Self::climbs(test) { guess.max(-1) } else { -1 };
         let mut critical = Self { test, half_level, quantile, half: Tail::new(m, begin, 0.5) };
-        // The other tests have critical values in closed form; starting from -1, where all terms round to 0, the search
-        // would not end.
+        // The χ² tests have closed-form critical values. Searching from -1, where all terms round to 0, would never end.
         if Self::climbs(test) {
             critical.climb();
         }
@@ -176,7 +172,7 @@ impl Critical {
     }
 
     fn climb(&mut self) {
-        // The mid-p-value gives the last term half its weight.
+        // The mid-p-value gives the last term half weight.
         let last = if self.test == Test::MidP { 0.5 } else { 1.0 };
         while self.half.sum() + last * self.half.next() <= self.half_level {
             self.half.raise();
@@ -202,7 +198,7 @@ impl Critical {
     }
 }
 
-/// Power of a test at `level` on `n` items. In about O(sqrt n) steps.
+/// Power of a test at `level` on `n` items, in O(sqrt n) steps.
 ///
 /// # Errors
 /// [`PowerError::Share`] for a level outside (0, 1), [`PowerError::TooMany`].
@@ -267,7 +263,7 @@ mod tests {
         power(Discord::new(p01, p10).unwrap(), n, 0.05, test).unwrap().power
     }
 
-    /// Card et al. (2020) print simulations of these; the values are by full enumeration.
+    /// Settings that Card et al. (2020) simulate; the expected values come from full enumeration.
     #[test]
     fn worked_settings() {
         for (p01, p10, n, exact, chi2) in [
@@ -298,15 +294,15 @@ mod tests {
         assert!(power(d, 10, 0.0, Test::Exact).is_err() && power(d, MOST + 1, 0.05, Test::Exact).is_err());
     }
 
-    /// With χ² and more than about two thousand discordant items the search for a critical value never ended.
+    /// Regression: with χ² and more than about two thousand discordant items, the search for a critical value never ended.
     #[test]
     fn chi_squared_has_power_at_large_n() {
         assert!((of(0.28, 0.30, 3_000, Test::Chi2) - of(0.28, 0.30, 3_000, Test::Exact)).abs() < 0.01);
         assert!(of(0.28, 0.30, 1_000_000, Test::Corrected) > 0.999);
     }
 
-    /// The sum visits 20 standard deviations of the number of discordant items: O(sqrt n) of them, each in constant
-    /// time, about ten thousand at n = 10⁶. Here n = 10⁹, where anything linear in n would not finish.
+    /// The sum has O(sqrt n) terms (20 standard deviations of the number of discordant items), each in constant time. An algorithm linear
+    /// in n would not finish at n = 10⁹.
     #[test]
     fn the_largest_n_is_a_matter_of_its_square_root() {
         for test in Test::ALL {
@@ -318,7 +314,7 @@ mod tests {
         }
     }
 
-    /// The definition itself: every table of a small sample.
+    /// The definition: every table of a small sample.
     fn enumerated(p01: f64, p10: f64, n: u64, level: f64, test: Test) -> (f64, f64, f64) {
         let (mut good, mut bad, mut size) = (0.0, 0.0, 0.0);
         for m in 0..=n {
@@ -358,7 +354,6 @@ mod tests {
         }
     }
 
-    /// Simulation as in the papers agrees within its own error.
     #[test]
     fn simulation_agrees() {
         let (p01, p10, n, runs) = (0.12, 0.07, 300u64, 4_000);

@@ -1,10 +1,8 @@
-//! The purpose of random numbers: the address of a stream.
+//! The purpose of random numbers, which is the address of a stream.
 //!
-//! A trained probe depends on its initial weights and on the order of its batches. Two probes that drew these from one
-//! stream would be correlated where they are assumed independent: an oracle and the probe that an intervention attacks
-//! would start from the same weights and agree more than two probes do. Hence the address of a stream includes
-//! everything that distinguishes trained probes, and only equal addresses give equal streams. The seed of the data and
-//! the split is separate and never part of it.
+//! A trained probe depends on its initial weights and its batch order. An oracle and an attacked probe that drew these from one stream
+//! would start from the same weights and agree too often. Hence the address includes everything that distinguishes trained probes, and only
+//! equal addresses give equal streams. The seed of the data and the split is separate and never part of it.
 
 use super::rng::stream;
 use rand_chacha::ChaCha8Rng;
@@ -22,23 +20,22 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// Probes under `seed` (the seed of training, not of the data) that read `property`, made as `classifier` (`mlp`,
-    /// `linear`, or the name of a method of intervention). Replicate 0: the search for probe settings.
+    /// Probes of `property` under the training seed `seed`. `classifier` is `mlp`, `linear` or the name of an intervention. Replicate 0 is
+    /// the search for probe settings.
     pub fn new(seed: u64, property: &str, classifier: &str) -> Self {
         Self { seed, property: property.into(), classifier: classifier.into(), ..Self::default() }
     }
 
-    /// The same for another replicate. 0 is the search; replicates from 1 on are retrained.
+    /// The same purpose for another replicate. 0 is the search; retrained replicates start at 1.
     pub fn replicate(&self, replicate: usize) -> Self {
         Self { replicate, ..self.clone() }
     }
 
-    /// The same for a role and a recipe; the training code sets these, so that no caller can forget them.
+    /// The same purpose with a role and probe settings. The training code sets these, so that no caller can forget them.
     pub fn of(&self, role: &str, recipe: &str) -> Self {
         Self { role: role.into(), recipe: recipe.into(), ..self.clone() }
     }
 
-    /// Index of the replicate.
     pub fn which(&self) -> usize {
         self.replicate
     }
@@ -48,12 +45,12 @@ impl Purpose {
         stream(self.seed, &self.address(what))
     }
 
-    /// A seed for `what`, for code that derives its own streams from a seed.
+    /// A seed for `what`, for code that derives streams from a seed.
     pub fn seed(&self, what: &str) -> u64 {
         self.stream(what).next_u64()
     }
 
-    /// The parts with their lengths, so that two different addresses cannot collide.
+    /// The parts with their lengths, so that different addresses cannot collide.
     fn address(&self, what: &str) -> String {
         let replicate = self.replicate.to_string();
         let parts = [&self.role, &self.property, &self.classifier, &self.recipe, &replicate, what];
@@ -72,7 +69,6 @@ mod tests {
         assert_eq!(purpose.address("weights"), "probe 6:oracle 2:zc 3:mlp 12:1x64 lr 1e-3 1:2 7:weights");
     }
 
-    /// Every part of the address matters, and none can pass for another.
     #[test]
     fn no_two_purposes_share_a_stream() {
         let base = Purpose::new(3, "zc", "mlp").replicate(1).of("oracle", "1x64");

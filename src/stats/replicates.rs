@@ -1,18 +1,15 @@
-//! Two bands around a statistic that was measured with K trained replicates on the same examples.
+//! Two bands around a statistic measured with K trained replicates on the same examples.
 //!
-//! The **narrow** band holds the replicates fixed and describes what other examples would have given: percentiles of
-//! the mean over replicates, resampling examples (the same resample for all replicates). The **wide** band covers other
-//! examples *and* other trainings. With theta_k the statistic of replicate k, theta_k^b the same in resample b and bars
-//! for means over k:
+//! The **narrow** band holds the replicates fixed and covers other examples: percentiles of the mean over replicates, with the same
+//! resample for all of them. The **wide** band covers other examples *and* other trainings. With theta_k the statistic of replicate k,
+//! theta_k^b its value in resample b, and bars for means over k:
 //!
-//! - `s_w² = Var_b(mean_k theta_k^b)`, sampling of the mean;
-//! - `s_i² = sum_k Var_b(theta_k^b - mean^b) / (K-1)`, the part of the spread between replicates that is sampling only;
-//! - `s_b² = max(0, Var_k(theta_k) - s_i²)`, what training adds.
+//! - `s_w² = Var_b(mean_k theta_k^b)`, sampling variance of the mean;
+//! - `s_i² = sum_k Var_b(theta_k^b - mean^b) / (K-1)`, the part of the spread between replicates due to sampling;
+//! - `s_b² = max(0, Var_k(theta_k) - s_i²)`, the variance due to training.
 //!
-//! The variance is `s_w² + s_b²/K` (s_w² already includes s_i²/K). Because few replicates estimate s_b² poorly, the
-//! quantile is Student's t with `df = (s_w² + s_b²/K)² / ((s_b²/K)²/(K-1))` degrees of freedom, at least K - 1 (the
-//! form of Welch and Satterthwaite); with s_b² = 0 it is the normal one. One replicate shows no variation from
-//! training, so it has no wide band.
+//! The total is `s_w² + s_b²/K` (s_w² includes s_i²/K). Few replicates estimate s_b² poorly, so the quantile is Student's t with `df =
+//! (s_w² + s_b²/K)² / ((s_b²/K)²/(K-1))`, at least K - 1 (Welch-Satterthwaite). With s_b² = 0 it is normal. One replicate has no wide band.
 
 use super::bootstrap::interval;
 use super::estimate::Estimate;
@@ -21,35 +18,34 @@ use super::special::{beta_cdf, normal_quantile, student_quantile};
 use super::student;
 use serde::{Deserialize, Serialize};
 
-/// Distribution of the wide band's quantile.
+/// Distribution behind the wide band's quantile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Training adds no variance that the replicates show: the normal quantile.
+    /// The replicates show no variance from training.
     Normal,
-    /// Student's t, because few replicates estimate the variance between them.
+    /// Few replicates estimate the variance between them.
     Student {
         /// Degrees of freedom.
         df: f64,
     },
 }
 
-/// The parts of a variance; see the module's documentation.
+/// Components of a variance, as in the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
-    /// `s_w²`: variance of the mean over replicates from sampling examples.
+    /// `s_w²`: sampling variance of the mean over replicates.
     pub sampling: f64,
-    /// `s_i²`: variance of one replicate's deviation from that mean, from sampling examples.
+    /// `s_i²`: sampling variance of one replicate's deviation from that mean.
     pub(crate) interaction: f64,
-    /// `s_b²`: variance of one replicate from training.
+    /// `s_b²`: variance of one replicate due to training.
     pub training: f64,
-    /// `Var_k(theta_k)`: observed variance between the replicates, which includes `s_i²`.
+    /// `Var_k(theta_k)`: observed variance between replicates, which includes `s_i²`.
     pub between: f64,
 }
 
 impl Parts {
-    /// From the values of the replicates and those in each resample; `None` with one replicate or fewer than two
-    /// resamples.
+    /// From the replicates' values, overall and in each resample; `None` with one replicate or fewer than two resamples.
     fn of(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let k = theta.len();
         if k < 2 || rows.len() < 2 {
@@ -65,8 +61,7 @@ impl Parts {
     }
 }
 
-/// The mean difference of two methods over the same trainings, tested by Student's t. It covers both sources of chance:
-/// other examples and other trainings.
+/// Mean difference of two methods over the same trainings, tested by Student's t. Covers both other examples and other trainings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     pub mean: f64,
@@ -78,13 +73,11 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// From the differences by training, on all examples and in each resample of them; `None` with one training, which
-    /// shows no spread.
+    /// From the differences by training, on all examples and in each resample; `None` with one training.
     ///
-    /// The degrees of freedom are Satterthwaite's, by the observed variance between trainings. If trainings contribute
-    /// more than half of the variance, or there are only two of them, they are those of the trainings alone: with five
-    /// trainings a true null is then rejected in at most .049 at .05 and in .013 at .01, where Satterthwaite's reject
-    /// in up to .072 and .029.
+    /// The degrees of freedom are Satterthwaite's, by the observed variance between trainings. With two trainings, or if trainings
+    /// contribute more than half of the variance, they are those of the trainings alone. Then five trainings reject a true null in at most
+    /// .049 at .05 and .013 at .01; Satterthwaite's reject in up to .072 and .029.
     pub fn new(theta: &[f64], rows: &[&[f64]]) -> Option<Self> {
         let (k, least) = (theta.len() as f64, theta.len() as f64 - 1.0);
         let parts = Parts::of(theta, rows)?;
@@ -99,14 +92,13 @@ impl Contrast {
         Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
     }
 
-    /// The smallest difference that the test detects at `alpha` with the wanted power; `None` if nothing varies.
+    /// The smallest difference that the test detects at `alpha` with this power; `None` if nothing varies.
     pub fn detectable(&self, alpha: f64, power: f64) -> Option<f64> {
         let theta = student::detectable(self.df, alpha, power).filter(|_| self.error > ROUNDING)?;
         Some(theta * self.error)
     }
 
-    /// Two-sided p-value of no difference. If nothing varies, the probability that all trainings fall on one side by
-    /// chance.
+    /// Two-sided p-value of no difference. If nothing varies, the probability that all trainings favour one side by chance.
     pub fn p(&self) -> f64 {
         if self.error > ROUNDING {
             let t = self.mean / self.error;
@@ -119,32 +111,28 @@ impl Contrast {
     }
 }
 
-/// Differences of proportions below this are rounding errors.
+/// Smaller differences of proportions are rounding errors.
 const ROUNDING: f64 = 1e-12;
-/// Degrees of freedom of a variance that is practically known.
+/// Degrees of freedom above which a variance counts as known.
 const MANY: f64 = 1e6;
 
-/// A statistic with its two bands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bands {
     /// Sampling only: mean over replicates, with percentiles.
     pub narrow: Estimate,
     /// Sampling and training; `None` with one replicate.
     pub wide: Option<Estimate>,
-    /// The form of the wide band.
     pub form: Option<Form>,
     /// Smallest and largest value of a single replicate: the range that single runs would have reported.
     pub range: [f64; 2],
-    /// Number of replicates.
     pub replicates: usize,
-    /// The parts of the variance; `None` with one replicate.
+    /// `None` with one replicate.
     pub parts: Option<Parts>,
 }
 
 impl Bands {
-    /// Both bands of a statistic in [0, 1]. `theta` are its values for the K replicates, `draws` those in each resample
-    /// of examples (resample after resample, K values each). Resamples with a NaN are left out: they contain no example
-    /// for which the statistic is defined. `None` without replicates or with a NaN in `theta`.
+    /// Both bands of a statistic in [0, 1]. `theta` contains its K values by replicate, `draws` the K values of each resample in turn.
+    /// Resamples with a NaN are dropped: their examples do not define the statistic. `None` without replicates or with a NaN in `theta`.
     ///
     /// # Panics
     /// If the length of `draws` is not a multiple of K.
@@ -168,7 +156,7 @@ impl Bands {
         Some(bands)
     }
 
-    /// The same, with both bands extended at least to the ends of `exact`.
+    /// Extends both bands at least to the ends of `exact`.
     pub fn floored(mut self, exact: Option<Estimate>) -> Self {
         if let Some(exact) = exact {
             for band in std::iter::once(&mut self.narrow).chain(&mut self.wide) {
@@ -179,19 +167,19 @@ impl Bands {
         self
     }
 
-    /// The same, with the range of other values of single replicates.
+    /// Replaces the range by that of other single-replicate values.
     pub fn with_range(self, values: impl Iterator<Item = f64>) -> Self {
         let range = values.fold([f64::INFINITY, f64::NEG_INFINITY], |[lo, hi], t| [lo.min(t), hi.max(t)]);
         Self { range, ..self }
     }
 
-    /// The band to show: the wide one, or the narrow one with one replicate.
+    /// The band to show: wide, or narrow with one replicate.
     pub fn shown(&self) -> Estimate {
         self.wide.unwrap_or(self.narrow)
     }
 }
 
-/// Farther than this from 0 and 1 the wide band is symmetric; nearer it is computed on the logit scale.
+/// Within this distance of 0 or 1 the wide band is computed on the logit scale; elsewhere it is symmetric.
 const EDGE: f64 = 0.1;
 
 fn wide(mean: f64, sampling: f64, training: f64, k: usize, level: f64) -> (Form, Estimate) {
@@ -207,7 +195,7 @@ fn wide(mean: f64, sampling: f64, training: f64, k: usize, level: f64) -> (Form,
     let half = quantile * total.sqrt();
     let inside = mean > 0.0 && mean < 1.0;
     let (lo, hi) = if inside && !(EDGE..=1.0 - EDGE).contains(&mean) {
-        // Delta method: the logit has slope 1 / (p (1 - p)) in the mean.
+        // Delta method: the logit has slope 1 / (p (1 - p)) at the mean.
         let (centre, half) = ((mean / (1.0 - mean)).ln(), half / (mean * (1.0 - mean)));
         let back = |z: f64| 1.0 / (1.0 + (-z).exp());
         (back(centre - half), back(centre + half))
@@ -221,7 +209,7 @@ fn average(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// With n - 1 in the denominator.
+/// Sample variance, with n - 1 in the denominator.
 fn variance(values: &[f64]) -> f64 {
     let mean = average(values);
     values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (values.len() as f64 - 1.0)
@@ -230,10 +218,9 @@ fn variance(values: &[f64]) -> f64 {
 /// Below this number of expected successes or failures the bootstrap cannot estimate the spread.
 pub const FEW: f64 = 15.0;
 
-/// The exact bound that no band of the mean of `n` values in [0, 1] should be narrower than, where one is needed: if
-/// all values are equal (resamples then show no spread), or if the mean is so near 0 or 1 that fewer than [`FEW`]
-/// values lie on one side. Clopper and Pearson's interval with `n * mean` successes: of all values in [0, 1] with this
-/// mean, zeros and ones spread most.
+/// The exact lower limit on the width of a band for the mean of `n` values in [0, 1]. Needed if all values are equal, which shows no
+/// spread, or if n times the distance of the mean from 0 or 1 is below [`FEW`]. Clopper and Pearson's interval with `n * mean` successes,
+/// because zeros and ones spread most for a given mean.
 pub fn exact_floor(mean: f64, n: usize, constant: bool, level: f64) -> Option<Estimate> {
     let size = n as f64;
     let few = size * mean.min(1.0 - mean) < FEW;
@@ -249,14 +236,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Three replicates, four resamples: every part by hand.
+    /// Three replicates, four resamples: every component by hand.
     #[test]
     fn the_parts_by_hand() {
         let theta = [0.4, 0.5, 0.6];
         let draws = [0.40, 0.50, 0.60, 0.42, 0.50, 0.58, 0.38, 0.50, 0.62, 0.44, 0.54, 0.64];
         let b = Bands::new(&theta, &draws, 0.95).unwrap();
         let parts = b.parts.unwrap();
-        // Means .5 .5 .5 .54; deviations of the outer replicates ∓.1 ∓.08 ∓.12 ∓.1, none of the middle one.
+        // Means .5 .5 .5 .54; deviations of the outer replicates ∓.1 ∓.08 ∓.12 ∓.1, and 0 for the middle one.
         let sampling = 4.0 * 0.01 * 0.01 * (3.0 + 9.0) / 4.0 / 3.0;
         let interaction = 2.0 * (0.02f64 * 0.02 * 2.0 / 3.0) / 2.0;
         assert!((parts.sampling - sampling).abs() < 1e-12, "{parts:?}");
@@ -272,7 +259,7 @@ mod tests {
         assert_eq!((b.range, b.replicates), ([0.4, 0.6], 3));
     }
 
-    /// Without spread over examples the test is the one-sample t test of the trainings: SciPy's `ttest_1samp` of these five differences.
+    /// Without spread over examples this is the one-sample t test of the trainings: `ttest_1samp` in SciPy on these five differences.
     #[test]
     fn a_contrast_of_trainings_alone_is_the_paired_t_test() {
         let theta = [0.10, 0.02, 0.07, -0.01, 0.05];
@@ -289,8 +276,7 @@ mod tests {
 
     const P_OF_FIVE: f64 = 0.07399774581530034;
 
-    /// Trainings used to be resampled: five of them gave p <= .05 in 13 % of runs under a true null, and the minimum of
-    /// .002 in 6 %.
+    /// Regression: resampling five trainings gave p <= .05 in 13 % of runs under a true null, and the minimum of .002 in 6 %.
     #[test]
     fn a_contrast_keeps_its_level_where_training_is_all_that_varies() {
         use crate::rng::{stream, unit};
@@ -318,7 +304,7 @@ mod tests {
         assert!(Bands::new(&[], &[], 0.9).is_none() && Bands::new(&[f64::NAN], &[0.1], 0.9).is_none());
     }
 
-    /// Replicates that differ no more than sampling makes them: the normal quantile, and df at least K - 1 otherwise.
+    /// Replicates that differ no more than by sampling get the normal quantile; otherwise df is at least K - 1.
     #[test]
     fn without_variance_of_training_the_form_is_normal() {
         let b = Bands::new(&[0.5, 0.5], &[0.4, 0.6, 0.6, 0.4, 0.5, 0.5], 0.95).unwrap();

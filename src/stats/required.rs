@@ -1,21 +1,21 @@
-//! Number of items a comparison needs, and the smallest difference it can detect with the items it has.
+//! Number of items that a comparison needs, and the smallest difference detectable with given items.
 
 use super::mcnemar::Test;
 use super::power::{Discord, MOST, PowerError, power, share};
 use super::special::normal_quantile;
 
-/// Aim of a comparison: the target power at a level, by a test.
+/// Target power of a test at a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
     /// Target power in the true direction.
     pub target: f64,
-    /// Level of the test, two-sided.
+    /// Two-sided level of the test.
     pub level: f64,
     pub test: Test,
 }
 
 impl Aim {
-    /// Checks that both lie strictly between 0 and 1.
+    /// Checks that both are strictly between 0 and 1.
     pub fn check(self) -> Result<(), PowerError> {
         share("target", self.target)?;
         share("alpha", self.level)
@@ -26,16 +26,16 @@ impl Aim {
     }
 }
 
-/// Numbers of items. They differ where nearly every item is discordant: power then rises in a sawtooth.
+/// Numbers of items. They differ if nearly every item is discordant, because power then rises in a sawtooth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Required {
     /// The smallest n with the target power.
     pub first: u64,
-    /// The n from which the target power is never lost again.
+    /// The n from which power never falls below the target.
     pub for_good: u64,
 }
 
-/// The n by the normal approximation; it need not be whole.
+/// Normal approximation of n, not rounded.
 pub fn approximate(discord: Discord, aim: Aim) -> f64 {
     let (rate, gap) = (discord.rate(), discord.gap());
     let (a, b) = (normal_quantile(1.0 - 0.5 * aim.level), normal_quantile(aim.target));
@@ -43,10 +43,10 @@ pub fn approximate(discord: Discord, aim: Aim) -> f64 {
     (reach / gap).powi(2)
 }
 
-/// Required number of items.
+/// The number of items for `aim`.
 ///
 /// # Errors
-/// [`PowerError`]: probabilities or targets out of range, no difference, or more than [`MOST`] items.
+/// [`PowerError`] for probabilities or targets out of range, no difference, or more than [`MOST`] items.
 pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
     aim.check()?;
     if discord.gap() == 0.0 {
@@ -86,17 +86,16 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
     Ok(Required { first, for_good: last_short + 1 })
 }
 
-/// Distance from the crossing within which the sawtooth may cross the target again. The critical value moves at about
-/// every other discordant item; where the number of discordant items varies over several of these steps, the teeth
-/// vanish.
+/// Distance from the crossing within which the sawtooth may cross the target again. The critical value steps at about every other
+/// discordant item; the teeth vanish once the number of discordant items varies over several steps.
 fn teeth(discord: Discord, n: u64) -> u64 {
     let rate = discord.rate();
     let spread = n as f64 * rate * (1.0 - rate);
     if spread > 25.0 { 0 } else { 40 + (8.0 * (n as f64).sqrt()) as u64 }
 }
 
-/// The smallest difference that a test on n items detects with the target power if a share `rate` of the items is
-/// discordant; `None` if even the largest possible one would not be detected.
+/// The smallest difference detected on n items with the target power if a share `rate` of items is discordant; `None` if even the largest
+/// possible one is not.
 pub fn detectable(rate: f64, n: u64, aim: Aim) -> Result<Option<f64>, PowerError> {
     aim.check()?;
     let at = |gap: f64| Discord::new(0.5 * (rate - gap).max(0.0), 0.5 * (rate + gap).min(2.0));
@@ -122,7 +121,7 @@ mod tests {
     fn a_saw_tooth_has_a_first_and_a_last_passage() {
         let d = Discord::new(0.0225, 0.0025).unwrap();
         assert_eq!(required(d, AIM).unwrap(), Required { first: 503, for_good: 503 });
-        // Every item is discordant: 6 are enough, but only just where all agree.
+        // Every item is discordant: 6 are enough, but only just, if all agree.
         let all = Discord::new(0.7, 0.3).unwrap();
         let r = required(all, AIM).unwrap();
         assert!(r.first < r.for_good, "{r:?}");

@@ -1,16 +1,15 @@
-//! Random streams, derived from one seed by the name of their purpose.
+//! Random streams, derived from one seed and the name of a purpose.
 //!
-//! A seed in a spec must give the same numbers forever, on every machine, independent of what else the program draws.
-//! Hence each purpose has its own stream, and the functions here fix how raw words become indices and orders, rather
-//! than leave that to a library version. The derivation and the functions are **stable**: changing them changes
-//! published results.
+//! A seed in a spec must give the same numbers forever, on every machine, whatever else the program draws. Hence each purpose has a
+//! separate stream, and the functions here, not a library version, turn raw words into indices and orders. They and the derivation are
+//! **stable**: changing them changes published results.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-/// The stream of `purpose` under `seed`: ChaCha8 keyed with SHA-256 of `"probity stream 1"`, a zero byte, the seed
-/// (8 bytes, little endian) and the purpose's UTF-8 bytes. Other purposes give independent streams.
+/// The stream of `purpose` under `seed`: ChaCha8 keyed with SHA-256 of `"probity stream 1"`, a zero byte, the seed (8 bytes, little endian)
+/// and the purpose in UTF-8. Streams of different purposes are independent.
 pub fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
     let mut hash = Sha256::new();
     hash.update(b"probity stream 1\0");
@@ -19,7 +18,7 @@ pub fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(hash.finalize().into())
 }
 
-/// A uniform index in `0..bound` without bias (Lemire, "Fast random integer generation in an interval", 2019).
+/// An unbiased uniform index in `0..bound` (Lemire, "Fast random integer generation in an interval", 2019).
 ///
 /// # Panics
 /// If `bound` is 0.
@@ -40,14 +39,14 @@ pub fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Puts `items` into a uniformly random order (Fisher-Yates, from the end).
+/// Shuffles `items` uniformly (Fisher-Yates, from the end).
 pub fn shuffle<T>(rng: &mut impl Rng, items: &mut [T]) {
     for last in (1..items.len()).rev() {
         items.swap(last, below(rng, last as u32 + 1) as usize);
     }
 }
 
-/// `count` of the indices `0..n`, drawn without replacement, in ascending order. All of them if `count >= n`.
+/// Draws `count` of the indices `0..n` without replacement, in ascending order; all of them if `count >= n`.
 pub fn sample_indices(rng: &mut impl Rng, n: usize, count: usize) -> Vec<usize> {
     let mut all: Vec<usize> = (0..n).collect();
     if count < n {

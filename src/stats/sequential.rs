@@ -1,9 +1,9 @@
-//! McNemar's test with optional stopping: an e-process with its confidence sequence.
+//! McNemar's test with optional stopping: an e-process and its confidence sequence.
 //!
-//! With b items that only the first got right, c that only the second did, and a Beta(a, a') prior on the share of
-//! discordant items that favour the first, `e = B(a+b, a'+c) / B(a, a') 2^(b+c)` is the likelihood ratio of that
-//! mixture against an even share (Robbins 1970). Stopping at the first e >= 1/α errs with probability at most α (Ville
-//! 1939), however often one looks. The confidence sequence contains all shares that this test does not reject.
+//! Let b items be right only for the first and c only for the second, with a Beta(a, a') prior on the share of discordant items that favour
+//! the first. Then `e = B(a+b, a'+c) / B(a, a') 2^(b+c)` is the likelihood ratio of that mixture against an even share (Robbins 1970).
+//! Stopping at the first e >= 1/α errs with probability at most α (Ville 1939), however often one looks. The confidence sequence contains
+//! all shares that this test does not reject.
 
 use super::binomial::ln_beta_centred;
 use serde::{Deserialize, Serialize};
@@ -11,16 +11,13 @@ use serde::{Deserialize, Serialize};
 /// A prior on the share: Beta(first, second).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
-    /// Parameter of the first.
     pub first: f64,
-    /// Parameter of the second.
     pub second: f64,
 }
 
 /// Jeffreys' prior, Beta(1/2, 1/2).
 pub(crate) const HALF: Prior = Prior { first: 0.5, second: 0.5 };
 
-/// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sequential {
     /// Items that only the first got right.
@@ -31,7 +28,7 @@ pub struct Sequential {
     pub largest: f64,
 }
 
-/// Logarithm of the e-value.
+/// `ln e`.
 pub fn log_e(b: u64, c: u64, prior: Prior) -> f64 {
     if b == 0 && c == 0 {
         return 0.0;
@@ -40,14 +37,14 @@ pub fn log_e(b: u64, c: u64, prior: Prior) -> f64 {
     ln_beta_centred(prior.first + b as f64, prior.second + c as f64) - ln_beta_centred(prior.first, prior.second)
 }
 
-/// Interval of the confidence sequence at `level` for the share of discordant items that favour the first.
+/// Confidence sequence at `level` for the share of discordant items that favour the first.
 pub fn interval(b: u64, c: u64, prior: Prior, level: f64) -> (f64, f64) {
     if b == 0 && c == 0 {
         return (0.0, 1.0);
     }
     let (x, y) = (b as f64, c as f64);
     let (bound, e) = (-(1.0 - level).ln(), log_e(b, c, prior));
-    // Log-likelihood of a share, minus that of one half; a count of 0 contributes no term, not even at the ends.
+    // Log-likelihood of a share relative to one half. A count of 0 contributes no term, even at the ends.
     let term = |count: f64, log: f64| if count > 0.0 { count * log } else { 0.0 };
     let holds = |p: f64| e - term(x, (2.0 * p - 1.0).ln_1p()) - term(y, (1.0 - 2.0 * p).ln_1p()) < bound;
     let likeliest = x / (x + y);
@@ -66,7 +63,6 @@ pub fn interval(b: u64, c: u64, prior: Prior, level: f64) -> (f64, f64) {
 }
 
 impl Sequential {
-    /// Adds an item.
     pub fn add(&mut self, a_right: bool, b_right: bool) {
         if a_right == b_right {
             return;
@@ -79,12 +75,11 @@ impl Sequential {
         self.largest = self.largest.max(self.log_e());
     }
 
-    /// Current `ln e`.
     pub fn log_e(&self) -> f64 {
         log_e(self.b, self.c, HALF)
     }
 
-    /// The p-value that is valid at any stopping time.
+    /// The p-value, valid at any stopping time.
     pub fn anytime_p(&self) -> f64 {
         (-self.largest).exp().min(1.0)
     }
@@ -94,13 +89,12 @@ impl Sequential {
         self.largest >= -alpha.ln()
     }
 
-    /// Share of discordant items so far that favour the first; `None` before the first one.
+    /// Share of discordant items that favour the first; `None` before any.
     pub fn share(&self) -> Option<f64> {
         let all = self.b + self.c;
         (all > 0).then(|| self.b as f64 / all as f64)
     }
 
-    /// Current confidence sequence.
     pub fn interval(&self, level: f64) -> (f64, f64) {
         interval(self.b, self.c, HALF, level)
     }
@@ -122,7 +116,7 @@ mod tests {
         assert!((lo - 0.025).abs() < 1e-9 && hi == 1.0, "{lo} {hi}");
     }
 
-    /// Looking after every item, and stopping at e >= 20, errs in at most 5 of 100 cases without a difference.
+    /// Looking after every item and stopping at e >= 20 errs in at most 5 of 100 cases without a difference.
     #[test]
     fn peeking_is_safe() {
         let mut rng = stream(5, "peeking");

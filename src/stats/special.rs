@@ -1,27 +1,26 @@
-//! Special functions that the standard library lacks: normal quantile, log-gamma, incomplete beta.
+//! Special functions missing from the standard library: normal quantile, log-gamma, incomplete beta.
 
 use std::f64::consts::SQRT_2;
 
 use statrs::function::erf::erfc_inv;
 
-/// The standard normal quantile: relative error about 1e-15. 0 and 1 give the infinities, anything outside [0, 1] gives NaN.
+/// Standard normal quantile with relative error about 1e-15. 0 and 1 give infinities; values outside [0, 1] give NaN.
 pub fn normal_quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    // From the nearer tail, so that the results for p and 1 - p differ only in sign.
+    // Computed from the nearer tail, so that p and 1 - p differ only in sign.
     let z = SQRT_2 * erfc_inv(2.0 * p.min(1.0 - p));
     z.copysign(p - 0.5)
 }
 
-/// Natural logarithm of the gamma function for `x > 0`: relative error about 1e-15.
+/// Natural logarithm of the gamma function for `x > 0`, with relative error about 1e-15.
 pub(crate) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// Regularised incomplete beta function I_x(a, b) for `a, b > 0` by Lentz's continued fraction. Not from statrs:
-/// version 0.19 stops the fraction after 140 terms, which is off by .001 in the middle for a = b = 500,000, and its
-/// quantiles of Beta(1, 1e6) have a relative error of 1e-4.
+/// Regularised incomplete beta function I_x(a, b) for `a, b > 0` by Lentz's continued fraction. statrs 0.19 stops after 140 terms, which is
+/// off by .001 in the middle for a = b = 500,000. Its quantiles of Beta(1, 1e6) have a relative error of 1e-4.
 pub(crate) fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -43,7 +42,7 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut h = d;
-    // The fraction needs about sqrt(max(a, b)) terms; the bound only guards against an endless loop.
+    // The fraction needs about sqrt(max(a, b)) terms; the bound only prevents an endless loop.
     for m in 1..100_000 {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
@@ -62,7 +61,7 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     h
 }
 
-/// Quantile of Beta(a, b): the x with I_x(a, b) = p, by bisection to the last bit.
+/// Quantile of Beta(a, b), by bisection to the last bit.
 pub(crate) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     if p <= 0.0 {
         return 0.0;
@@ -84,8 +83,8 @@ pub(crate) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Quantile of Student's t with `df > 0` degrees of freedom (any real number), by the incomplete beta function; beyond
-/// a million the normal quantile, which differs by less than 1e-5.
+/// Quantile of Student's t with real `df > 0`, by the incomplete beta function. Above a million, the normal quantile, which differs by less
+/// than 1e-5.
 pub(crate) fn student_quantile(p: f64, df: f64) -> f64 {
     let inside = p > 0.0 && p < 1.0 && df < 1e6;
     if !inside {
@@ -139,7 +138,7 @@ mod tests {
         assert!((beta_cdf(beta_quantile(0.2, 3.5, 40.0), 3.5, 40.0) - 0.2).abs() < 1e-12);
     }
 
-    /// The closed forms for one, two and four degrees of freedom.
+    /// Closed forms for one, two and four degrees of freedom.
     #[test]
     fn student_quantile_is_that_of_the_closed_forms() {
         for p in [0.001, 0.025, 0.3, 0.6, 0.9, 0.975, 0.9999] {

@@ -1,33 +1,30 @@
-//! The mean difference over the items of several tasks, with the tasks as fixed: it makes no claim about other tasks.
+//! Mean difference over the items of several tasks, with the tasks fixed: it does not generalise to other tasks.
 //!
-//! Tasks are strata: the variance of the mean comes from the paired differences within each task; differences between
-//! tasks add nothing. Right or wrong answers: Tango's score of all items with the design effect of strata and clusters,
-//! pulled towards its largest possible value by a pseudo-unit as in [`super::joint`]. Other metrics: Student's t with
-//! Satterthwaite's degrees of freedom.
+//! Tasks are strata: the variance of the mean comes from paired differences within each task. Right or wrong answers use Tango's score over
+//! all items, with the design effect of strata and clusters. A pseudo-unit pulls that effect towards its maximum, as in [`super::joint`].
+//! Other metrics use Student's t with Satterthwaite's degrees of freedom.
 
 use super::estimate::Estimate;
 use super::joint::Units;
 use super::paired::{Differences, Shift, Table, ends, score};
 use super::special::student_quantile;
 
-/// The items of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stratum {
     /// Differences by item or cluster.
     pub units: Differences,
-    /// Right and wrong, summed over the seeds; `None` for other metrics.
+    /// Right and wrong answers, summed over the seeds; `None` for other metrics.
     pub table: Option<Table>,
     /// Runs of each side.
     pub seeds: usize,
 }
 
-/// Several tasks taken as fixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Strata {
     shift: Shift,
     /// Number of units.
     all: usize,
-    /// All items, properties of their units, and the ratio of the variance within tasks to that of all items pooled.
+    /// All items, their units, and the ratio of the variance within tasks to that of all items pooled.
     joint: Option<(Table, Units, f64)>,
     clustered: bool,
 }
@@ -44,7 +41,7 @@ impl Strata {
         for task in tasks.iter().filter(|t| items(t) > 0.0) {
             let (shift, weight) = (task.units.shift(), items(task) / n);
             mean += weight * shift.mean;
-            // A single unit shows no spread; the variance of a difference in -1 to 1 is at most 1.
+            // A single unit shows no spread; the variance of a difference within ±1 is at most 1.
             let own = weight * weight * if shift.error.is_nan() { 1.0 } else { shift.error.powi(2) };
             variance += own;
             if shift.units > 1 {
@@ -74,7 +71,7 @@ impl Strata {
         Some((table, Units::of(&units, seeds), within / spread(&table)))
     }
 
-    /// Ratio of the variance of the mean to that of the same number of independent items of one task.
+    /// Variance of the mean relative to that of as many independent items of one task.
     fn design(&self, table: &Table, units: Units, within: f64) -> f64 {
         if units.differing == 0 {
             return units.most;
@@ -85,7 +82,7 @@ impl Strata {
         (seen * units.differing as f64 + units.most) / (units.differing as f64 + 1.0)
     }
 
-    /// True if all items of each unit are alike: the units show no design effect.
+    /// True if the items of each unit are alike, which shows no design effect.
     fn is_bound(&self) -> bool {
         self.shift.error == 0.0 && (self.clustered || self.joint.is_none())
     }
@@ -102,8 +99,8 @@ impl Strata {
         Estimate { mean: self.shift.mean, lo, hi }
     }
 
-    /// p-value of no difference, by the score behind the interval, but at least the probability that all differing
-    /// units lie on one side by chance.
+    /// p-value of no difference, by the score behind the interval, but at least the probability that all differing units favour one side by
+    /// chance.
     pub fn p(&self) -> f64 {
         let Some((table, units, within)) = self.joint.filter(|_| !self.is_bound()) else {
             return Shift { units: self.bounding(), ..self.shift }.p_of_signs();
@@ -112,13 +109,13 @@ impl Strata {
         Shift { mean: score, error: 1.0, units: self.shift.units }.p().max(units.least_p())
     }
 
-    /// Units of the bound if all are alike, otherwise of Student's t.
+    /// Number of units behind the exact bound if all are alike, otherwise behind Student's t.
     fn bounding(&self) -> usize {
         if self.shift.error == 0.0 { self.all } else { self.shift.units }
     }
 }
 
-/// Sum over items of the squared deviation of their difference from the mean.
+/// Sum of squared deviations of the items' differences from their mean.
 fn spread(table: &Table) -> f64 {
     let (n, gap) = (table.n() as f64, table.gap());
     (table.only_a + table.only_b) as f64 - n * gap * gap
@@ -128,7 +125,7 @@ fn spread(table: &Table) -> f64 {
 mod tests {
     use super::*;
 
-    /// A task in which only one side gets the first items right, and only the other side the next ones.
+    /// A task of `n` items: only one side is right on the first `only_a`, only the other on the next `only_b`.
     fn task(n: usize, only_a: usize, only_b: usize) -> Stratum {
         let value =
             |i: usize| f64::from(u8::from(i < only_a)) - f64::from(u8::from((only_a..only_a + only_b).contains(&i)));
@@ -152,7 +149,7 @@ mod tests {
         assert!((t.half_width() - e.half_width()).abs() < 0.03 * e.half_width(), "{t:?} {e:?}");
     }
 
-    /// Two tasks with the same difference had an interval of width 0 when tasks were the units.
+    /// Regression: two tasks with the same difference had an interval of width 0 when tasks were the units.
     #[test]
     fn tasks_that_agree_or_are_unanimous_leave_a_width() {
         let alike = Strata::of(&[task(50, 0, 0), task(50, 0, 0)]).unwrap();

@@ -1,20 +1,20 @@
-//! Power of Student's t on the means of independent units (clusters of items, or items with a mean over seeds), by
-//! numerical integration over the sample's spread rather than simulation.
+//! Power of Student's t for means of independent units (clusters, or items averaged over seeds), by numerical integration over the sample's
+//! spread.
 //!
-//! With `theta`, the true mean in standard errors, and `df` degrees of freedom, the statistic is noncentral t. Given
-//! the sample's spread (s times the true one, df s² ~ χ²) the mean is normal, so tails and truncated means have closed
-//! forms; one integral over s remains. Type M and type S are those of Gelman and Carlin (2014).
+//! With `theta` the true mean in standard errors and `df` degrees of freedom, the statistic is noncentral t. Given the sample's spread (s
+//! times the true one, df s² ~ χ²) the mean is normal and its tails have closed forms; one integral over s remains. Type M and type S
+//! errors follow Gelman and Carlin (2014).
 
 use super::folded::{self, normal_at_most};
 use super::power::Power;
 use super::special::{normal_quantile, student_quantile};
 
-/// Degrees of freedom beyond which the sample's spread is taken as the true one.
+/// Degrees of freedom above which the sample's spread counts as the true one.
 const MANY: f64 = 1e6;
-/// Log density below which the mass is negligible.
+/// Log density below which mass is negligible.
 const NOTHING: f64 = -40.0;
 
-/// Ratios of sample to true standard deviation at `df` degrees of freedom, with weights that sum to 1.
+/// Ratios of sample to true standard deviation, with weights that sum to 1.
 struct Spreads(Vec<(f64, f64)>);
 
 impl Spreads {
@@ -22,8 +22,8 @@ impl Spreads {
         if df >= MANY {
             return Self(vec![(1.0, 1.0)]);
         }
-        // In x = ln s the density decays on both sides (as e^(df x) below, faster above), so the trapezium rule is
-        // nearly exact with steps of half a standard deviation.
+        // In x = ln s the density decays on both sides (as e^(df x) below, faster above). The trapezium rule is nearly exact with steps of
+        // half a standard deviation.
         let log = |x: f64| df * (x - 0.5 * (2.0 * x).exp_m1());
         let step = (0.5 / (2.0 * df).sqrt()).min(0.15);
         let along = |by: f64| {
@@ -42,8 +42,7 @@ fn density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Power of the two-sided t test at `level` where the mean is `theta` standard errors from 0. With `df` below 1 there
-/// is no test, and power is 0.
+/// Power of the two-sided t test at `level` for a mean of `theta` standard errors. Power is 0 with `df` below 1.
 pub fn power(theta: f64, df: f64, level: f64) -> Power {
     let none = Power { power: 0.0, either: 0.0, type_m: None, type_s: None };
     if df.is_nan() || df < 1.0 || theta.is_nan() {
@@ -72,7 +71,7 @@ pub fn power(theta: f64, df: f64, level: f64) -> Power {
     }
 }
 
-/// The smallest `theta` that the test detects with the target power; `None` without degrees of freedom.
+/// The smallest `theta` detected with the target power; `None` without degrees of freedom.
 pub fn detectable(df: f64, level: f64, target: f64) -> Option<f64> {
     let reached = |theta: f64| power(theta, df, level).power >= target;
     let mut high = 8.0;
@@ -90,10 +89,9 @@ pub fn detectable(df: f64, level: f64, target: f64) -> Option<f64> {
     Some(high)
 }
 
-/// Interval at `level` for the size of the true mean in standard errors, from the observed statistic `t`. With few
-/// units the estimated spread is uncertain too: t has variance of about `1 + theta²/(2 df)` and is too large by about
-/// `1/(4 df)` of its value (Johnson and Welch 1940). After scaling to variance 1, [`folded::effect`] gives the
-/// interval.
+/// Interval at `level` for the size of the true mean in standard errors, from the statistic `t`. With few units the spread is uncertain
+/// too: t has variance of about `1 + theta²/(2 df)` and is too large by about `1/(4 df)` of its value (Johnson and Welch 1940). After
+/// scaling to variance 1, [`folded::effect`] gives the interval.
 pub fn effect(t: f64, df: f64, level: f64) -> (f64, f64) {
     if df.is_nan() || df < 1.0 {
         return (f64::NAN, f64::NAN);
@@ -103,8 +101,8 @@ pub fn effect(t: f64, df: f64, level: f64) -> (f64, f64) {
     (lo * scale, hi * scale)
 }
 
-/// Units that the test needs for the target power, where `theta` is the true mean in standard deviations of one unit;
-/// it need not be whole. `None` if the mean is 0 or more than `most` would be needed.
+/// Units needed for the target power, not rounded; `theta` is the true mean in standard deviations of one unit. `None` if the mean is 0 or
+/// more than `most` units are needed.
 pub fn required(theta: f64, level: f64, target: f64, most: f64) -> Option<f64> {
     let reached = |units: f64| power(theta * units.sqrt(), units - 1.0, level).power >= target;
     let guess = ((normal_quantile(1.0 - 0.5 * level) + normal_quantile(target)) / theta).powi(2);
@@ -132,7 +130,7 @@ mod tests {
     use crate::paired::Differences;
     use crate::rng::{stream, unit};
 
-    /// `nct.sf(t.ppf(.975, df), df, theta)` and `nct.cdf(-t.ppf(.975, df), df, theta)` of SciPy 1.17.
+    /// `nct.sf(t.ppf(.975, df), df, theta)` and `nct.cdf(-t.ppf(.975, df), df, theta)` in SciPy 1.17.
     const WORKED: [(f64, f64, f64, f64); 7] = [
         (1.0, 1.0, 0.067_763_013_9, 0.005_225_880_6),
         (3.0, 1.0, 0.186_108_074_2, 2.398_7e-5),
@@ -172,7 +170,7 @@ mod tests {
         assert!(detectable(0.0, 0.05, 0.8).is_none());
     }
 
-    /// Type M by its definition: the mean size of the significant means, over the true one.
+    /// Type M by definition: mean size of significant means over the true mean.
     #[test]
     fn simulation_agrees() {
         use crate::special::normal_quantile;
@@ -193,7 +191,6 @@ mod tests {
         assert!((m - want.type_m.unwrap()).abs() < 0.03, "{m} {:?}", want.type_m);
     }
 
-    /// The interval of a mean's size in standard errors has its nominal coverage, with few units too.
     #[test]
     fn effects_are_covered() {
         use crate::special::normal_quantile;

@@ -1,9 +1,8 @@
-//! A test of paired changes at many strengths at once.
+//! A joint test of paired changes at many strengths.
 //!
-//! At each strength each item changes for the worse (-1), for the better (1) or not at all (0). Under the null, an
-//! item's changes at all strengths together are as likely as their opposites. The statistic is the largest |sum| /
-//! sqrt(changed items) over the strengths (max-T, Westfall and Young 1993); its distribution comes from random signs of
-//! items, so any dependence between strengths is allowed.
+//! At each strength each item gets worse (-1), better (1) or stays the same (0). Under the null, an item's changes over all strengths are
+//! as likely as their opposites. The statistic is the largest |sum| / sqrt(changed items) over the strengths (max-T, Westfall and Young
+//! 1993). Its distribution comes from random signs of items, which allows any dependence between strengths.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +10,11 @@ use super::mcnemar::exact;
 use super::rng::stream;
 use rand_chacha::rand_core::Rng;
 
-/// Draws of signs.
+/// Number of sign draws.
 const DRAWS: usize = 4_000;
 
-/// The p-value of no change at any strength, from the changes of each item at every strength. If it is too small for
-/// the number of draws, the result is the smallest exact p-value times the number of strengths.
+/// The p-value of no change at any strength, from each item's changes at every strength. If too small for the number of draws: the smallest
+/// exact p-value times the number of strengths.
 pub fn largest(items: impl Iterator<Item = Vec<i8>>, seed: u64) -> f64 {
     // Items with the same or opposite changes form one term: a binomial number of their signs are positive.
     let mut counts: BTreeMap<Vec<i8>, [u64; 2]> = BTreeMap::new();
@@ -59,7 +58,6 @@ pub fn largest(items: impl Iterator<Item = Vec<i8>>, seed: u64) -> f64 {
     if as_large > 0 { drawn } else { drawn.min(single * strengths as f64) }
 }
 
-/// The sum of `count` random signs.
 fn signs(count: u64, rng: &mut impl Rng) -> i64 {
     let (words, rest) = (count / 64, count % 64);
     let mut up: u64 = (0..words).map(|_| u64::from(rng.next_u64().count_ones())).sum();
@@ -83,7 +81,7 @@ mod tests {
         (0..n).map(item).collect()
     }
 
-    /// 29 correlated strengths used to count as 29 tests. Under a true null the largest is below .05 in one run of
+    /// Regression: 29 correlated strengths used to count as 29 tests. Under a true null the smallest p-value is below .05 in one run of
     /// twenty, not in every fourth.
     #[test]
     fn a_sweep_keeps_its_level_and_is_sharper_than_as_many_tests() {

@@ -170,7 +170,7 @@ fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
     });
     assert_eq!(code, Some(0), "{said}");
     for property in ["subject number", "attractor number"] {
-        let printed = format!("the linear oracle of {property} is no better than the majority share");
+        let printed = format!("the linear oracle of {property} is no better than a constant answer");
         assert!(said.contains(&printed), "{said}");
     }
     assert!(of_kind(&findings, "optimum").is_empty());

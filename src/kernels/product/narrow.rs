@@ -15,7 +15,7 @@ thread_local! {
 }
 
 impl Job<'_> {
-    /// Multiplies with vectors.
+    /// Multiplies with vector instructions.
     #[inline(always)]
     pub(super) fn run_pairs<S: Simd>(&self, s: S, right: Pairs<'_>) {
         let mut held = ROUNDED.take();

@@ -21,7 +21,7 @@ fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
     want.chunks(n).zip(got.chunks(ld)).all(|(w, g)| w.iter().zip(g).all(|(w, g)| (w - f64::from(*g)).abs() < 2e-5))
 }
 
-/// The units that multiply in bf16 here; prints which ones this machine lacks.
+/// The available units that multiply in bf16; prints the others.
 fn units() -> impl Iterator<Item = Unit> {
     Unit::ALL.into_iter().filter(|unit| {
         if !unit.available() {
@@ -48,7 +48,7 @@ proptest! {
             packed.column(n - 1, &mut column);
             let want: Vec<f32> = weights[(n - 1) * k..].iter().map(|w| round(*w, dtype)).collect();
             prop_assert_eq!(column, want);
-            // Transposed left operands take the portable path, where only the weights are rounded.
+            // Transposed left operands take the portable path, which rounds only the weights.
             let flipped: Vec<f32> = (0..m * k).map(|i| a[i % m * k + i / m]).collect();
             for unit in units() {
                 let narrow = dtype == Dtype::Bf16 && unit != Unit::Widened;
@@ -180,7 +180,7 @@ fn a_row_in_bf16_does_not_depend_on_its_neighbours_by_any_unit() {
 
 #[test]
 fn numbers_of_other_rows_and_of_the_panel_behind_never_leak_into_a_row_in_bf16() {
-    // An inner axis that ends within a step: the panel continues with other weights after its end.
+    // An inner axis that ends within a step: the panel continues with other weights.
     let (m, k, n) = (17, 35, 64);
     let mut weights = numbers(n * k, 3);
     weights[32 * k..].fill(f32::INFINITY);

@@ -1,4 +1,4 @@
-//! The answer of the lab in sentences: the most reliable method, how it compares, and reasons for doubt.
+//! The answer of the lab in sentences: the most reliable method, comparisons, and reasons for doubt.
 
 use std::cmp::Ordering;
 
@@ -22,15 +22,14 @@ use lab::family::ALPHA;
 use lab::layer::LayerRef;
 use lab::{Answer, Tagged};
 
-/// Number of trainings from which a comparison omits the smallest gap it could have shown.
+/// From this number of trainings on, a comparison omits the smallest detectable gap.
 const ENOUGH: usize = 10;
-/// Below this many test examples with the property to keep, it is hard to show that an oracle still reads it after an
-/// edit: the best strength is chosen on one half of them and measured on the other.
+/// With fewer test examples than this that have the property to keep, it is hard to show that an oracle still reads it after an edit: the
+/// best strength is chosen on one half and measured on the other.
 pub(crate) const FEW_TO_KEEP: usize = 200;
 /// Number of methods named after the best one.
 const NEXT: usize = 4;
 
-/// The question of a run.
 pub(crate) fn question(spec: &Spec) -> String {
     let layer = match spec.site.layer {
         LayerRef::Last => "last layer".to_owned(),
@@ -45,7 +44,6 @@ pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// An oracle's name in sentences.
 pub fn oracle_name(oracle: OracleKind) -> &'static str {
     match oracle {
         OracleKind::Mlp => "MLP oracle",
@@ -53,14 +51,13 @@ pub fn oracle_name(oracle: OracleKind) -> &'static str {
     }
 }
 
-/// `rank 2`, `ε .84`.
+/// Examples: `rank 2`, `ε .84`.
 fn strength(parameter: &str, value: f64) -> String {
     let name = if parameter == "epsilon" { "ε".to_owned() } else { words(parameter) };
     format!("{name} {}", short(value))
 }
 
-/// The answer of a run so far, for each of its models, as judged by its first oracle. The best methods come before the
-/// next ones, so that every model has at least its best.
+/// The answer so far for each model, according to its first oracle. The best methods of all models come before the next ones.
 pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     let Some(oracle) = spec.probe.oracles.first().copied() else { return Answer::default() };
     let mut says: [Vec<String>; 3] = Default::default();
@@ -80,12 +77,12 @@ pub(crate) fn answer(results: &Results, spec: &Spec) -> Answer {
     Answer::new(says, doubts(results, spec, oracle))
 }
 
-/// ` on bert-mini`; empty if there is only one model.
+/// Example: ` on bert-mini`; empty for a single model.
 pub(crate) fn on_model(spec: &Spec, model: &str) -> String {
     if spec.models.len() > 1 { format!(" on {}", base::text::last_part(model)) } else { String::new() }
 }
 
-/// The model's own behaviour after a method at its best strength; `None` if it was not measured.
+/// The model's own behaviour after a method at its best strength; `None` if not measured.
 pub fn behaviour_at<'a>(results: &'a Results, best: &Tagged<OptimumFinding>) -> Option<&'a Tagged<BehaviourFinding>> {
     let key = best.value.method_key();
     let same = |b: &&Tagged<BehaviourFinding>| {
@@ -95,7 +92,7 @@ pub fn behaviour_at<'a>(results: &'a Results, best: &Tagged<OptimumFinding>) -> 
     results.behaviour.iter().find(same)
 }
 
-/// Effect of the best method on the model's own prediction. No effect is a doubt.
+/// Effect of the best method on the model's own prediction; `None` if there is no effect, which is reported as a doubt.
 fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> Option<String> {
     let v = &behaviour_at(results, best)?.value;
     if is_unmoved(v) {
@@ -117,7 +114,7 @@ fn model_itself(results: &Results, best: &Tagged<OptimumFinding>, on: &str) -> O
     ))
 }
 
-/// The optima of a model under an oracle, the most reliable first, without controls.
+/// The optima of a model under an oracle, without controls, the most reliable first.
 pub fn ranked<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&'a Tagged<OptimumFinding>> {
     let mut all = of_oracle(results, model, oracle);
     all.retain(|o| !is_control(o));
@@ -140,7 +137,7 @@ fn of_oracle<'a>(results: &'a Results, model: &str, oracle: OracleKind) -> Vec<&
     all
 }
 
-/// ` of the 3 methods scored so far`, while some methods have neither a score nor a reason for having none.
+/// Example: ` of the 3 methods scored so far`; empty once every method has a score or a reason for having none.
 fn among(results: &Results, spec: &Spec, model: &str, oracle: OracleKind, scored: usize) -> String {
     match scored {
         _ if !waits(results, spec, model, oracle) => String::new(),
@@ -149,7 +146,7 @@ fn among(results: &Results, spec: &Spec, model: &str, oracle: OracleKind, scored
     }
 }
 
-/// True if a method of the run that is no control has neither a score nor a reason for having none.
+/// True if a method other than a control has neither a score nor a reason for having none.
 fn waits(results: &Results, spec: &Spec, model: &str, oracle: OracleKind) -> bool {
     let has = |key: &MethodKey| {
         let mut none = results.without.iter().filter(|w| w.model == model && w.value.oracle == oracle);
@@ -185,7 +182,7 @@ fn best_sentence(best: &Tagged<OptimumFinding>, counts: (usize, usize), distance
     )
 }
 
-/// Effect of a method on the property, named because C is defined differently for the two kinds.
+/// Phrase for a method's effect on the property. The two kinds of method define C differently.
 pub(crate) fn does(o: &Tagged<OptimumFinding>) -> &'static str {
     match find(&o.value.method).map(|method| method.goal) {
         Some(Goal::Nullifying) => "removes it",
@@ -193,7 +190,7 @@ pub(crate) fn does(o: &Tagged<OptimumFinding>) -> &'static str {
     }
 }
 
-/// The methods after the best one, and whether the best is ahead of the second by more than chance.
+/// Names the methods after the best one, and whether the best beats the second by more than chance.
 fn next_sentence(
     results: &Results,
     model: &str,
@@ -233,8 +230,8 @@ pub(crate) fn compared<'a>(
     versus.map(|v| &v.value)
 }
 
-/// How far the second method is behind the best, with the interval. The wording follows the p-value adjusted for all
-/// pairs. Without significance, the smallest gap that the trainings could have shown.
+/// The gap between the best and the second method, with its interval. The wording follows the p-value adjusted for all pairs. Without
+/// significance, adds the smallest gap that the trainings could have shown.
 fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Option<String> {
     let (d, p, deciding) = (versus.difference?, versus.p?, versus.deciding_p()?);
     let d = if versus.a == *best { d } else { stats::Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
@@ -253,7 +250,7 @@ fn difference(versus: &VersusFinding, best: &MethodKey, trainings: usize) -> Opt
     Some(format!(", behind by {}{interval}, p {}{adjusted}{could}", score(d.mean), probability(p)))
 }
 
-/// Reason why no method has a best strength, if that is so; starts with the number of examples if they are the cause.
+/// The reason why no method has a best strength, or `None` if one has. Starts with the number of examples if they are the cause.
 fn without(results: &Results, spec: &Spec, oracle: OracleKind) -> Option<String> {
     let none = results.without.iter().find(|w| w.value.oracle == oracle)?;
     let so_far = if none.is_final && !waits(results, spec, &none.model, oracle) { "" } else { " so far" };
@@ -303,7 +300,7 @@ mod tests {
     use crate::sample;
     use crate::verdict::NoOptimumFinding;
 
-    /// The examples of S used to be given as those of C.
+    /// Regression: S used to be reported with the examples of C.
     #[test]
     fn numbers_to_compare_count_the_examples_of_each_score() {
         let mut results = sample::results();
@@ -336,7 +333,7 @@ mod tests {
         assert!(means.windows(2).all(|w| w[0] >= w[1]), "{means:?}");
     }
 
-    /// Only a balanced accuracy was reported, without saying that it came from a handful of sentences.
+    /// Regression: only a balanced accuracy used to be reported, without the handful of sentences behind it.
     #[test]
     fn few_test_sentences_with_an_attractor_are_named_as_the_cause() {
         let mut results = sample::results();
@@ -364,7 +361,8 @@ mod tests {
         assert!(text.contains("run about 77,500 examples, of which about 200 would"), "{text}");
     }
 
-    /// Two trainings had intervals of one degree of freedom; now their values stand beside the mean, and once how many give an interval.
+    /// Regression: two trainings used to have intervals with one degree of freedom. The answer gives their values instead, and once the
+    /// number of trainings needed for an interval.
     #[test]
     fn two_trainings_have_values_and_the_answer_says_how_many_give_an_interval() {
         let mut results = sample::results();
@@ -382,7 +380,7 @@ mod tests {
         assert!(numbers.iter().all(|n| n.value.lo.is_nan()), "nothing to test with: {numbers:?}");
     }
 
-    /// S and C, and the methods after the best, had no interval.
+    /// Regression: S, C and the methods after the best used to have no interval.
     #[test]
     fn every_score_of_the_answer_has_its_interval() {
         let says = answer(&sample::results(), &Spec::shipped()).says;
@@ -392,7 +390,7 @@ mod tests {
         assert!(says[1].matches(['±', '[']).count() >= methods, "{says:?}");
     }
 
-    /// "Best so far" contradicted the figure, whose best method had no held-out score yet.
+    /// Regression: "Best so far" used to contradict the figure, whose best method had no held-out score yet.
     #[test]
     fn while_methods_have_no_score_the_best_is_that_of_those_that_have() {
         let (mut results, mut spec) = (sample::results(), Spec::shipped());

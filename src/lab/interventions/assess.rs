@@ -1,7 +1,7 @@
 //! Assessment of a sweep: both bands at every strength, readability of the other property, and the optimum.
 //!
-//! One [`assess`] is one method under one oracle with all its replicates. It uses only per-example scores, not hidden
-//! states or probes, so it can be repeated whenever a replicate arrives.
+//! One [`assess`] is for one method under one oracle with all replicates. It uses only per-example scores, not hidden states or probes, so
+//! it can be repeated whenever a replicate arrives.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,47 +17,39 @@ use stats::special::normal_quantile;
 /// Accuracy of the oracle on the other property after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Readable {
-    /// Recall for each value of the property, averaged over replicates. NaN for a value that no example has.
+    /// Recall for each value, averaged over replicates; NaN for a value without examples.
     pub recalls: Vec<f64>,
-    /// Mean of the recalls. The interval is symmetric; each recall enters it by Wilson's centre, so its width is never
-    /// 0.
+    /// Mean of the recalls. The interval is symmetric. Each recall enters by Wilson's centre, so the width is never 0.
     pub balanced: Estimate,
-    /// True if the lower end is above chance. Otherwise the oracle no longer reads anything: its selectivity is that of
-    /// a constant answer, and the strength cannot be an optimum.
+    /// True if the lower end is above chance. Otherwise the oracle no longer reads the property, its selectivity is that of a constant
+    /// answer, and the strength cannot be an optimum.
     pub eligible: bool,
 }
 
-/// Scores of one of several properties to keep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptStrength {
     /// Selectivity over the examples with this property.
     pub selectivity: Option<Bands>,
-    /// Readability after the intervention.
     pub readable: Option<Readable>,
-    /// Number of examples with this property.
     pub n: usize,
 }
 
-/// One method under one oracle at one strength.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Strength {
-    /// The strength.
     pub value: f64,
-    /// Completeness over all examples.
+    /// Mean over all examples.
     pub completeness: Bands,
-    /// Selectivity over the examples with the other property; `None` if there are none. With several properties, the
-    /// mean over them.
+    /// Mean over the examples with the other property; `None` if there are none. With several properties, the mean over them.
     pub selectivity: Option<Bands>,
     /// Harmonic mean of completeness and selectivity.
     pub reliability: Option<Bands>,
     /// Completeness over the examples with the other property.
     pub(crate) completeness_where_selective: Option<Bands>,
-    /// Mean over the values of the other property of the mean selectivity for each; with several properties, the mean
-    /// over them.
+    /// Selectivity averaged over the values of the other property; with several properties, the mean over them.
     pub(crate) selectivity_by_class: Option<Bands>,
     /// Readability of the other property after the intervention.
     pub readable: Option<Readable>,
-    /// The same by property if there are several: the other one, then the further ones.
+    /// Scores by property if there are several: the other one, then the further ones.
     pub kept: Vec<KeptStrength>,
     /// Number of examples behind completeness.
     pub n_c: usize,
@@ -66,8 +58,8 @@ pub struct Strength {
 }
 
 impl Strength {
-    /// True if it can be an optimum: every property to keep is still read better than chance. `None` if no example has
-    /// the other property.
+    /// True if this strength can be an optimum: the oracle reads every property to keep better than chance. `None` if no example has the
+    /// other property.
     pub(crate) fn eligible(&self) -> Option<bool> {
         let first = self.readable.as_ref()?.eligible;
         let all = |k: &KeptStrength| k.readable.as_ref().is_some_and(|r| r.eligible);
@@ -75,21 +67,19 @@ impl Strength {
     }
 }
 
-/// Assessment of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
-    /// In order of strength.
     pub strengths: Vec<Strength>,
-    /// Chosen on one half, reported on the other; or the reason why there is none.
+    /// The optimum, chosen on one half and reported on the other, or the reason why there is none.
     pub optimum: Result<Optimum, NoOptimum>,
-    /// As in the paper: chosen and reported on all examples. `None` without selectivity.
+    /// The paper's optimum, chosen and reported on all examples; `None` without selectivity.
     pub paper: Option<Paper>,
     /// The optimum's reliability in every resample, for comparing methods.
     pub draws: Draws,
 }
 
-/// Assesses a sweep. `resamples` and `halves` are those of the test examples, shared by all methods and oracles, so that
-/// methods can be compared; intervals are at `level`. `None` for a sweep without replicates, strengths or examples.
+/// Assesses a sweep, with intervals at `level`. `resamples` and `halves` belong to the test examples; methods can be compared because all
+/// of them share these. `None` without replicates, strengths or examples.
 ///
 /// # Panics
 /// If scores, resamples or halves do not fit the examples.
@@ -112,7 +102,7 @@ pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: 
     Some(Assessment { strengths, optimum, paper, draws })
 }
 
-/// Only the bands, at a fraction of the cost: for a sweep whose replicates are still arriving.
+/// Computes only the bands, at a fraction of the cost, while replicates are still arriving.
 ///
 /// # Panics
 /// If scores or resamples do not fit the examples.
@@ -127,7 +117,7 @@ pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec
     strengths(&table, sweep.values, &totals, &drawn, level)
 }
 
-/// Every strength, from the sums over all examples and the statistics of each resample.
+/// Assesses every strength from the sums over all examples and the statistics of each resample.
 fn strengths(table: &Table, values: &[f64], totals: &[f64], drawn: &[Vec<f64>], level: f64) -> Option<Vec<Strength>> {
     let point = table.statistics(totals);
     let bands = |statistic: Statistic, m: usize| -> Option<Bands> {
@@ -188,7 +178,7 @@ fn strength(
     })
 }
 
-/// Range of the harmonic mean when one of the two means moves to the end of its exact bound while the other stays.
+/// Range of the harmonic mean when one mean moves to an end of its exact bound and the other is fixed.
 fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Option<Estimate> {
     let (ec, es) = (of_c.unwrap_or(Estimate::exact(c)), of_s.unwrap_or(Estimate::exact(s)));
     (of_c.is_some() || of_s.is_some()).then(|| Estimate {
@@ -198,7 +188,7 @@ fn between(c: f64, of_c: Option<Estimate>, s: f64, of_s: Option<Estimate>) -> Op
     })
 }
 
-/// Readability of the property at index `j`, at the strength of index `m`, from the sums of a set of examples.
+/// Readability of property `j` at strength `m`, from the sums of a set of examples.
 fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -> Option<Readable> {
     let present = table.present(totals, j);
     let right = &totals[table.of(table.rights(m), j)];
@@ -213,8 +203,8 @@ fn readable(table: &Table, totals: &[f64], (m, j): (usize, usize), level: f64) -
     Some(Readable { recalls, balanced, eligible })
 }
 
-/// Balanced accuracy of (right, all) counts by class and the half-width of its interval: `z sqrt(sum_j r_j (1 -
-/// r_j)/n_j)/k` with r_j by Wilson's centre. NaN if a class has no example.
+/// Balanced accuracy of (right, all) counts by class, and the half-width of its interval: `z sqrt(sum_j r_j (1 - r_j)/n_j)/k` with r_j by
+/// Wilson's centre. NaN if a class has no example.
 pub(super) fn balanced(counts: impl Iterator<Item = (f64, f64)>, z: f64) -> (f64, f64) {
     let (mut sum, mut variance, mut classes) = (0.0, 0.0, 0.0);
     for (right, n) in counts {

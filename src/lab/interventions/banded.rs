@@ -1,4 +1,4 @@
-//! A score with its bands, as in findings: the variation from other examples and from other trainings.
+//! A score with its bands, as in findings: variation over other examples and over other trainings.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,7 @@ use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::replicates::{Bands, Form};
 
-/// A mean over replicates. `lo` and `hi` are the wide band, which covers sampling and training; with one replicate,
-/// which shows no variation from training, they are the narrow one.
+/// A mean over replicates. `lo` and `hi` are the wide band (sampling and training), or the narrow one with a single replicate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Banded {
     /// Mean over replicates.
@@ -29,26 +28,25 @@ pub struct Banded {
     /// Standard deviation of single replicates on these examples; `None` with one replicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Origin of the quantile of the wide band; absent if there is no wide band.
+    /// Distribution behind the wide band; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
 }
 
-/// Trainings from which a score has an interval over them. With two, Student's t has one degree of freedom, and an interval can span
-/// most of the range of a score: their two values are reported instead.
+/// Minimum number of trainings for an interval. With two, Student's t has one degree of freedom and an interval can span most of the range,
+/// so their two values are reported instead.
 pub const ENOUGH_TRAININGS: usize = 3;
 
 impl Banded {
-    /// Unknown: the whole range rather than a guess.
+    /// An unknown score, with the whole range as its band.
     pub const UNKNOWN: Self =
         Self { mean: f64::NAN, lo: 0.0, hi: 1.0, sampling: None, range: None, sd: None, form: None };
 
-    /// Half the width of the band.
     pub fn half_width(&self) -> f64 {
         self.estimate().half_width()
     }
 
-    /// The values of the single trainings, if these are too few for an interval.
+    /// The values of the single trainings, if they are too few for an interval.
     pub fn values(&self, trainings: usize) -> Option<[f64; 2]> {
         self.range.filter(|_| is_few(trainings))
     }
@@ -58,13 +56,12 @@ impl Banded {
         Estimate { mean: self.mean, lo: self.lo.max(0.0), hi: self.hi.min(1.0) }
     }
 
-    /// The mean with its interval; without ends (NaN) if its trainings are too few for one.
+    /// The mean with its interval; NaN ends if there are too few trainings.
     pub fn reported(&self, trainings: usize) -> Estimate {
         if is_few(trainings) { Estimate { lo: f64::NAN, hi: f64::NAN, ..self.estimate() } } else { self.estimate() }
     }
 
-    /// The text beside the mean: the interval as `±.012`, or its ends if they are not equally far from the mean; for two
-    /// trainings, their values.
+    /// The text beside the mean: `±.012`, the two ends if they are not symmetric, or the values of two trainings.
     pub fn spread(&self, trainings: usize) -> String {
         if is_few(trainings) {
             return self.range.map_or_else(|| "–".into(), |[lo, hi]| format!("({}, {})", score(lo), score(hi)));
@@ -74,7 +71,6 @@ impl Banded {
         if off > (0.1 * half).max(0.000_5) { format!("[{}, {}]", score(e.lo), score(e.hi)) } else { plus_minus(half) }
     }
 
-    /// Half the width of the narrow band, if it is shown separately.
     pub fn narrow_half_width(&self) -> Option<f64> {
         self.sampling.map(|[lo, hi]| (hi - lo) / 2.0)
     }
@@ -115,7 +111,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#);
     }
 
-    /// Regression: a score of 0 to 1 was shown as `.93 ±.469`.
+    /// Regression: a score from 0 to 1 used to be shown as `.93 ±.469`.
     #[test]
     fn an_interval_stays_within_the_range_of_a_score() {
         let wide = Banded::from(Estimate { mean: 0.93, lo: 0.461, hi: 1.399 });
@@ -125,8 +121,7 @@ mod tests {
         assert_eq!(narrow.spread(1), "±.012");
     }
 
-    /// Regression: with two trainings the screen showed S .95 [.02, 1.00] beside R .92 [.75, .98], both from Student's
-    /// t with one degree of freedom.
+    /// Regression: two trainings used to show S .95 [.02, 1.00] beside R .92 [.75, .98], both by Student's t with one degree of freedom.
     #[test]
     fn two_trainings_show_their_values_and_no_interval() {
         let range = Some([0.93, 0.97]);

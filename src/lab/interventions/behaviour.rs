@@ -1,5 +1,5 @@
-//! Behaviour of the language model itself after an intervention: its preferred form, its confidence in the correct one,
-//! and the rank of that one among the verb forms.
+//! Behaviour of the language model itself after an intervention: its preferred form, its confidence in the correct form, and the rank of
+//! that form among the verb forms.
 
 use lab::Columns;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::banded::Banded;
 use super::finding::is_zero;
 use super::key::MethodKey;
 
-/// Behaviour of the language model with the changed hidden state.
+/// Behaviour of the language model with the edited hidden state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct BehaviourFinding {
     /// Method in the registry.
@@ -34,7 +34,7 @@ pub struct BehaviourFinding {
     pub correct_before: Banded,
     /// Probability of the correct form after, relative to both forms.
     pub correct_after: Banded,
-    /// Number of trainings behind it; 0 if unknown.
+    /// Number of trainings behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// Ranks and the paired test; absent in older recordings.
@@ -42,20 +42,20 @@ pub struct BehaviourFinding {
     pub told: Option<Told>,
 }
 
-/// Rank of the correct form among others, and the intervention's effect on the model's preference.
+/// Rank of the correct form, and the intervention's effect on the model's preference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct Told {
-    /// Mean of 1 over the rank of the correct form among the verb forms of all sentences, before.
+    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, before.
     pub rank_before: Banded,
-    /// Mean of 1 over the rank of the correct form among the verb forms of all sentences, after.
+    /// Mean reciprocal rank of the correct form among the verb forms of all sentences, after.
     pub rank_after: Banded,
     /// Number of verb forms.
     pub forms: usize,
-    /// Examples whose correct form is preferred to the other one before but not after, by the first training.
+    /// Examples for which the model prefers the correct form before but not after, by the first training.
     pub lost: u64,
-    /// Examples whose correct form is preferred to the other one after but not before.
+    /// Examples for which the model prefers the correct form after but not before.
     pub won: u64,
-    /// McNemar's exact p-value of `lost` and `won`.
+    /// Exact McNemar p-value for `lost` and `won`.
     pub p: f64,
     /// p-value of no change at any strength of the sweep: max-T over all of them. Absent before the sweep is complete,
     /// and in older recordings.
@@ -64,7 +64,6 @@ pub struct Told {
 }
 
 impl BehaviourFinding {
-    /// The method and its options.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

@@ -1,4 +1,4 @@
-//! The bench: test examples with their hidden states, ready to be changed, judged and run on through the model.
+//! The bench: test examples with their hidden states, ready to be edited, judged and run through the rest of the model.
 
 use std::borrow::Cow;
 
@@ -17,13 +17,10 @@ use lab::stimuli::{Stimuli, StimuliError, Where};
 use model::Model;
 use thiserror::Error;
 
-/// Reasons why an evaluation failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
-    /// In the model's pass.
     #[error(transparent)]
     Stimuli(#[from] StimuliError),
-    /// In the method.
     #[error(transparent)]
     Intervention(#[from] InterventionError),
 }
@@ -37,7 +34,6 @@ pub(crate) struct Site {
     pub oracle_layer: usize,
 }
 
-/// Some test examples, ready for interventions.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
     /// Rows among the stimuli.
@@ -52,18 +48,16 @@ pub(crate) struct Chunk {
     pub other: Vec<Option<usize>>,
     /// True values of the further properties to keep, by property and example.
     pub further: Vec<Vec<Option<usize>>>,
-    /// Hidden states of the examples' true counterfactuals at the layer of the intervention (n x D), once a method has
-    /// requested them.
+    /// Hidden states of the true counterfactuals at the layer of the intervention (n x D), once a method has requested them.
     pub twins: Option<Matrix>,
     /// The grammatically correct form of each example.
     pub correct: Vec<usize>,
-    /// Distance between distributions used for completeness and selectivity.
     pub distance: Distance,
-    /// The other tokens, if every token of a text is changed.
+    /// The other tokens, if every token of a text is edited.
     rest: Option<Rest>,
     continuation: Continuation,
-    /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; `None`
-    /// without a language model head.
+    /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; `None` without a language model
+    /// head.
     forms: Option<Vec<([f32; 2], [u32; 2])>>,
 }
 
@@ -74,7 +68,7 @@ pub struct Scores {
     pub examples: ExampleScores,
     /// Completeness toward the class prior, for nullifying methods.
     pub prior: Vec<f64>,
-    /// 1 where the oracle still reads the other property correctly, for examples that have it.
+    /// 1 if the oracle still reads the other property correctly, for examples that have it.
     pub right: Vec<Option<f64>>,
     /// Completeness toward a value other than the oracle's earlier prediction, for counterfactual methods.
     pub predicted: Vec<f64>,
@@ -84,31 +78,28 @@ pub struct Scores {
     pub further: Vec<Kept>,
 }
 
-/// Behaviour of the model itself with changed hidden states, per example.
+/// Behaviour of the model itself with edited hidden states, per example.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelBehaviour {
-    /// 1 where the preferred form changes.
+    /// 1 if the preferred form changes.
     pub flipped: Vec<f64>,
-    /// Probability of the correct form, relative to both forms, before.
+    /// Probability of the correct form relative to both forms, before.
     pub correct_before: Vec<f64>,
-    /// The same, after.
+    /// Probability of the correct form relative to both forms, after.
     pub correct_after: Vec<f64>,
-    /// 1 over the rank of the correct form among the verb forms of all sentences, before.
+    /// Reciprocal rank of the correct form among the verb forms of all sentences, before.
     pub rank_before: Vec<f64>,
-    /// The same, after.
+    /// Reciprocal rank of the correct form among the verb forms of all sentences, after.
     pub rank_after: Vec<f64>,
-    /// Number of verb forms.
     pub forms: usize,
 }
 
-/// Scores per oracle, and the model's behaviour if requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// One entry per oracle, in the order of the oracles.
+    /// One entry per oracle, in order.
     pub scores: Vec<Scores>,
-    /// The model's behaviour.
     pub behaviour: Option<ModelBehaviour>,
-    /// Distances of the changed states from real ones; empty if not requested.
+    /// Distances of the edited states from real ones; empty if not requested.
     pub distances: Distances,
 }
 
@@ -118,7 +109,6 @@ impl Outcome {
         Self { scores: vec![Scores::default(); oracles], behaviour: None, distances: Distances::default() }
     }
 
-    /// Number of examples.
     pub fn len(&self) -> usize {
         self.scores.first().map_or(0, |s| s.examples.completeness.len())
     }
@@ -132,12 +122,12 @@ impl Outcome {
 pub(crate) struct Applied<'a> {
     chunk: &'a Chunk,
     goal: Goal,
-    /// Target values wanted, and the intervention toward each. A property with k > 2 values has k - 1 of them.
+    /// For each shift, the wanted value of every example and the prepared intervention. A property with k values has k - 1 shifts.
     shifts: Vec<(Vec<usize>, Prepared<'a>)>,
 }
 
 impl Chunk {
-    /// Reads the test rows `rows`, all of which must have a value of the target, up to the layer of the intervention.
+    /// Runs the test rows `rows`, each with a value of the target, up to the layer of the intervention.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -150,7 +140,7 @@ impl Chunk {
         Self::with(h, model, stimuli, labels, rows, site, pulse)
     }
 
-    /// The same with hidden states `h` (n x D) at the layer of the intervention, read earlier.
+    /// A chunk with known hidden states `h` (n x D) at the layer of the intervention.
     pub(crate) fn with(
         h: Matrix,
         model: &Model,
@@ -181,7 +171,6 @@ impl Chunk {
         })
     }
 
-    /// Number of examples.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -191,8 +180,8 @@ impl Chunk {
         oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
     }
 
-    /// Prepares a fitted method for the chunk's examples, toward every target value that an example does not have
-    /// (Canby et al., section 3: completeness is averaged over the counterfactual values).
+    /// Prepares a fitted method for the chunk's examples, toward every target value that an example does not have (Canby et al., section 3:
+    /// completeness is averaged over the counterfactual values).
     pub(crate) fn apply<'a>(
         &'a self,
         method: &Method,
@@ -219,7 +208,7 @@ impl Chunk {
         Ok(Applied { chunk: self, goal: method.goal, shifts })
     }
 
-    /// The changed states that represent the texts (n x D).
+    /// The edited states that represent the texts (n x D).
     fn own<'h>(&self, h: &'h Matrix) -> Cow<'h, Matrix> {
         match &self.rest {
             Some(_) => Cow::Owned(h.select_rows(&(0..self.len()).collect::<Vec<_>>())),
@@ -227,7 +216,7 @@ impl Chunk {
         }
     }
 
-    /// The hidden states that the oracle reads when `h` (of all changed tokens) replaces the chunk's states.
+    /// The hidden states that the oracle reads when `h` (of all edited tokens) replaces the chunk's states.
     pub(crate) fn later(
         &self,
         model: &Model,
@@ -241,8 +230,8 @@ impl Chunk {
         Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
     }
 
-    /// The hidden states (n x D) that oracles read at each of the layers `later`, all after the intervention's, when
-    /// `h` (of all changed tokens) replaces the chunk's states.
+    /// The hidden states (n x D) at each of the layers `later`, all after the intervention's, when `h` (of all edited tokens) replaces the
+    /// chunk's states.
     pub(crate) fn at_layers(
         &self,
         model: &Model,
@@ -256,42 +245,41 @@ impl Chunk {
         Ok(self.continuation.run(model, h, later, pulse)?.later)
     }
 
-    /// Probabilities, over the whole vocabulary, of the two forms of the first example with the hidden states `h`.
+    /// Probabilities of the first example's two forms over the whole vocabulary, with the hidden states `h`.
     pub(crate) fn words(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
         self.continuation.probabilities(model, h)
     }
 }
 
-/// Judges of an evaluation: everything it needs except the method.
+/// Everything that an evaluation needs except the method.
 #[derive(Clone, Copy)]
 pub(crate) struct Judges<'a> {
     pub model: &'a Model,
     pub oracles: &'a [Oracle],
-    /// Outputs of each oracle before, in the same order.
+    /// Outputs of each oracle before the intervention, in the order of `oracles`.
     pub before: &'a [OracleOutput],
     /// Share of each target value in the data, for the prior variant of nullifying completeness.
     pub prior: &'a [f64],
-    /// Layers that interventions write and oracles read.
     pub site: Site,
     /// True to evaluate the model's own behaviour too.
     pub behaviour: bool,
-    /// Distance meter for the changed states, if distances are wanted.
+    /// Distance meter for the edited states, if distances are wanted.
     pub meter: Option<&'a Meter>,
 }
 
-/// Oracles that read at one layer, and their outputs there before the intervention.
+/// Oracles of one layer, and their outputs there before the intervention.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
-    /// The layer, from 1: that of the intervention or a later one.
+    /// Layer of the intervention or a later one, from 1.
     pub layer: usize,
-    /// The oracles, trained on unchanged states of that layer.
+    /// Oracles trained on unedited states of that layer.
     pub oracles: &'a [Oracle],
-    /// Outputs of each oracle before, in the same order.
+    /// Outputs of each oracle before the intervention, in the order of `oracles`.
     pub before: &'a [OracleOutput],
 }
 
 impl Applied<'_> {
-    /// Changed hidden states for the first target value, of all changed tokens.
+    /// Edited hidden states of all edited tokens, for the first target value.
     pub(crate) fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
         self.shifts[0].1.at(value, pulse)
     }
@@ -299,7 +287,7 @@ impl Applied<'_> {
     /// Scores one strength.
     ///
     /// # Errors
-    /// From the method, or from the model where the pass continues.
+    /// From the method, or from the model if the pass continues.
     pub(crate) fn judge(
         &mut self,
         value: f64,
@@ -337,9 +325,8 @@ impl Applied<'_> {
         Ok(Outcome { scores, behaviour, distances })
     }
 
-    /// Scores one strength at several layers, by reader and oracle. `layer` is that of the intervention, whose readers
-    /// see the changed states themselves; for the others the model continues from there, once for all of them. `prior`
-    /// is the share of each target value.
+    /// Scores one strength at several layers, by reader and oracle. Readers at `layer`, that of the intervention, see the edited states
+    /// themselves; for the others one pass of the model continues from there. `prior` is the share of each target value.
     ///
     /// # Errors
     /// From the method, or from the model.
@@ -401,7 +388,7 @@ impl Scores {
     }
 }
 
-/// Logits and ranks of the two forms, row by row.
+/// Joins logits and ranks of the two forms, row by row.
 fn paired(forms: Option<Vec<[f32; 2]>>, ranks: Option<Vec<[u32; 2]>>) -> Option<Vec<([f32; 2], [u32; 2])>> {
     forms.zip(ranks).map(|(forms, ranks)| forms.into_iter().zip(ranks).collect())
 }
@@ -456,7 +443,7 @@ impl Chunk {
     }
 
     fn behaviour(&self, before: &[([f32; 2], [u32; 2])], after: &[([f32; 2], [u32; 2])]) -> ModelBehaviour {
-        // Probability of the first form relative to both: the logistic function of the difference of logits.
+        // The probability of the first form relative to both is the logistic function of the difference of logits.
         let first = |l: &[f32; 2]| 1.0 / (1.0 + f64::from(l[1] - l[0]).exp());
         let mut behaviour = ModelBehaviour { forms: self.continuation.form_count(), ..ModelBehaviour::default() };
         for (((before, rank_before), (after, rank_after)), y) in before.iter().zip(after).zip(&self.correct) {

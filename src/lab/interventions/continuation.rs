@@ -1,5 +1,5 @@
-//! Continuation of the model from a changed hidden state: the rest of the forward pass, resumed at the layer of the
-//! intervention. In a decoder a pass cannot be resumed; it runs again, with the hidden state replaced.
+//! Continues the model from an edited hidden state: the rest of the forward pass, from the layer of the intervention. In a decoder a pass
+//! cannot be resumed, so it runs again with the hidden state replaced.
 
 use base::Pulse;
 use base::matrix::Matrix;
@@ -17,31 +17,30 @@ pub(crate) struct Continuation {
     vocab: Vec<u32>,
     /// Columns of the two forms, per row.
     columns: Vec<[usize; 2]>,
-    /// The states before, if the changed state is a mean: its change is then added to every token.
+    /// The states before the edit, if a mean is edited: its change is then added to every token.
     means: Option<Matrix>,
 }
 
-/// The changed tokens of some stimuli in addition to the representative ones, if every token is changed.
+/// The edited tokens besides the representative ones, if every token is edited.
 #[derive(Debug, Clone)]
 pub(crate) struct Rest {
-    /// Hidden states of all changed tokens: first the representative ones of each text, then the others.
+    /// Hidden states of all edited tokens: first the representative ones, then the others.
     pub h: Matrix,
     /// For each other token, the index of its text and its position.
     tokens: Vec<(usize, usize)>,
-    /// The text's row among the stimuli, for each.
+    /// For each other token, the row of its text among the stimuli.
     pub rows: Vec<usize>,
-    /// The value of the other property, for each.
+    /// For each other token, the value of the other property.
     pub other: Vec<Option<usize>>,
 }
 
 impl Rest {
-    /// Values of the texts, repeated for each of a text's tokens.
+    /// Repeats a value per text for each of the text's other tokens.
     pub(crate) fn spread<T: Copy>(&self, each: &[T]) -> Vec<T> {
         self.tokens.iter().map(|(place, _)| each[*place]).collect()
     }
 
-    /// Reads the other tokens of the stimuli `rows`; `h` are the states of the representative ones. `None` if one token
-    /// per text is changed.
+    /// Reads the other tokens of the stimuli `rows`; `h` are the states of the representative ones. `None` if one token per text is edited.
     pub(crate) fn read(
         model: &Model,
         stimuli: &Stimuli,
@@ -65,7 +64,7 @@ impl Rest {
                 all.filter(move |t| *t != drawn).map(move |t| (k, t))
             };
             let sites: Vec<(usize, usize)> = group.iter().enumerate().flat_map(others).collect();
-            // A group of one-token texts has no others.
+            // A group of one-token texts has no other tokens.
             if sites.is_empty() {
                 continue;
             }
@@ -90,30 +89,30 @@ struct Part {
     batch: Batch,
     /// Indices of the batch's rows among the rows of the continuation.
     places: Vec<usize>,
-    /// Where forms are predicted, one per row.
+    /// Positions at which forms are predicted, one per row.
     said: Vec<(usize, usize)>,
     /// The tokens that oracles read, row by row.
     read: Vec<(usize, usize)>,
-    /// The tokens to write, each with the row of the changed states to take its state from.
+    /// The tokens to write, each with its row among the edited states.
     written: Vec<(usize, (usize, usize))>,
-    /// Output of block `layer`, `[B,T,D]`; `None` where only the head remains or the pass runs again.
+    /// Output of block `layer`, `[B,T,D]`; `None` if only the head remains or the pass runs again.
     hidden: Option<Array>,
 }
 
-/// Result of continuing from changed hidden states.
+/// Result of continuing from edited hidden states.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Continued {
     /// Logits of the two forms, per row; `None` without a language model head.
     pub forms: Option<Vec<[f32; 2]>>,
-    /// Their ranks among the verb forms of all sentences, from 1; ties share the best rank. `None` if `forms` is.
+    /// Ranks of the two forms among the verb forms of all sentences, from 1; ties share the best rank. `None` if `forms` is.
     pub ranks: Option<Vec<[u32; 2]>>,
     /// Hidden states at the verb's position (rows x D) at each requested later layer, in order.
     pub later: Vec<Matrix>,
 }
 
 impl Continuation {
-    /// Runs the stimuli `rows` up to block `layer` (from 1), where states will replace `before` (rows x D; needed only
-    /// for means) at a position and at the tokens of `rest`.
+    /// Runs the stimuli `rows` up to block `layer` (from 1). States will replace `before` (rows x D; needed only for means) at a position
+    /// and at the tokens of `rest`.
     pub(crate) fn new(
         model: &Model,
         stimuli: &Stimuli,
@@ -139,7 +138,7 @@ impl Continuation {
             done += group.len();
             let first = |group: &[usize]| (0..group.len()).map(|k| (k, 0)).collect::<Vec<_>>();
             parts.push(if head_only {
-                // Only the head remains, and it reads each position by itself, so one token per row is enough.
+                // Only the head remains, and it reads each position separately, so one token per row is enough.
                 let pad = model.tokenizer()?.pad_id();
                 let batch = Batch::new(&vec![[pad]; group.len()], pad)?;
                 let written = group.iter().copied().zip(first(&group)).collect();
@@ -162,19 +161,16 @@ impl Continuation {
         Ok(Self { layer, at, parts, vocab, columns, means })
     }
 
-    /// Number of verb forms to rank among.
     pub(crate) fn form_count(&self) -> usize {
         self.vocab.len()
     }
 
-    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Continues from hidden states `h` (rows x D, then those of further tokens) in place of the model's own. Also
-    /// returns the hidden states that oracles read after each of the blocks `later` (from 1); one pass serves all of
-    /// them.
+    /// Continues from hidden states `h` (rows x D, then those of further tokens). Also returns the hidden states after each of the blocks
+    /// `later` (from 1); one pass serves all of them.
     pub(crate) fn run(
         &self,
         model: &Model,
@@ -182,8 +178,7 @@ impl Continuation {
         later: &[usize],
         pulse: &mut dyn Pulse,
     ) -> Result<Continued, StimuliError> {
-        // Without a head there is no prediction, and without forms nothing to predict; hidden states can still be
-        // changed and read.
+        // Without a head or forms there is no prediction, but hidden states can still be edited and read.
         let asks = model.has_head() && !self.vocab.is_empty();
         let mut forms = asks.then(|| vec![[0.0; 2]; self.len()]);
         let mut ranks = asks.then(|| vec![[0; 2]; self.len()]);
@@ -218,8 +213,7 @@ impl Continuation {
         Ok(Continued { forms, ranks, later: later_hidden })
     }
 
-    /// Probabilities over the whole vocabulary of the two forms of the first row, continuing from `h` (rows x D, then
-    /// those of further tokens).
+    /// Probabilities of the first row's two forms over the whole vocabulary, continuing from `h` (rows x D, then those of further tokens).
     pub(crate) fn probabilities(&self, model: &Model, h: &Matrix) -> Result<[f64; 2], StimuliError> {
         let Some((part, k)) = self.parts.iter().find_map(|p| Some((p, p.places.iter().position(|x| *x == 0)?))) else {
             return Ok([f64::NAN; 2]);
@@ -232,7 +226,7 @@ impl Continuation {
         Ok(self.columns[0].map(|c| f64::from(logits[self.vocab[c] as usize] - max).exp() / sum))
     }
 
-    /// Row `i` of the changed states; for means, their change added to the token's own state.
+    /// Row `i` of the edited states; for means, the change to add to the token's own state.
     fn put(&self, h: &Matrix, i: usize) -> Vec<f32> {
         match &self.means {
             Some(means) => h.row(i).iter().zip(means.row(i)).map(|(after, before)| after - before).collect(),
@@ -264,7 +258,7 @@ impl Continuation {
     }
 }
 
-/// The tokens of a group to write, each with its row among the changed states.
+/// The tokens of a group to write, each with its row among the edited states.
 fn written(group: &[usize], spot: impl Fn(usize) -> Spot, rest: Option<&Rest>) -> Vec<(usize, (usize, usize))> {
     if let Some(rest) = rest {
         let row = |place: usize| group.iter().position(|p| *p == place);
@@ -287,8 +281,8 @@ mod tests {
     use model::builtin::BUILTINS;
     use model::{Device, ModelSource};
 
-    /// Values of a BERT in NumPy: after block 1 the words with the property, every token or their mean are moved by
-    /// `step`, and the states are read after block 2.
+    /// Reference: a BERT in NumPy. After block 1 the words with the property, every token or their mean are moved by `step`; the states are
+    /// read after block 2.
     #[test]
     fn states_changed_at_one_position_are_read_at_another() {
         use corpus::agreement::Position::{Every, Marked, Mask, Mean};
@@ -325,8 +319,8 @@ mod tests {
         }
     }
 
-    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family: a
-    /// BART's encoder is followed by its decoder, not its head.
+    /// Continuing from the model's own hidden states reproduces the model, after every block and for every family. A BART's encoder is
+    /// followed by its decoder, not its head.
     #[test]
     fn going_on_from_unchanged_states_is_the_model_itself() {
         let examples = Task::named("agreement").unwrap().examples(24, 5, &Frequencies::natural()).unwrap();
@@ -359,7 +353,7 @@ mod tests {
                 let apart = own.iter().flatten().zip(found.iter().flatten()).map(|(a, b)| (a - b).abs());
                 let worst = apart.fold(0.0, f32::max);
                 assert!(worst < 2e-4, "{} after block {layer}: {worst}", builtin.name);
-                // A state that is written unchanged arrives unchanged, up to the rounding of different batches.
+                // A state written unchanged arrives unchanged, up to the rounding of different batches.
                 let behind: Vec<usize> = (layer + 1..=model.depth()).collect();
                 let arrived = c.run(&model, &h, &behind, &mut NoPulse).unwrap().later;
                 for (later, arrived) in behind.iter().zip(&arrived) {

@@ -1,15 +1,15 @@
-//! Distance of changed hidden states from real ones.
+//! Distance of edited hidden states from real ones.
 //!
-//! A state that no sentence produces says little about the model, even if an oracle reads the wanted value from it.
-//! Four distances are measured for the same examples, each with its value before the change:
+//! A state that no sentence produces shows little about the model, even if an oracle reads the wanted value from it. Four distances are
+//! measured for the same examples, before and after the edit:
 //!
 //! - to the nearest real state (Euclidean),
-//! - the Mahalanobis distance from the real states' mean, `sqrt((h - m)' S⁻¹ (h - m))`, with S shrunk as in LEACE; for
-//!   a real state it is about the root of the dimension,
+//! - the Mahalanobis distance from the mean of the real states, `sqrt((h - m)' S⁻¹ (h - m))`, with S shrunk as in LEACE; for a real state
+//!   it is about the root of the dimension,
 //! - the ratio of the norms after and before,
 //! - to the state of the example's true counterfactual, if it has one.
 //!
-//! The real states are the ones on which interventions are fitted, never the changed ones.
+//! The real states are those on which interventions are fitted.
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use stats::Estimate;
 use stats::estimate::number_or_null;
 use stats::paired::mean_within;
 
-/// Maximum number of real states to compare with: evenly spaced among all.
+/// Maximum number of real states to compare with, evenly spaced among all.
 pub(crate) const REAL_STATES: usize = 2_048;
 
 /// Real states, prepared for comparison.
@@ -31,21 +31,21 @@ pub(crate) const REAL_STATES: usize = 2_048;
 pub struct Meter {
     /// R x D.
     real: Matrix,
-    /// Half of each one's squared norm.
+    /// Half the squared norm of each real state.
     halves: Vec<f32>,
     mean: Vec<f64>,
     /// `S^(-1/2)`, D x D.
     whiten: Matrix,
 }
 
-/// Distances of some changed states, one of each kind per example.
+/// Distances of some edited states, one of each kind per example.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Distances {
     /// To the nearest real state.
     pub nearest: Vec<f64>,
-    /// From the mean of the real states, in their metric.
+    /// Mahalanobis distance from the mean of the real states.
     pub mahalanobis: Vec<f64>,
-    /// Norm after divided by norm before. NaN if the norm before is 0.
+    /// Norm after divided by norm before; NaN if the latter is 0.
     pub norm_ratio: Vec<f64>,
     /// To the state of the true counterfactual; empty if there is none.
     pub counterfactual: Vec<f64>,
@@ -75,12 +75,11 @@ impl Meter {
         Ok(Self { real, halves, mean, whiten: whiten.cast() })
     }
 
-    /// Number of real states used.
     pub fn count(&self) -> usize {
         self.real.rows()
     }
 
-    /// Measures the rows of `h` (n x D), which were `before` (n x D) and whose true counterfactuals are `twins` (n x D).
+    /// Measures the rows of `h` (n x D), with their states `before` (n x D) and true counterfactuals `twins` (n x D).
     ///
     /// # Panics
     /// If the shapes differ.
@@ -89,7 +88,7 @@ impl Meter {
         let whitened = centred.dot(&self.whiten);
         let products = h.dot_t(&self.real);
         let nearest = |i: usize| {
-            // The nearest is found in single precision; its distance is then computed without cancellation.
+            // Single precision finds the nearest state; its distance is then computed without cancellation.
             let gaps = products.row(i).iter().zip(&self.halves).map(|(product, half)| half - product);
             let found = gaps.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
             found.map_or(f64::NAN, |(k, _)| apart(h.row(i), self.real.row(k)))
@@ -113,17 +112,15 @@ fn apart(a: &[f32], b: &[f32]) -> f64 {
 }
 
 impl Distances {
-    /// Number of measured examples.
     pub(crate) fn len(&self) -> usize {
         self.nearest.len()
     }
 
-    /// True if nothing was measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.nearest.is_empty()
     }
 
-    /// Adds, with weight `w`, the distances of the same examples changed toward another value.
+    /// Adds the distances of the same examples edited toward another value, with weight `w`.
     pub(crate) fn add(&mut self, part: &Self, w: f64) {
         let each = |sum: &mut Vec<f64>, part: &[f64]| {
             sum.resize(part.len(), 0.0);
@@ -136,8 +133,8 @@ impl Distances {
     }
 }
 
-/// Distances of one method's states at one strength from real ones. `n` of the finding is the number of examples
-/// measured; intervals are by Student's t over them. One training of the method.
+/// Distances of one method's states at one strength from real ones, for one training of the method. `n` of the finding is the number of
+/// measured examples; intervals are by Student's t over them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DistanceFinding {
     /// Method in the registry.
@@ -164,19 +161,19 @@ pub struct DistanceFinding {
     /// Mean Euclidean distance to the state of the true counterfactual, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Estimate>,
-    /// The same distances for the same examples, unchanged.
+    /// Mean distances of the same examples, unedited.
     pub before: Unchanged,
     /// Number of real states.
     pub real_states: usize,
 }
 
-/// Mean distances of unchanged states.
+/// Mean distances of unedited states.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Unchanged {
     /// To the nearest real state.
     #[serde(deserialize_with = "number_or_null")]
     pub nearest: f64,
-    /// From the mean of the real states, in their metric.
+    /// Mahalanobis distance from the mean of the real states.
     #[serde(deserialize_with = "number_or_null")]
     pub mahalanobis: f64,
     /// To the state of the true counterfactual, if there is one.
@@ -185,7 +182,6 @@ pub struct Unchanged {
 }
 
 impl Unchanged {
-    /// The means of some distances.
     pub fn of(d: &Distances) -> Self {
         let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
         let counterfactual = (!d.counterfactual.is_empty()).then(|| mean(&d.counterfactual));
@@ -193,13 +189,10 @@ impl Unchanged {
     }
 }
 
-/// Measured distances and their references: the means with their intervals, the unchanged means, the number of real
-/// states.
+/// References of measured distances.
 #[derive(Debug, Clone, Copy)]
 pub struct Held {
-    /// Level of the intervals.
     pub level: f64,
-    /// The same examples, unchanged.
     pub before: Unchanged,
     pub real_states: usize,
 }
@@ -224,13 +217,12 @@ impl DistanceFinding {
         }
     }
 
-    /// The method with its options.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
-    /// The distances relative to those of the unchanged states, with their names (the counterpart is the true
-    /// counterfactual); absolute if those are 0.
+    /// The distances relative to those of the unedited states, with their names; absolute if those are 0. The counterpart is the true
+    /// counterfactual.
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
             let unit = if unit > 0.0 { unit } else { 1.0 };
@@ -259,9 +251,9 @@ mod tests {
         (a - b).abs() < 1e-5
     }
 
-    /// By hand: the covariance of (±3, 0), (0, ±3) is 6 I, which no shrinkage changes, and the mean 0. (3, 4) is
-    /// sqrt(10) from the nearest of them, (0, 3); sqrt(25/6) from the mean in their metric; 5 times as long as (1, 0);
-    /// and 5 from the twin (0, 0).
+    /// By hand. The covariance of (±3, 0), (0, ±3) is 6 I, which no shrinkage changes, and the mean is 0. (3, 4) is sqrt(10) from the
+    /// nearest of them, (0, 3). Its Mahalanobis distance is sqrt(25/6), it is 5 times as long as (1, 0), and 5 from the counterfactual (0,
+    /// 0).
     #[test]
     fn distances_by_hand() {
         let meter = Meter::new(&matrix(&[&[3.0, 0.0], &[-3.0, 0.0], &[0.0, 3.0], &[0.0, -3.0]])).unwrap();
@@ -277,7 +269,7 @@ mod tests {
         assert!(meter.measure(&h, &h, None).counterfactual.is_empty());
     }
 
-    /// With a shrunk covariance (a = .756): computed separately, in exact fractions, by inverting it.
+    /// Reference for a shrunk covariance (a = .756): its inverse in exact fractions.
     #[test]
     fn mahalanobis_under_a_shrunk_covariance() {
         let x = |i: usize, j: usize| -> f32 {
@@ -292,8 +284,7 @@ mod tests {
         }
     }
 
-    /// States far from the origin in single precision: the distance is computed from the rows, not from rounded
-    /// products.
+    /// States far from the origin in single precision: the distance is computed from the rows, not from rounded products.
     #[test]
     fn a_long_state_loses_no_digits_to_cancellation() {
         let real = matrix(&[&[1000.0, 0.0], &[1000.0, 0.5], &[-1000.0, 0.0]]);

@@ -1,4 +1,4 @@
-//! Reasons to doubt the answer, the most serious first: one sentence each, with what to do about it.
+//! Reasons to doubt the answer, the most serious first: one sentence each, with a remedy.
 
 use super::Results;
 use super::answer::{behaviour_at, compared, control, does, on_model, oracle_name, ranked, words};
@@ -15,18 +15,17 @@ use lab::family::ALPHA;
 
 /// Calibration error above which an oracle counts as poorly calibrated.
 pub(crate) const MISCALIBRATED: f64 = 0.1;
-/// Share of the gap between majority and perfect accuracy that an oracle must close not to count as weak.
+/// Minimum share of the gap between majority and perfect accuracy that an oracle must close; below it, the oracle counts as weak.
 const LEARNED: f64 = 0.5;
 /// Share of the accuracy above chance that fresh probes may recover before it becomes a doubt.
 const LEFT: f64 = 0.1;
-/// How far R under other probe settings must lie outside its interval to be a doubt.
+/// Minimum distance between R under other probe settings and its interval for a doubt.
 const MOVED: f64 = 0.02;
 /// Largest change of the model's predictions and probabilities that counts as none.
 const UNMOVED: f64 = 0.01;
 
 type Best<'a> = &'a Tagged<OptimumFinding>;
 
-/// All doubts about a run so far.
 pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<String> {
     let mut ranked_doubts: Vec<(usize, String)> = Vec::new();
     for model in &spec.models {
@@ -57,7 +56,7 @@ pub(crate) fn doubts(results: &Results, spec: &Spec, oracle: OracleKind) -> Vec<
     ranked_doubts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The answer compares a method that removes the property with one that sets it.
+/// Doubt: the answer compares a method that removes the property with one that sets it.
 fn two_kinds(best: Best<'_>, order: &[Best<'_>], on: &str) -> Option<String> {
     let second = order.get(1)?;
     let (one, other) = (does(best), does(second));
@@ -95,7 +94,7 @@ fn below_control(results: &Results, model: &str, order: &[Best<'_>], on: &str) -
     if order.first().is_some_and(|best| !beats(&best)) { (Some(text), None) } else { (None, Some(text)) }
 }
 
-/// The best selectivity is below that of an oracle with a constant answer.
+/// Doubt: the best selectivity is below that of an oracle with a constant answer.
 fn below_constant(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let curve = results.curve(&best.model, &key, v.oracle)?;
@@ -124,8 +123,8 @@ fn unmoved(results: &Results, best: Best<'_>, on: &str) -> Option<String> {
     ))
 }
 
-/// Methods that other probe settings or the other oracle put ahead of the best one; if the settings only move its R,
-/// the range.
+/// Doubts: the methods that other probe settings or the other oracle put ahead of the best one, and the range of its R if the settings only
+/// move it.
 fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] {
     let (v, key) = (&best.value, best.value.method_key());
     let mine = results.versus.iter().filter(|x| x.model == best.model && x.value.oracle == v.oracle);
@@ -156,8 +155,8 @@ fn reversed(results: &Results, best: Best<'_>, on: &str) -> [Option<String>; 3] 
     [settings, oracle, moves]
 }
 
-/// The range of R of the best method at its strength under other probe settings that validate equally well, if it
-/// leaves the interval, or the values of two trainings, by more than `MOVED`.
+/// The range of R of the best method at its strength under other probe settings that validate equally well. `None` unless it leaves the
+/// interval (or the values of two trainings) by more than `MOVED`.
 fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     let (v, key) = (&best.value, best.value.method_key());
     let same = |r: &&Tagged<RivalFinding>| {
@@ -171,8 +170,7 @@ fn moved(results: &Results, best: Best<'_>) -> Option<String> {
     outside.then(|| if same { score(least) } else { format!("{} to {}", score(least), score(most)) })
 }
 
-/// Oracles no better than the most frequent answer, oracles that learned little beyond it, and poorly calibrated ones:
-/// the worst of each.
+/// The worst oracle of each kind: no better than the most frequent answer, little better, or poorly calibrated.
 fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String>; 3] {
     let judges = || {
         let of = |p: &&Tagged<ProbeFinding>| p.value.role == ProbeRole::Oracle && p.value.oracle == Some(oracle);
@@ -196,7 +194,7 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     let weak = judges().filter(|p| !no_better(p) && learned(p) < LEARNED).min_by(least);
     let worst = judges().max_by(|a, b| a.value.calibration_error.total_cmp(&b.value.calibration_error));
     let off = worst.filter(|p| p.value.calibration_error > MISCALIBRATED);
-    // The other oracle is a way out only if it is better.
+    // The other oracle is recommended only if it is better.
     let other = |p: &Tagged<ProbeFinding>| {
         let beside = |q: &&Tagged<ProbeFinding>| {
             (q.value.role, q.value.oracle) == (ProbeRole::Oracle, Some(oracle.other()))
@@ -225,7 +223,7 @@ fn oracles(results: &Results, spec: &Spec, oracle: OracleKind) -> [Option<String
     ]
 }
 
-/// Accuracy of fresh probes after the best method.
+/// Doubt: the accuracy of fresh probes after the best method.
 fn left_over(results: &Results, best: Best<'_>, target: &str, on: &str) -> Option<String> {
     let key = best.value.method_key();
     let at = |l: &&Tagged<super::verdict::LeakFinding>| l.model == best.model && l.value.method_key() == key;
@@ -314,9 +312,9 @@ mod tests {
             "{:?}",
             of(&results)
         );
-        // The oracle judges everything; its doubt was behind two others, where no screen shows it.
+        // Every score depends on the oracle. Regression: its doubt used to come after two others, where no screen shows it.
         assert!(place(&of(&results), "is poorly calibrated").is_some_and(|at| at < 2), "{:?}", of(&results));
-        // It sent the reader to an oracle that was worse.
+        // Regression: readers used to be sent to an oracle that was worse.
         let mut worse = results.clone();
         let mut beside = results.probes.last().expect("a probe").clone();
         (beside.value.oracle, beside.value.calibration_error) = (Some(OracleKind::Linear), 0.3);
@@ -330,7 +328,7 @@ mod tests {
         assert_eq!(place(&of(&results), "not shown to read anything"), Some(0), "{:?}", of(&results));
     }
 
-    /// The answer put INLP before AlterRep, whose completeness is defined differently, without saying so.
+    /// Regression: the answer used to put INLP before AlterRep without mentioning that completeness is defined differently.
     #[test]
     fn methods_of_two_kinds_in_the_headline_are_the_first_doubt() {
         let mut results = sample::results();
@@ -373,7 +371,7 @@ mod tests {
         assert!(place(&of(&results), "an oracle that always gives the same answer").is_some(), "{:?}", of(&results));
     }
 
-    /// The answer did not mention the model's own behaviour.
+    /// Regression: the answer used to omit the model's own behaviour.
     #[test]
     fn what_the_model_itself_does_is_said_and_no_effect_is_a_doubt() {
         let mut results = sample::results();
@@ -402,7 +400,7 @@ mod tests {
         assert!(place(&of(&results), "changes in 0.0 % of sentences").is_some(), "{:?}", of(&results));
     }
 
-    /// `R is .79 to .80` beside `R .68` read as a mistake; before, only the figure showed the range over equally good
+    /// Regression: `R is .79 to .80` beside `R .68` looked like a mistake; before that, only the figure showed the range over equally good
     /// probe settings.
     #[test]
     fn other_settings_that_take_the_best_out_of_its_interval_are_a_doubt_beside_those_of_the_answer() {
@@ -431,7 +429,7 @@ mod tests {
         let all = of(&results);
         let (settings, oracle) =
             (place(&all, "settings that validate as well put PGD"), place(&all, "linear oracle puts FGSM"));
-        // At 80 columns the doubt about two definitions came first, and this one did not appear.
+        // Regression: at 80 columns the doubt about two definitions used to hide this one.
         assert_eq!((settings, oracle), (Some(0), Some(1)), "{all:?}");
         results.versus = vec![versus(&results, "pgd", 0.001, &["recipe 1", "linear oracle"])];
         assert!(place(&of(&results), "so does the linear oracle").is_some(), "{:?}", of(&results));

@@ -1,7 +1,6 @@
 //! Figures of the interventions lab: curves against strength, and completeness against selectivity of all methods (`plane`).
 //!
-//! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour per
-//! method.
+//! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour per method.
 
 mod behaviour;
 mod distance;
@@ -31,29 +30,29 @@ use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 
-/// The scores, each in a separate panel on paper.
+/// The scores; in print each has a panel.
 const SCORES: [&str; 3] = ["completeness C", "selectivity S", "reliability R"];
-/// Name of a method in print; its identifier if the registry does not have it (a newer program's session).
+/// Title of a method; its identifier if the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
     find(method).map_or(method, |m| m.title).to_owned()
 }
 
-/// A method's hue and marker, from the table next to the registry. Black means no method.
+/// Hue and marker of a method, from the table next to the registry. Black means no method.
 pub fn look(method: &str) -> Role {
     let i = looks::number(method);
     Role::points(i + usize::from(i >= BLACK), looks::marker(method))
 }
 
-/// The look of completeness, selectivity and reliability (0, 1, 2) of a single method.
+/// Look of completeness, selectivity and reliability (0, 1, 2) of a single method.
 fn score_look(score: usize) -> Role {
     Role::points([0, 1, BLACK][score % 3], [Marker::Triangle, Marker::Square, Marker::Circle][score % 3])
 }
 
-/// Sentence on the panels of a figure of curves.
+/// Caption of the panels of a figure of curves.
 const PANELS: &str =
     "Completeness C, selectivity S and reliability R (the harmonic mean of C and S) by strength of the edit";
 
-/// A legend entry that states what the intervals cover: examples, and trainings if there are several.
+/// A legend entry for the intervals: over examples, and over trainings if there are several.
 fn covered(level: f64, trainings: usize) -> Intervals {
     match trainings {
         0 | 1 => Intervals::covering(level, "examples"),
@@ -65,9 +64,8 @@ fn covered(level: f64, trainings: usize) -> Intervals {
     }
 }
 
-/// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
-/// sweep the same hyperparameter; others are left out. `marker` draws a rule at a strength. `None` if there are no
-/// points.
+/// Completeness, selectivity and reliability against strength, for one model and oracle and methods that sweep the same hyperparameter;
+/// other methods are dropped. `marker` draws a rule at a strength. `None` without points.
 pub fn curves(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -99,7 +97,7 @@ pub fn curves(
         };
         let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into(), f.beside.replicates);
         let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into(), f.beside.replicates);
-        // R uses both samples: its n combines those of C and S.
+        // R uses both samples, so its n combines those of C and S.
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into(), f.beside.replicates);
         layers.push(line(SCORES[0], 0, Dash::Dashed, c));
         let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
@@ -123,7 +121,7 @@ pub fn curves(
         layers.extend(ranges);
         layers.extend(base_lines(curve));
     }
-    let heavier = leader.map(|key| format!("{}, whose reliability is the highest", key.method.title()));
+    let heavier = leader.map(|key| format!("{} (highest reliability)", key.method.title()));
     provenance.entries.extend(heavier.map(|text| ("heavier line".into(), text)));
     let trainings = drawn.iter().flat_map(|c| &c.points).map(|p| p.value.beside.replicates).max().unwrap_or(0);
     layers.extend(first.points[0].level.map(|level| Layer::Intervals(covered(level, trainings))));
@@ -144,14 +142,13 @@ pub fn curves(
     })
 }
 
-/// The curve with the highest reliability.
 fn leader<'a>(drawn: &[&'a Curve]) -> Option<&'a CurveKey> {
     let best = |c: &Curve| c.points.iter().map(|p| p.value.reliability.mean).fold(f64::NEG_INFINITY, f64::max);
     let leader = drawn.iter().max_by(|a, b| best(a).total_cmp(&best(b)));
     leader.filter(|_| drawn.len() > 1).map(|c| &c.key)
 }
 
-/// A figure of the paper with those of its methods that the run has. `None` if it has none of them.
+/// One of the paper's figures, with those of its methods that the run has; `None` if the run has none.
 pub(crate) fn drawing(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -165,8 +162,7 @@ pub(crate) fn drawing(
     Some(Figure { name: format!("{}-{}", of.name, in_print(model)), title, ..figure })
 }
 
-/// Every figure that a board has data for: curves of each model, method and oracle, the paper's figures of several
-/// methods, and the plane of each model and oracle.
+/// Every figure with data: curves of each model, method and oracle, the paper's figures, and the plane of each model and oracle.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let each = results.curves.iter().map(|c| &c.key);
     let alone = |k: &CurveKey| curves(results, engine, &k.model, std::slice::from_ref(&k.method), k.oracle, None);
@@ -205,7 +201,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     out
 }
 
-/// True for a control whose scores are the same at all strengths, such as the identity: its figure would show nothing.
+/// True for a control with the same scores at all strengths, such as the identity.
 fn is_idle(results: &Results, model: &str, method: &MethodKey) -> bool {
     let is_control = find(&method.name).is_some_and(|m| m.is_control);
     let mine = || results.curves.iter().filter(|c| c.key.model == model && c.key.method == *method);
@@ -237,13 +233,13 @@ fn judge(oracle: OracleKind) -> &'static str {
     }
 }
 
-/// A layer and how many there are: `layer 3 of 4`.
+/// Example: `layer 3 of 4`.
 fn layer(results: &Results, model: &str, layer: usize) -> String {
     let data = results.data.iter().find(|d| d.model == model);
     data.map_or(format!("layer {layer}"), |d| format!("layer {layer} of {}", d.value.layers))
 }
 
-/// The property that is edited and those to keep, as the probes have them.
+/// The edited property and those to keep, from the probes.
 fn properties(results: &Results, model: &str) -> Vec<(String, String)> {
     let mine = || results.probes.iter().filter(|p| p.model == model).map(|p| &p.value);
     let words = |property: &str| property.replace('_', " ");
@@ -260,7 +256,6 @@ fn properties(results: &Results, model: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Symbol and axis label of a swept hyperparameter.
 fn parameter(name: &str) -> (String, String) {
     match name {
         "epsilon" => ("ε".into(), "ε (radius of the L∞ ball, absolute)".into()),
@@ -270,13 +265,13 @@ fn parameter(name: &str) -> (String, String) {
     }
 }
 
-/// The median over a model's features of their standard deviation, for judging absolute strengths.
+/// Median over a model's features of their standard deviation, for judging absolute strengths.
 pub fn deviation(results: &Results, model: &str) -> Option<f64> {
     let data = results.data.iter().find(|d| d.model == model)?;
     Some(data.value.scale.1).filter(|sd| sd.is_finite() && *sd > 0.0)
 }
 
-/// The axis on which the method's registry entry sweeps its strength.
+/// The axis scale on which the method's strength is swept.
 fn axis(method: &str, label: String) -> Axis {
     match find(method).map(|m| m.parameter.scale) {
         Some(super::Scale::Log) => Axis::log(label),
@@ -295,7 +290,7 @@ fn provenance<'a>(
     provenance_of(results, engine, model, points.map(|p| (p, &p.value)))
 }
 
-/// The same for points that are parts of other findings.
+/// Provenance for points that are parts of other findings.
 fn provenance_of<'a, T: 'a>(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -328,13 +323,13 @@ fn provenance_of<'a, T: 'a>(
     origin.computed_by(engine)
 }
 
-/// Sources of uncertainty that the intervals of these points cover.
+/// Sources of uncertainty behind the intervals of these points.
 fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) -> String {
     let count = |p: &ReliabilityFinding| p.beside.replicates;
     covers(points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0))
 }
 
-/// The same for points with this smallest and largest number of trainings.
+/// Sources of uncertainty for points with this smallest and largest number of trainings.
 fn covers(least: usize, most: usize) -> String {
     let trainings = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {
@@ -383,7 +378,6 @@ mod tests {
         assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
     }
 
-    /// With several properties to keep, each has a curve next to the labelled mean; with one there is one curve.
     #[test]
     fn selectivity_has_a_curve_for_each_of_several_properties() {
         let results = sample::several(sample::results());
@@ -421,7 +415,7 @@ mod tests {
         each.filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None }).collect()
     }
 
-    /// C, S and R of a method, and their bands, had one colour; the legend named one of three kinds.
+    /// Regression: C, S and R of a method and their bands used to have one colour, and the legend named only one kind of interval.
     #[test]
     fn the_scores_of_one_method_have_a_colour_each_and_the_legend_says_what_intervals_are() {
         let results = sample::results();
@@ -435,7 +429,7 @@ mod tests {
         assert!(lines(&both)[..3].iter().all(|l| l.role.hue == look("fgsm").hue), "several methods have a colour each");
     }
 
-    /// R was printed with only the n of C.
+    /// Regression: R used to be printed with only the n of C.
     #[test]
     fn reliability_is_printed_with_the_n_of_c_and_of_s() {
         let results = sample::results();
@@ -451,7 +445,7 @@ mod tests {
         assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
     }
 
-    /// The paper's first figure combines all attacks; of its third, the run has one of two methods.
+    /// The paper's first figure combines all attacks; the run has one of the two methods of the third.
     #[test]
     fn figures_of_the_paper_show_several_methods_in_one() {
         let results = sample::results();
@@ -468,7 +462,7 @@ mod tests {
         assert!(of("figure-4").is_none(), "no linear oracle ran");
     }
 
-    /// `random` had no look, and was given RLACE's.
+    /// Regression: `random` had no look and used to get that of RLACE.
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));

@@ -21,7 +21,6 @@ use corpus::own::Provenance;
 use lab::plan::Material;
 use stats::estimate::{Estimate, number_or_null};
 
-/// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Kinds)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
@@ -41,7 +40,7 @@ pub enum Kind {
     Behaviour(BehaviourFinding),
     /// One example before and after the intervention.
     Example(ExampleFinding),
-    /// Why a method has no strength of highest reliability.
+    /// The reason why a method has no optimum.
     #[interval]
     NoOptimum(NoOptimumFinding),
     /// The scores of one strength under other probe settings that validate equally well.
@@ -56,20 +55,19 @@ pub enum Kind {
     /// Distances of one method's states at one strength from real ones.
     #[interval]
     Distance(DistanceFinding),
-    /// The settings that trade completeness for selectivity, of all methods.
+    /// The settings of all methods that are not dominated in completeness and selectivity, and their knee.
     #[interval]
     Front(FrontFinding),
-    /// The scores of one method that writes at one layer, judged at it or at a later one.
+    /// The scores of one method that writes at one layer, judged at that layer or a later one.
     #[interval]
     Map(MapFinding),
-    /// Why a row of the map is empty.
+    /// The reason why a row of the map is empty.
     NoMap(NoMapFinding),
-    /// The information that the model's own head and a linear oracle read from a layer.
+    /// The accuracy of the model's own head and of a linear oracle at one layer.
     #[interval]
     Lens(LensFinding),
 }
 
-/// Data of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct DataFinding {
     /// Name of the task.
@@ -91,7 +89,7 @@ pub struct DataFinding {
     pub counts: Vec<Vec<usize>>,
     /// Names of the target's values.
     pub target_values: Vec<String>,
-    /// Names of the other property's values.
+    /// Names of the values of the other property.
     pub other_values: Vec<String>,
     /// Training examples of the oracles before and after decorrelation.
     pub n_oracle: (usize, usize),
@@ -109,7 +107,7 @@ pub struct DataFinding {
     /// Distance behind C and S: `js` for Jensen-Shannon; absent for total variation.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// Examples longer than the model reads: left out, cut or read in a window, as set in the spec.
+    /// Examples longer than the model's context: dropped, truncated or read in a window, as set in the spec.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub long: usize,
 }
@@ -125,14 +123,14 @@ pub struct ProbeFinding {
     pub property: String,
     /// The chosen classifier, for example `MLP 2x256, lr 0.001`.
     pub classifier: String,
-    /// The oracle (`mlp`, `linear`); the interventional probe has none.
+    /// The kind of oracle (`mlp`, `linear`); absent for the interventional probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[id]
     pub oracle: Option<OracleKind>,
-    /// Layer whose hidden states it reads.
+    /// Layer whose hidden states the probe reads.
     #[id]
     pub layer: usize,
-    /// Test accuracy with the interval of a share.
+    /// Test accuracy with the interval of a proportion.
     pub accuracy: Estimate,
     /// Share of the most frequent class.
     pub majority: f64,
@@ -149,7 +147,7 @@ pub struct ProbeFinding {
     pub choice: Option<ChoiceFinding>,
 }
 
-/// Choice of a recipe, and the variation between trainings with it.
+/// Choice of probe settings, and the variation between trainings with them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceFinding {
     /// Number of replicates that the audit averages.
@@ -158,17 +156,15 @@ pub struct ChoiceFinding {
     pub accuracy_range: [f64; 2],
     /// Least and largest calibration error of a single replicate.
     pub calibration_range: [f64; 2],
-    /// Accuracy of the chosen recipe on the validation examples, and the best of any recipe.
+    /// Accuracy of the chosen settings on the validation examples, and the best of any settings.
     pub validation: [f64; 2],
     /// Adam steps to the chosen validation.
     pub steps: usize,
-    /// Recipes that validate as well as the chosen one, the simplest first.
+    /// Other settings that validate as well as the chosen ones, the simplest first.
     pub rivals: Vec<String>,
-    /// Training and validation data.
     pub material: Material,
 }
 
-/// Role of a probe in the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeRole {
@@ -178,7 +174,7 @@ pub enum ProbeRole {
     Interventional,
 }
 
-/// Completeness, selectivity, reliability at one strength (Canby et al., equations 1 to 4).
+/// Completeness, selectivity and reliability at one strength (Canby et al., equations 1 to 4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ReliabilityFinding {
     /// Method in the registry.
@@ -209,11 +205,11 @@ pub struct ReliabilityFinding {
     pub selectivity: Banded,
     /// Reliability: harmonic mean of `completeness` and `selectivity`; 0 if both are 0.
     pub reliability: Banded,
-    /// Examples behind the completeness.
+    /// Number of examples behind completeness.
     pub n_c: usize,
-    /// Examples behind the selectivity, which have a property to keep.
+    /// Number of examples behind selectivity: those with a property to keep.
     pub n_s: usize,
-    /// Mean over examples of the examples' harmonic means, for comparison.
+    /// Mean of the examples' own harmonic means, for comparison.
     #[serde(deserialize_with = "number_or_null")]
     pub mean_harmonic: f64,
     /// For nullifying methods: completeness toward the class prior instead of the uniform distribution.
@@ -242,7 +238,7 @@ pub struct Beside {
     /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
-    /// Completeness toward a value other than the predicted one, rather than other than the true one.
+    /// Completeness toward a value other than the predicted one (rather than the true one).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_predicted: Option<f64>,
     /// Completeness before any intervention.
@@ -255,8 +251,8 @@ pub struct Beside {
     /// trainings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
-    /// True if the oracle still reads every property to keep better than chance (lower ends of the intervals);
-    /// otherwise this strength cannot be an optimum.
+    /// True if the oracle still reads every property to keep better than chance (lower ends of the intervals). Otherwise this strength
+    /// cannot be an optimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<bool>,
     /// Selectivity by property, if there are several to keep.
@@ -298,13 +294,13 @@ pub struct OptimumFinding {
     pub parameter: String,
     /// The best strength.
     pub value: f64,
-    /// Completeness on examples that played no part in the choice.
+    /// Completeness on examples not used for the choice.
     pub completeness: Banded,
-    /// Selectivity on examples that played no part in the choice.
+    /// Selectivity on examples not used for the choice.
     pub selectivity: Banded,
-    /// Reliability on examples that played no part in the choice; its bands cover the choice.
+    /// Reliability on examples not used for the choice; its bands cover the choice.
     pub reliability: Banded,
-    /// How the optimum was chosen; absent from the oldest recordings.
+    /// Details of the choice; absent from the oldest recordings.
     #[serde(flatten)]
     pub how: How,
 }
@@ -312,7 +308,7 @@ pub struct OptimumFinding {
 /// The choice of an optimum, and the optimum as in the paper.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, Columns)]
 pub struct How {
-    /// Number of trainings behind it; 0 if unknown.
+    /// Number of trainings behind the values; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicates: usize,
     /// `held_out`: chosen on one half of the examples and measured on the other.
@@ -324,10 +320,10 @@ pub struct How {
     /// Strengths chosen on halves of the examples, each with its share of the choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<(f64, f64)>,
-    /// The end of the grid at which it lies, if any.
+    /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
-    /// As in the paper: chosen and measured on the same examples.
+    /// The optimum as in the paper: chosen and measured on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
     /// Selectivity by property at this strength, if there are several to keep.
@@ -335,10 +331,8 @@ pub struct How {
     pub selectivities: Vec<OnFinding>,
 }
 
-/// The optimum as in the paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperFinding {
-    /// The strength.
     pub value: f64,
     /// Completeness at that strength.
     pub completeness: Banded,
@@ -346,12 +340,11 @@ pub struct PaperFinding {
     pub selectivity: Banded,
     /// Reliability at that strength; the bands do not cover the choice.
     pub reliability: Banded,
-    /// The end of the grid at which it lies, if any.
+    /// Set if the optimum is at an end of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<End>,
 }
 
-/// A probability before and after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
     /// A value of a property, or a word.
@@ -360,7 +353,7 @@ pub struct Shift {
     pub after: f64,
 }
 
-/// One example before and after.
+/// One example before and after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ExampleFinding {
     /// Index in the test split, from 0.
@@ -380,7 +373,7 @@ pub struct ExampleFinding {
     pub value: f64,
     /// Output of the oracles: for each property its name and the probability of each value.
     pub oracle: Vec<(String, Vec<Shift>)>,
-    /// Properties undefined for the example, although the oracles read a value.
+    /// Properties undefined for the example; the oracles still output a value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
     /// The model's own probabilities of the two forms (full softmax over its vocabulary).
@@ -402,7 +395,6 @@ impl ReliabilityFinding {
 }
 
 impl OptimumFinding {
-    /// The method whose optimum it is.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

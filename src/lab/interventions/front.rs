@@ -1,17 +1,15 @@
-//! The Pareto front: the settings of all methods that trade completeness for selectivity, and the settings that they
-//! dominate.
+//! The Pareto front: the settings of all methods that trade completeness for selectivity, and the settings that they dominate.
 //!
-//! Scores are estimates, and the outermost of many noisy points form a spurious front. So one setting dominates another
-//! only if the intervals show it: it is better by more than [`MARGIN`] on one axis (its lower end against the other's
-//! upper end) and, judged likewise, not worse by more than [`MARGIN`] on the other. Each setting has its own interval,
-//! so a difference must be larger than for a paired test, which also guards against the many pairs compared.
+//! Scores are estimates, and the outermost of many noisy points form a spurious front. So one setting dominates another only if the
+//! intervals show it. On one axis it must be better by more than [`MARGIN`] (its lower end against the other's upper end). On the other
+//! axis, by the same comparison, it must not be worse by more than [`MARGIN`]. Each setting has a separate interval, so a difference must
+//! be larger than for a paired test, which also guards against the many pairs compared.
 //!
-//! Of the settings that are not dominated, those whose pair of means no other beats form the front; the others cannot
-//! be distinguished from it. Dominance has no cycles: around one, each axis would have to lose more than it wins. A
-//! strength at which the oracle no longer reads the other property has the selectivity of a constant answer: it is not
-//! on the front and dominates nothing.
+//! Of the settings that are not dominated, the front contains those whose pair of means no other setting beats; the others are
+//! indistinguishable from it. Dominance has no cycles: around one, each axis would have to lose more than it gains. Where the oracle no
+//! longer reads the other property, selectivity is that of a constant answer. Such a setting is not on the front and dominates nothing.
 //!
-//! The knee is the setting of the front that is furthest above the straight line between the front's ends (Das 1999).
+//! The knee is the setting furthest above the straight line between the front's ends (Das 1999).
 
 use lab::Columns;
 use serde::{Deserialize, Serialize};
@@ -32,9 +30,9 @@ pub const RULE: &str = "dominated: by the ends of both intervals, another settin
 
 /// Caveat for figures and the screen if the front contains both kinds of method.
 pub const MIXED: &str =
-    "of counterfactual methods toward another value, of nullifying ones toward no value: two definitions on one axis";
+    "toward another value for counterfactual methods, toward no value for nullifying ones: two definitions on one axis";
 
-/// Position of a setting among all of them.
+/// Position of a setting relative to the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -43,45 +41,42 @@ pub enum Standing {
     Open,
     /// Dominated by another setting.
     Dominated,
-    /// Not rated: the oracle no longer reads the other property there, or no example has it.
+    /// Not rated: the oracle no longer reads the other property, or no example has it.
     Unread,
 }
 
-/// The front of some settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Front {
     /// Standing of each setting, in order.
     pub(crate) standings: Vec<Standing>,
     /// Indices of the settings on the front, by increasing completeness.
     pub order: Vec<usize>,
-    /// The knee, or the reason why there is none.
     pub knee: Result<Knee, NoKnee>,
 }
 
 /// The setting from which moving in either direction costs most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knee {
-    /// Its index among the settings.
+    /// Index among the settings.
     pub at: usize,
-    /// Distance above the line between the front's ends, in units of the scores. Its interval combines those of
-    /// completeness and selectivity; the line is treated as exact.
+    /// Distance above the line between the front's ends, in units of the scores. Its interval combines those of completeness and
+    /// selectivity; the line is treated as exact.
     pub distance: Estimate,
-    /// Further settings of the front whose distances are equal within their overlapping intervals.
+    /// Number of further settings on the front whose distance is equal within the intervals.
     pub ties: usize,
 }
 
-/// Reasons why a front has no knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKnee {
-    /// Two ends with nothing between them.
+    /// Only two ends.
     #[error("the front has fewer than three different settings")]
     Few,
-    /// A straight front, within the intervals.
+    /// A front that is straight within the intervals.
     #[error("no setting is above the line between the front's ends by more than its interval")]
     Straight,
 }
 
-/// Completeness and selectivity of a setting that can be rated.
+/// Completeness and selectivity of a rated setting.
 type Scores = (Estimate, Estimate);
 
 fn rated(p: &ReliabilityFinding) -> Option<Scores> {
@@ -90,7 +85,6 @@ fn rated(p: &ReliabilityFinding) -> Option<Scores> {
     (known && p.beside.eligible != Some(false)).then_some((c, s))
 }
 
-/// True if `a` dominates `b`.
 fn dominates(a: &Scores, b: &Scores) -> bool {
     let better = |a: &Estimate, b: &Estimate| a.lo > b.hi + MARGIN;
     let not_worse = |a: &Estimate, b: &Estimate| a.lo >= b.hi - MARGIN;
@@ -131,7 +125,6 @@ impl Front {
         Self { standings, order, knee }
     }
 
-    /// Number of settings with this standing.
     pub fn count(&self, standing: Standing) -> usize {
         self.standings.iter().filter(|s| **s == standing).count()
     }
@@ -164,7 +157,7 @@ fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
     Ok(Knee { at, distance, ties })
 }
 
-/// The front of all settings of a run in one model under one oracle. `n` of the finding is the test examples.
+/// The front of all settings of a run in one model under one oracle. `n` of the finding is the number of test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct FrontFinding {
     /// The judging oracle.
@@ -178,17 +171,17 @@ pub struct FrontFinding {
     pub oracle_layer: usize,
     /// Number of settings (method, options and strength).
     pub settings: usize,
-    /// How much better a setting must be to dominate, and how much worse it may be.
+    /// Margin by which a setting must be better to dominate, and by which it may be worse.
     pub margin: f64,
-    /// Settings that another one dominates.
+    /// Number of dominated settings.
     pub dominated: usize,
-    /// Settings that are neither dominated nor on the front.
+    /// Number of settings that are neither dominated nor on the front.
     pub open: usize,
-    /// Settings that are not rated, because the oracle no longer reads the other property.
+    /// Number of settings that are not rated, because the oracle no longer reads the other property.
     pub unread: usize,
-    /// The front by increasing completeness.
+    /// The settings on the front, by increasing completeness.
     pub front: Vec<FrontSetting>,
-    /// Its knee, if it has one.
+    /// The knee of the front; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<KneeFinding>,
     /// The reason why there is no knee.
@@ -213,14 +206,13 @@ pub struct FrontSetting {
     pub selectivity: Banded,
 }
 
-/// The knee of a front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KneeFinding {
     #[serde(flatten)]
     pub setting: FrontSetting,
     /// Distance above the line between the front's ends.
     pub distance: Estimate,
-    /// Further settings of the front whose distance is equal up to the intervals.
+    /// Number of further settings on the front with the same distance, within the intervals.
     pub ties: usize,
 }
 
@@ -236,7 +228,6 @@ impl FrontSetting {
         }
     }
 
-    /// The method with its options.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
@@ -288,8 +279,8 @@ mod tests {
 
     use Standing::{Dominated, Front as On, Open, Unread};
 
-    /// By hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1; (.8, .8) is .6/sqrt(2) above it, (.5, .6)
-    /// .1/sqrt(2), and (.8, .8) is better than the latter on both axes.
+    /// By hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1. (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2), and (.8, .8)
+    /// is better than the latter on both axes.
     #[test]
     fn a_known_front_its_knee_and_what_is_dominated() {
         let list = [
@@ -313,7 +304,6 @@ mod tests {
         assert_eq!(found.knee.unwrap().setting.value, 3.0);
     }
 
-    /// The same means with wider intervals: then nothing is dominated, and there is no knee.
     #[test]
     fn what_differs_within_its_interval_is_not_dominated_and_makes_no_knee() {
         let list = |half: f64| {
@@ -331,8 +321,8 @@ mod tests {
         assert_eq!(front(0.04).knee, Err(NoKnee::Straight));
     }
 
-    /// Completeness saturates: of two settings near 1, the one that keeps far less is dominated even if its mean
-    /// completeness is higher by a thousandth; and a thousandth alone is not a reason to prefer either.
+    /// Completeness saturates. Of two settings near 1, the less selective one is dominated even if its completeness is higher by a
+    /// thousandth. A thousandth alone makes neither better.
     #[test]
     fn a_thousandth_of_completeness_does_not_outweigh_selectivity() {
         let list = [setting(1.0, 0.998, 0.8, 0.001), setting(2.0, 0.999, 0.4, 0.001)];
@@ -362,7 +352,6 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// For any settings: the front is not empty if one is rated, and no other setting beats one on it.
         #[test]
         fn the_front_is_never_empty(rows in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0, 0.0f64..0.1), 1..30)) {
             let list: Vec<ReliabilityFinding> = rows.iter().map(|(c, s, h)| setting(1.0, *c, *s, *h)).collect();

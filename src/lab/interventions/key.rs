@@ -19,8 +19,7 @@ pub struct MethodKey {
 }
 
 impl MethodKey {
-    /// The method with these options; options equal to the default are left out, so that equal settings have equal keys
-    /// however they were written.
+    /// The method with these options, without those equal to the default, so that equal settings have equal keys.
     pub fn new(name: &str, options: &BTreeMap<String, f64>) -> Self {
         let settings = find(name).map_or(&[][..], |m| m.settings);
         let is_default = |key: &str, value: f64| settings.iter().any(|s| s.name == key && s.default == value);
@@ -28,18 +27,17 @@ impl MethodKey {
         Self { name: name.to_owned(), options: options.collect() }
     }
 
-    /// The method with its defaults.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), options: BTreeMap::new() }
     }
 
-    /// The method with its options in a file name: `pgd`, `pgd-steps10`.
+    /// The method and options in a file name: `pgd`, `pgd-steps10`.
     pub fn file_name(&self) -> String {
         let options: String = self.options.iter().map(|(k, v)| format!("-{k}{v}")).collect();
         format!("{}{options}", self.name)
     }
 
-    /// The title of the method with its options in legends and tables: `PGD, steps 10`.
+    /// The method and options in legends and tables: `PGD, steps 10`.
     pub fn title(&self) -> String {
         let title = find(&self.name).map_or(self.name.as_str(), |m| m.title);
         let options: String = self.options.iter().map(|(k, v)| format!(", {k} {}", short(*v))).collect();
@@ -56,16 +54,11 @@ pub struct Place {
     pub oracle_layer: Option<usize>,
 }
 
-/// Key of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CurveKey {
-    /// Name of the model.
     pub model: String,
-    /// Layers that the intervention writes and the oracle reads.
     pub place: Place,
-    /// Method and options.
     pub method: MethodKey,
-    /// The judging oracle.
     pub oracle: OracleKind,
 }
 

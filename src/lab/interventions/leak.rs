@@ -1,8 +1,8 @@
-//! What remains of a property after its removal: fresh probes on the changed hidden states.
+//! Fresh probes on edited hidden states, which show how much of a property remains after its removal.
 //!
-//! An oracle was trained on unchanged states. If it no longer reads a property, the property is no longer where the
-//! oracle looks, but may not be gone. Fresh probes, a linear and a multilayer one, trained on changed states of the
-//! oracle part and tested on changed states of the test part, show what another reader could still find.
+//! An oracle is trained on unedited states. A property that it no longer reads may still be encoded elsewhere. Fresh probes, a linear and a
+//! multilayer one, are trained on edited states of the oracle part and tested on edited states of the test part. They show what another
+//! probe could still find.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,16 +18,15 @@ use stats::{Estimate, Purpose};
 /// Accuracy of one kind of fresh probe.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Left {
-    /// Accuracy on unchanged test states of a probe trained on unchanged states.
+    /// Trained and tested on unedited states.
     pub before: Estimate,
-    /// Accuracy on changed test states of a probe trained on changed states.
+    /// Trained and tested on edited states.
     pub after: Estimate,
-    /// Share of the accuracy above chance that remains; its interval comes from that of `after`, with `before` as
-    /// exact. `None` if nothing was above chance before. Negative if the fresh probe is worse than the majority answer.
+    /// Share of the accuracy above chance that remains; its interval comes from that of `after`, with `before` as exact. `None` if nothing
+    /// was above chance before. Negative if the fresh probe is worse than the majority answer.
     pub share: Option<Estimate>,
 }
 
-/// Accuracy of fresh probes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Leak {
     /// Share of the largest class among the test examples: the accuracy of a constant answer.
@@ -36,15 +35,14 @@ pub struct Leak {
     pub linear: Left,
     /// A perceptron with the given recipe.
     pub mlp: Left,
-    /// Number of test examples.
     pub n: usize,
 }
 
-/// Training data and the test examples with the property, both with states of the same condition.
+/// Training data and the test examples with the property, all edited or all unedited.
 pub type Condition<'a, R> = (&'a TrainingData<R>, &'a Labelled);
 
-/// Trains fresh probes under both conditions. The perceptrons use the random streams of `purpose`, whose classifier
-/// should name the method, so that no other probe shares them. Intervals at `level`.
+/// Trains fresh probes on unedited and on edited states, with intervals at `level`. The perceptrons use the random streams of `purpose`,
+/// whose classifier should name the method, so that no other probe shares them.
 ///
 /// # Errors
 /// [`ProbeError`] if cancelled or if a perceptron diverged.
@@ -89,8 +87,8 @@ mod tests {
     use probe::{Matrix, Split};
     use stats::rng::{stream, unit};
 
-    /// A property encoded twice: linearly in the first coordinate and as a product in the next two. Removing the first
-    /// blinds the linear probe but not the perceptron; removing all leaves chance.
+    /// A property encoded twice: linearly in the first coordinate and as a product in the next two. Removing the first blinds only the
+    /// linear probe; removing all leaves chance.
     #[test]
     fn what_one_probe_cannot_see_another_can() {
         let n = 3_000;

@@ -1,7 +1,7 @@
 //! The logit lens: the model's prediction if the hidden states of a layer were its last ones.
 //!
-//! The final norm and the head are applied to the states of each layer at the position of the question (nostalgebraist
-//! 2020). A linear oracle of the same states, which may read what the head does not use, is shown next to it.
+//! The final norm and the head are applied to the states of each layer at the position of the question (nostalgebraist 2020). The result is
+//! shown beside a linear oracle of the same states, which may read what the head does not use.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,17 @@ use lab::layer::LayerRef;
 use lab::spec::{Refuse, SpecError};
 use stats::Estimate;
 
-/// The logit lens of a run.
+/// Settings of the logit lens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LensSpec {
-    /// The layers, in any order; empty means all of the model.
+    /// The layers, in any order; empty means all layers of the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerRef>,
 }
 
 impl LensSpec {
-    /// The layers of a model with `depth` blocks, ascending, each once.
+    /// The layers in a model with `depth` blocks, ascending, each once.
     ///
     /// # Errors
     /// A message that names the layer that does not exist.
@@ -41,7 +41,7 @@ impl LensSpec {
     }
 }
 
-/// The model's own reading of a layer, and that of a linear oracle.
+/// Accuracy of the model's own head and of a linear oracle at one layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LensFinding {
     /// Layer whose hidden states are read.
@@ -52,7 +52,7 @@ pub struct LensFinding {
     /// Share of the test examples whose correct form gets the higher logit from the model's own head, with its Wilson
     /// interval.
     pub head: Estimate,
-    /// Test accuracy on the target of logistic regression (C = 1) on the oracles' training examples, with its Wilson interval.
+    /// Test accuracy of logistic regression (C = 1) on the target, trained on the oracles' training examples, with its Wilson interval.
     pub oracle: Estimate,
     /// Share of the most frequent value of the target among the test examples.
     pub majority: f64,
@@ -65,7 +65,7 @@ mod tests {
     use crate::spec::AGREEMENT_TOML;
     use lab::SpecFields as _;
 
-    /// A field called `model` replaced the model's name, and recordings could not be read.
+    /// Regression: a field called `model` used to replace the model's name, which made recordings unreadable.
     #[test]
     fn a_finding_of_the_lens_is_read_back_from_its_line() {
         let share = Estimate { mean: 0.7, lo: 0.6, hi: 0.8 };

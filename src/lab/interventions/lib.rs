@@ -1,8 +1,7 @@
-//! Interventions on hidden states and how far they can be trusted (Canby et al. 2024).
+//! Interventions on hidden states and their reliability (Canby et al. 2024).
 //!
-//! A [`Method`] is fitted on the intervention part of the data, applied to test embeddings and swept over its
-//! parameter. [`score`] measures how completely and how selectively it changed what oracles read. To add a method, add
-//! a file in `methods/` and a line in [`registry()`].
+//! A [`Method`] is fitted on the intervention part of the data, applied to test embeddings and swept over its parameter. [`score`] measures
+//! how completely and selectively it changed what oracles read. To add a method, add a file in `methods/` and a line in [`registry()`].
 
 pub mod answer;
 pub mod assess;
@@ -55,9 +54,6 @@ pub use registry::{find, registry};
 pub use results::Results;
 pub use spec::Spec;
 
-/// A finding of this lab.
 pub type Finding = lab::Finding<Kind>;
-/// The host of an experiment of this lab.
 pub type Host<'a> = dyn lab::Channel<Kind, Question> + 'a;
-/// A pending question.
 pub type Waiting = lab::Waiting<Question>;

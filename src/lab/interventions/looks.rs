@@ -1,10 +1,9 @@
-//! Looks of the methods in figures: one table, next to the registry.
+//! Colours and markers of the methods in figures: one table, next to the registry.
 
 use figure::Marker;
 use figure::role::MARKERS;
 
-/// Methods in the order that determines colours and markers: a method looks the same in every figure, whichever others
-/// are drawn with it and wherever the registry lists it. New ones are appended.
+/// Methods in the order that determines colours and markers, so that a method looks the same in every figure. Append new ones.
 const LOOKS: [&str; 20] = [
     "alterrep",
     "fgsm",
@@ -28,7 +27,7 @@ const LOOKS: [&str; 20] = [
     "kernel_rlace",
 ];
 
-/// The marker of a method; controls have their own.
+/// Marker of a method; controls have separate ones.
 pub fn marker(method: &str) -> Marker {
     match method {
         "identity" => Marker::Stroke,
@@ -37,8 +36,8 @@ pub fn marker(method: &str) -> Marker {
     }
 }
 
-/// The number of a method's look. A method that is not in the table (from a newer program's session) gets one derived
-/// from its name, so that it is the same everywhere and differs from all in the table.
+/// Number that determines a method's look. A method missing from the table (from a newer program's session) gets a number derived from its
+/// name: always the same, and not in the table.
 pub fn number(method: &str) -> usize {
     let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
     LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash)
@@ -49,7 +48,7 @@ mod tests {
     use super::super::{Method, registry};
     use super::*;
 
-    /// The table said `random_subspace` where the registry says `random`.
+    /// Regression: the table had `random_subspace` where the registry has `random`.
     #[test]
     fn every_registered_method_has_a_look() {
         for method in registry() {
@@ -57,7 +56,7 @@ mod tests {
         }
     }
 
-    /// INLP and the identity control both had crosses.
+    /// Regression: INLP and the identity control both used to have crosses.
     #[test]
     fn controls_have_markers_that_no_method_has() {
         let (controls, methods): (Vec<&Method>, Vec<_>) = registry().iter().partition(|m| m.is_control);

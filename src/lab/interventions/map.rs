@@ -1,8 +1,7 @@
 //! The map of layers: an intervention at one layer, judged by oracles of that layer and of later ones.
 //!
-//! The changed states continue through the model's blocks, and the oracles of a later layer, which were trained on
-//! unchanged states of that layer, judge what arrives there. On the diagonal both layers are the same, and the scores
-//! are bit-identical to those of a run at that layer alone.
+//! The edited states continue through the model's blocks. The oracles of a later layer, trained on unedited states of that layer, judge the
+//! result. On the diagonal both layers are the same, and the scores are bit-identical to those of a run at that layer alone.
 
 use lab::Columns;
 use std::collections::BTreeMap;
@@ -42,7 +41,7 @@ impl Chosen {
 /// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct MapFinding {
-    /// The scores, with everything that a single layer has.
+    /// The scores, as for a single layer.
     #[serde(flatten)]
     pub point: ReliabilityFinding,
     /// Origin of the strength: `optimum`, `spec` or `only`.
@@ -62,35 +61,32 @@ pub struct NoMapFinding {
     /// Layer of the intervention.
     #[id]
     pub layer: usize,
-    /// Layers at which it would have been judged.
+    /// Layers of the oracles that would have judged the row.
     pub oracle_layers: Vec<usize>,
     /// Reason why the row has no strength.
     pub reason: String,
 }
 
 impl MapFinding {
-    /// The method with its options.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.point.method.clone(), options: self.point.options.clone() }
     }
 }
 
 impl NoMapFinding {
-    /// The method with its options.
     pub(crate) fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 }
 
-/// A score of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
     /// Harmonic mean of the other two.
     #[default]
     Reliability,
-    /// How completely the target was changed.
+    /// How completely the target changed.
     Completeness,
-    /// How far the other property was left alone.
+    /// How little the other property changed.
     Selectivity,
 }
 
@@ -98,7 +94,6 @@ impl Score {
     /// All scores, in the order in which the screen cycles through them.
     pub const ALL: [Self; 3] = [Self::Reliability, Self::Completeness, Self::Selectivity];
 
-    /// Its name in figures and tables.
     pub fn name(self) -> &'static str {
         match self {
             Score::Reliability => "reliability",
@@ -107,7 +102,6 @@ impl Score {
         }
     }
 
-    /// This score of a point.
     pub fn of(self, point: &ReliabilityFinding) -> Banded {
         match self {
             Score::Reliability => point.reliability,
@@ -120,14 +114,14 @@ impl Score {
 /// The map of one model, method and oracle, with the cells so far.
 #[derive(Debug, Clone)]
 pub struct Map<'a> {
-    /// The layers, ascending: rows are those of the intervention, columns those of the oracle.
+    /// Ascending: rows are layers of the intervention, columns layers of the oracle.
     pub layers: Vec<usize>,
     cells: Vec<&'a Tagged<MapFinding>>,
     unmapped: Vec<&'a Tagged<NoMapFinding>>,
 }
 
 impl<'a> Map<'a> {
-    /// The map in some results; `None` if they have no part of it.
+    /// Collects the map from results; `None` if they contain no part of it.
     pub fn of(results: &'a Results, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<Self> {
         let cells: Vec<&Tagged<MapFinding>> = results
             .map
@@ -174,7 +168,7 @@ impl<'a> Map<'a> {
         self.cells.iter().find(|c| c.value.point.layer == layer).map(|c| c.value.point.value)
     }
 
-    /// The reason why the row of a layer is empty, if it has no strength.
+    /// The reason why the row of a layer is empty.
     pub fn reason(&self, layer: usize) -> Option<&'a str> {
         self.unmapped.iter().find(|r| r.value.layer == layer).map(|r| r.value.reason.as_str())
     }

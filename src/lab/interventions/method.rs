@@ -10,12 +10,11 @@ use probe::{Intervention, Matrix, Probe, TrainingData};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Goal of an intervention for the target property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// Another value: completeness by equation 1 of Canby et al.
+    /// Another value; completeness by equation 1 of Canby et al.
     Counterfactual,
-    /// No value: completeness by equation 2.
+    /// No value; completeness by equation 2.
     Nullifying,
 }
 
@@ -26,8 +25,8 @@ pub struct Needs {
     pub mlp: bool,
     /// A property with exactly two values.
     pub binary: bool,
-    /// Random numbers: fits with different seeds differ. A method that needs neither these nor the perceptron has one
-    /// fit for all replicates.
+    /// Random numbers: fits with different seeds differ. A method that needs neither these nor the perceptron has one fit for all
+    /// replicates.
     pub random: bool,
     /// The state of each example's true counterfactual, see [`Known::twins`].
     pub twins: bool,
@@ -40,7 +39,7 @@ impl Needs {
     pub(crate) const NONE: Self = Self { mlp: false, binary: false, random: false, twins: false, file: false };
 }
 
-/// Data for fitting methods. The types keep oracle and test data out.
+/// Data for fitting methods. The types exclude oracle and test data.
 #[derive(Debug, Clone, Copy)]
 pub struct FitData<'a> {
     /// Training and validation embeddings with labels.
@@ -56,7 +55,7 @@ pub struct FitData<'a> {
 }
 
 impl<'a> FitData<'a> {
-    /// Only examples: no perceptron, nothing known about the other property, seed 0.
+    /// Only examples: no perceptron, no values of the other property, seed 0.
     pub fn new(data: &'a TrainingData<Intervention>) -> Self {
         Self { data, mlp: None, other: &[], given: None, seed: 0 }
     }
@@ -67,7 +66,7 @@ impl<'a> FitData<'a> {
     }
 }
 
-/// Facts about the examples whose embeddings are to be changed, for methods that replace them.
+/// Known properties of the examples to edit, for methods that replace their embeddings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {
     /// The value of the other property for each example, where defined; empty if unknown for all.
@@ -78,10 +77,8 @@ pub struct Known<'a> {
     pub twins: Option<&'a Matrix>,
 }
 
-/// Errors of interventions.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InterventionError {
-    /// Cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
     /// No perceptron was given.
@@ -97,19 +94,18 @@ pub enum InterventionError {
     /// A parameter value out of range.
     #[error("{parameter} = {value} is outside {min} to {max}")]
     Value {
-        /// Name of the parameter.
         parameter: &'static str,
         value: f64,
-        /// Least value.
+        /// Smallest allowed value.
         min: f64,
-        /// Largest value.
+        /// Largest allowed value.
         max: f64,
     },
     /// Embeddings of a different size from those fitted on, or targets that do not match them.
     #[error("{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}")]
     Shape {
         rows: usize,
-        /// Their size.
+        /// Size of these embeddings.
         found: usize,
         targets: usize,
         /// Size of the embeddings fitted on.
@@ -123,7 +119,7 @@ pub enum InterventionError {
         /// Number of classes.
         classes: usize,
     },
-    /// No training example that could replace another.
+    /// No training example can replace another.
     #[error(
         "no training example has the wanted value {target} and the same value of the other property; set same_other to 0"
     )]
@@ -131,7 +127,7 @@ pub enum InterventionError {
         /// The wanted value.
         target: usize,
     },
-    /// Examples whose true counterfactual is not known.
+    /// Examples without a known true counterfactual.
     #[error("the true counterfactual of these examples is not known")]
     NoTwins,
     /// A user's file that does not fit.
@@ -145,13 +141,13 @@ pub enum InterventionError {
     Bytes(#[from] BytesError),
 }
 
-/// Result of learning, or of reading what was learnt.
+/// Result of fitting a method, or of reading a fit.
 pub(crate) type Learning = Result<Box<dyn Learnt>, InterventionError>;
 
-/// The options of a short fit, and how many times as long one with the given options is expected to take.
+/// Returns the options of a short fit, and how many times as long a fit with the given options should take.
 pub(crate) type Short = fn(&Options) -> (Options, f64);
 
-/// An intervention method. The picker, the help, the command line and the sweep read everything about it from here.
+/// An intervention method, as used by the picker, the help, the command line and the sweep.
 pub struct Method {
     /// The name in specs and findings.
     pub id: &'static str,
@@ -162,17 +158,15 @@ pub struct Method {
     pub goal: Goal,
     /// Required parts of [`FitData`].
     pub needs: Needs,
-    /// The swept parameter.
     pub parameter: &'static Parameter,
     /// Further options.
     pub settings: &'static [Setting],
-    /// The options that affect only the application of a fit. All others change the fit, and so are part of its cache
-    /// key.
+    /// Options that affect only the application of a fit. All others change the fit and are part of its cache key.
     pub applied: &'static [&'static str],
     /// True for a control rather than a method under study.
     pub is_control: bool,
-    /// A name shared by methods whose fits are the same computation (AlterRep uses INLP's classifiers), so that a cache
-    /// keeps one fit for both. Methods of one family can read each other's bytes.
+    /// A name shared by methods with the same fit (AlterRep uses INLP's classifiers), so that a cache keeps one fit. Methods of one family
+    /// can read each other's bytes.
     pub family: &'static str,
     /// For a fit whose time does not depend on the number of examples; forecasts measure a short one.
     pub(crate) short: Option<Short>,
@@ -182,7 +176,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// Learns from the intervention part of the data everything that does not depend on the swept value.
+    /// Learns everything that does not depend on the swept value, from the intervention part of the data.
     ///
     /// # Errors
     /// [`InterventionError`] if the data lack what [`Self::needs`] requires, or if cancelled.
@@ -204,7 +198,6 @@ impl Method {
         Ok(Fitted { parameter: self.parameter, learnt: (self.read)(bytes, options)? })
     }
 
-    /// The options that change the fit.
     pub(crate) fn fit_options(&self) -> impl Iterator<Item = &'static str> {
         self.settings.iter().map(|s| s.name).filter(|name| !self.applied.contains(name))
     }
@@ -215,19 +208,18 @@ impl Method {
 pub struct Preimages {
     /// Share of the variance of the erased features that the states reproduce; negative if their mean would be closer.
     pub reproduced: f64,
-    /// Accuracy of a fresh linear classifier on the features of unchanged states.
+    /// Accuracy of a fresh linear classifier on the features of unedited states.
     pub before: f64,
-    /// The same on the erased features.
+    /// Its accuracy on the erased features.
     pub erased: f64,
-    /// The same on the features of the states found.
+    /// Its accuracy on the features of the states found.
     pub found: f64,
 }
 
-/// The changed embeddings (n x D) at a value of the parameter. Embeddings are never clamped to a range: they are not
-/// images.
+/// Returns the edited embeddings (n x D) at a value of the parameter. Embeddings are not images and are never clamped to a range.
 pub(crate) type Change<'a> = Box<dyn FnMut(f64, &mut dyn Pulse) -> Result<Matrix, InterventionError> + Send + 'a>;
 
-/// Parameters that a method has learnt, ready to edit states.
+/// What a method has learnt, ready to edit states.
 pub(crate) trait Learnt: Send + Sync {
     /// Size of the embeddings and number of values of the property.
     fn shape(&self) -> (usize, usize);
@@ -238,28 +230,24 @@ pub(crate) trait Learnt: Send + Sync {
         targets: &[usize],
         known: &Known<'a>,
     ) -> Result<Change<'a>, InterventionError>;
-    /// For a method that searches for the states behind erased features: how well it finds them.
+    /// Quality of the states found for erased features, for methods that search for them.
     fn preimages(&self) -> Option<Preimages> {
         None
     }
-    /// Serialised for a cache.
     fn to_bytes(&self) -> Vec<u8>;
 }
 
-/// A fitted method.
 pub struct Fitted {
     parameter: &'static Parameter,
     learnt: Box<dyn Learnt>,
 }
 
 impl Fitted {
-    /// Prepares the method for the rows of `h` (n x D), with the wanted value of the property for each row (used only
-    /// by counterfactual methods, but always one per row) and facts about the examples, which most methods ignore. Work
-    /// shared by the swept values is done here.
+    /// Prepares the method for the rows of `h` (n x D). `targets` contains the wanted value for each row, used only by counterfactual
+    /// methods; most methods ignore `known`. Work shared by the swept values is done here.
     ///
     /// # Errors
-    /// [`InterventionError`] for shapes and targets that do not fit, if something that the method needs is unknown, or
-    /// if cancelled.
+    /// [`InterventionError`] for shapes and targets that do not fit, if something that the method needs is unknown, or if cancelled.
     pub fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
@@ -273,7 +261,7 @@ impl Fitted {
         Ok(Prepared { parameter: self.parameter, change: self.learnt.prepare(h, targets, known)? })
     }
 
-    /// The same with nothing known about the examples.
+    /// [`Self::on_known`] with nothing known about the examples.
     pub fn on<'a>(
         &'a self,
         h: &'a Matrix,
@@ -288,7 +276,6 @@ impl Fitted {
         self.learnt.preimages()
     }
 
-    /// Serialised for a cache.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.learnt.to_bytes()
     }
@@ -301,7 +288,7 @@ pub struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// The changed embeddings (n x D) at one value of the parameter; values may come in any order.
+    /// The edited embeddings (n x D) at one value of the parameter; values may come in any order.
     ///
     /// # Errors
     /// [`InterventionError`] for a value out of range, or if cancelled.

@@ -1,15 +1,15 @@
-//! The optimum of a sweep without optimism.
+//! The optimum of a sweep, without selection bias.
 //!
-//! The largest of 29 noisy numbers tends to exceed the largest of the 29 true ones: a strength chosen and reported on
-//! the same examples looks better than it is. Here it is chosen on one half of the examples and reported on the other,
-//! both ways, and averaged over random halvings; the choice is repeated in every resample, so the interval covers it.
-//! The paper's optimum, chosen and reported on all examples, is reported as well.
+//! The largest of 29 noisy numbers tends to exceed the largest of the 29 true ones, so a strength chosen and reported on the same examples
+//! looks too good. Here it is chosen on one half of the examples and reported on the other, both ways, and averaged over random halvings.
+//! The choice is repeated in every resample, so the interval covers it. The paper's optimum, chosen and reported on all examples, is
+//! reported too.
 //!
-//! One strength is chosen in each half, by the mean over trainings. C and S are means over halves and trainings, and R is their harmonic
-//! mean: the three belong together.
+//! One strength is chosen in each half, by the mean over trainings. C and S are means over halves and trainings, and R is the harmonic mean
+//! of the two.
 //!
-//! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than
-//! chance: an oracle that gives one answer for everything has a selectivity of about the majority share.
+//! A strength can be chosen only if the choosing half shows that the oracle still reads the other property better than chance. An oracle
+//! with a constant answer has a selectivity of about the majority share.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,6 @@ use stats::halves::Halves;
 use stats::replicates::Bands;
 use stats::special::normal_quantile;
 
-/// An end of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -47,10 +46,10 @@ impl End {
 /// The best strength, chosen on one half and reported on the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Optimum {
-    /// Index among the strengths: the best of the eligible ones on all examples.
+    /// Index of the best eligible strength on all examples.
     pub index: usize,
     pub value: f64,
-    /// Reliability on examples that played no part in the choice, with bands that cover the choice.
+    /// Reliability on examples not used for the choice, with bands that cover the choice.
     pub reliability: Bands,
     /// Completeness and selectivity on the same examples; the reliability is their harmonic mean.
     pub held_out: [Bands; 2],
@@ -58,30 +57,29 @@ pub struct Optimum {
     pub chosen: Vec<f64>,
     /// Share of halves without an eligible strength.
     pub none: f64,
-    /// The end of the grid at which it lies, if any.
+    /// Set if the optimum is at an end of the grid.
     pub end: Option<End>,
 }
 
-/// As in the paper: chosen and reported on the same examples, regardless of the other property.
+/// The optimum as in the paper: chosen and reported on the same examples, regardless of the other property.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paper {
     /// Index among the strengths.
     pub index: usize,
     pub value: f64,
-    /// Reliability there; the interval does not cover the choice.
+    /// Reliability at that strength; the interval does not cover the choice.
     pub reliability: Bands,
-    /// The end of the grid at which it lies, if any.
+    /// Set if the optimum is at an end of the grid.
     pub end: Option<End>,
 }
 
-/// Reasons why a sweep has no optimum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {
     /// No example has the other property.
-    #[error("no test example has the other property: nothing to be selective about")]
+    #[error("no test example has the other property, so selectivity is undefined")]
     Undefined,
-    /// A value of the other property that no test example has.
+    /// Some value of the other property does not occur in the test examples.
     #[error(
         "the test examples show {values} of {classes} values of the other property, so its chance level is unknown"
     )]
@@ -102,7 +100,6 @@ pub enum NoOptimum {
     /// [`Self::OneValue`] for a further property.
     #[error("the test examples show {values} of {classes} values of {property}, so its chance level is unknown")]
     FurtherValues {
-        /// Its name.
         property: String,
         /// Number of values that occur.
         values: usize,
@@ -112,17 +109,16 @@ pub enum NoOptimum {
     /// [`Self::Ruined`] for a further property.
     #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {}, from {}; chance is {})", score(best.mean), score(best.lo), score(*chance))]
     FurtherRuined {
-        /// Its name.
         property: String,
         /// The best balanced accuracy of any strength.
         best: Estimate,
-        /// One over the number of values.
+        /// One divided by the number of values.
         chance: f64,
     },
-    /// Each property is read at some strength, but never all of them at once.
-    #[error("at every strength the oracle reads at least one property to keep no better than chance")]
+    /// Each property is read at some strength, but no strength leaves all of them readable.
+    #[error("at no strength does the oracle read all properties to keep better than chance")]
     NoneTogether,
-    /// All examples are enough to show it, a half is not.
+    /// The oracle reads the other property on all examples, but half of them are too few to show it.
     #[error(
         "half of the test examples are too few to distinguish the other property from chance after the intervention"
     )]
@@ -138,12 +134,10 @@ pub struct Draws {
     pub rows: Vec<Option<Vec<f64>>>,
 }
 
-/// Completeness and selectivity on the halves that played no part in the choice, averaged over all choices, by
-/// replicate.
+/// Completeness and selectivity on the halves not used for the choice, averaged over all choices, by replicate.
 pub(super) type HeldOut = [Vec<f64>; 2];
 
 impl Draws {
-    /// Reliabilities on the held-out examples.
     pub(super) fn new(theta: Option<&HeldOut>, rows: &[Option<HeldOut>]) -> Self {
         let of = |[c, s]: &HeldOut| linearised(c, s);
         Self { theta: theta.map(of), rows: rows.iter().map(|row| row.as_ref().map(of)).collect() }
@@ -151,7 +145,7 @@ impl Draws {
 }
 
 impl Paper {
-    /// The strength of the highest reliability; `None` if it is defined nowhere.
+    /// The strength of the highest reliability; `None` if it is undefined everywhere.
     pub(super) fn of(strengths: &[Strength]) -> Option<Self> {
         let at = |s: &Strength| s.reliability.map(|r| r.narrow.mean);
         let index = best(strengths.iter().map(at))?;
@@ -160,7 +154,7 @@ impl Paper {
     }
 }
 
-/// The first of the largest values.
+/// Index of the largest value, the first on ties.
 fn best(values: impl Iterator<Item = Option<f64>>) -> Option<usize> {
     let mut found: Option<(usize, f64)> = None;
     for (i, value) in values.enumerate() {
@@ -173,7 +167,6 @@ fn best(values: impl Iterator<Item = Option<f64>>) -> Option<usize> {
     found.map(|(i, _)| i)
 }
 
-/// The choice on halves of a set.
 pub(super) struct Halved<'a> {
     table: &'a Table,
     halves: &'a Halves,
@@ -189,7 +182,7 @@ pub(super) struct Chosen {
 }
 
 impl<'a> Halved<'a> {
-    /// A choice among the strengths of `table` for intervals of this level.
+    /// Chooses among the strengths of `table`, for intervals of this level.
     pub(super) fn new(table: &'a Table, halves: &'a Halves, level: f64) -> Self {
         Self { table, halves, z: normal_quantile(0.5 + 0.5 * level) }
     }
@@ -245,14 +238,14 @@ impl<'a> Halved<'a> {
         chosen
     }
 
-    /// The columns that the choice needs: counts, completeness and selectivity on each property by strength and
-    /// replicate, shares read correctly.
+    /// Number of columns needed for the choice: counts, completeness and selectivity on each property by strength and replicate, shares
+    /// read correctly.
     fn slim_width(&self) -> usize {
         let t = self.table;
         1 + t.classes + t.strengths * (self.scores() + t.classes)
     }
 
-    /// Columns of scores of a strength: completeness and selectivity on each property by replicate.
+    /// Number of score columns per strength: completeness and selectivity on each property by replicate.
     fn scores(&self) -> usize {
         (1 + self.table.stays.len()) * self.table.replicates
     }
@@ -279,7 +272,7 @@ impl<'a> Halved<'a> {
         1 + self.table.classes + m * (self.scores() + self.table.classes)
     }
 
-    /// Completeness and selectivity by strength and replicate on a half.
+    /// Computes completeness and selectivity by strength and replicate on a half.
     fn means(&self, half: &[f32], [of_c, of_s]: &mut HeldOut) {
         let t = self.table;
         let rows = 1.0 / f64::from(half[0]);
@@ -361,7 +354,7 @@ impl<'a> Halved<'a> {
     }
 }
 
-/// The property that no strength leaves readable.
+/// Names the property that no strength leaves readable.
 fn ruined(sweep: &Sweep<'_>, strengths: &[Strength]) -> NoOptimum {
     let best = |of: &dyn Fn(&Strength) -> Option<Estimate>| {
         strengths.iter().filter_map(of).reduce(|a, b| if b.lo > a.lo { b } else { a })

@@ -1,9 +1,7 @@
-//! Further hyperparameters of methods, by name, with defaults and bounds, so that specs and screens need no code for
-//! them.
+//! Further hyperparameters of methods, by name, with defaults and bounds, so that specs and screens need no code for them.
 
 use super::method::Method;
 
-/// Kinds of a setting's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingKind {
     /// Any number within the bounds.
@@ -23,13 +21,9 @@ pub struct Setting {
     pub label: &'static str,
     /// One line of explanation, with the source of the default.
     pub doc: &'static str,
-    /// Kind of its values.
     pub kind: SettingKind,
-    /// Default value.
     pub default: f64,
-    /// Least value.
     pub min: f64,
-    /// Largest value.
     pub max: f64,
 }
 
@@ -61,7 +55,6 @@ impl Setting {
         Self { name, label, doc, kind: SettingKind::Flag, default, min: 0.0, max: 1.0 }
     }
 
-    /// True if `value` is allowed.
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.kind == SettingKind::Real || value.fract() == 0.0)
     }
@@ -70,7 +63,7 @@ impl Setting {
 /// An unknown hyperparameter, or a value that it does not accept.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
-    /// No setting with this name.
+    /// No setting has this name.
     #[error("{method} has no option '{name}'; it has: {known}")]
     Unknown {
         method: &'static str,
@@ -82,14 +75,11 @@ pub enum OptionError {
     #[error("option '{name}' of {method} is {shown}: must be {kind} from {min} to {max}", shown = base::numbers::brief(.value))]
     Range {
         method: &'static str,
-        /// The option.
         name: &'static str,
         value: f64,
         /// "a number" or "a whole number".
         kind: &'static str,
-        /// Least value.
         min: f64,
-        /// Largest value.
         max: f64,
     },
 }
@@ -101,7 +91,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults of `method`.
     pub fn defaults(method: &Method) -> Self {
         Self { values: method.settings.iter().map(|s| (s.name, s.default)).collect() }
     }
@@ -136,7 +125,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The same with other values for some names.
+    /// A copy with other values for some names.
     pub(crate) fn with(&self, others: &[(&str, f64)]) -> Self {
         let value = |name: &str, own: f64| others.iter().find(|(n, _)| *n == name).map_or(own, |(_, v)| *v);
         Self { values: self.values.iter().map(|(name, own)| (*name, value(name, *own))).collect() }
@@ -200,7 +189,7 @@ mod tests {
             assert!(matches!(Options::new(pgd, [("steps", bad)]), Err(OptionError::Range { .. })));
         }
     }
-    /// An option was called `C`.
+    /// Regression: an option used to be called `C`.
     #[test]
     fn no_option_is_called_by_a_letter() {
         for setting in registry().iter().flat_map(|method| method.settings) {

@@ -33,7 +33,7 @@ impl OracleKind {
         }
     }
 
-    /// The grid from which an oracle of this kind is chosen; `mlp` is the grid for perceptrons.
+    /// The grid for this kind of oracle; `mlp` is the grid for perceptrons.
     pub fn grid(self, mlp: &Grid) -> Grid {
         match self {
             OracleKind::Mlp => mlp.clone(),
@@ -46,22 +46,18 @@ impl OracleKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Oracle {
     pub kind: OracleKind,
-    /// Reads the target.
     pub target: Probe<OracleRole>,
-    /// Reads the other property.
+    /// Probe of the other property.
     pub other: Probe<OracleRole>,
-    /// Read the further properties to keep, in the experiment's order.
+    /// Probes of the further properties to keep, in the experiment's order.
     pub further: Vec<Probe<OracleRole>>,
 }
 
 /// Output of an oracle on hidden states: probabilities, one row per state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OracleOutput {
-    /// Probabilities of the target's values.
     pub target: Dense<f64>,
-    /// Probabilities of the other property's values.
     pub other: Dense<f64>,
-    /// Probabilities of the further properties' values.
     pub further: Vec<Dense<f64>>,
 }
 

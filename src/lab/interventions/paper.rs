@@ -1,5 +1,5 @@
-//! Published numbers of Canby et al. (2024), for comparison with a run's: their Tables 1 to 3, and the methods and
-//! oracle of their Figures 1 to 6. They are for BERT-base and Wikipedia sentences; nothing here is computed.
+//! Published numbers of Canby et al. (2024), for comparison with a run: Tables 1 to 3, and the methods and oracle of Figures 1 to 6. They
+//! are for BERT-base and Wikipedia sentences; nothing here is computed.
 
 use super::oracle::OracleKind;
 
@@ -10,9 +10,8 @@ pub struct Published {
     pub method: &'static str,
     pub completeness: f64,
     pub selectivity: f64,
-    /// Reliability. AlterRep's .8346 is not the harmonic mean of its two scores (.8790), unlike the others'.
+    /// AlterRep's .8346 is not the harmonic mean of its two scores (.8790), unlike the others'.
     pub reliability: f64,
-    /// The strength.
     pub value: f64,
 }
 
@@ -35,20 +34,19 @@ pub fn published(method: &str) -> Option<&'static Published> {
     TABLE_3.iter().find(|p| p.method == method)
 }
 
-/// Table 1, in thousands of test examples: rows by the subject's number (singular, plural, both), columns by the attractor's
-/// (singular, plural, none, all). Totals are as printed: those of the unrounded counts.
+/// Table 1, in thousands of test examples: rows by the subject's number (singular, plural, both), columns by the attractor's (singular,
+/// plural, none, all). Totals are those printed, of the unrounded counts.
 pub const TABLE_1: [[f64; 4]; 3] = [[31.0, 5.0, 176.0, 213.0], [10.0, 4.0, 78.0, 92.0], [41.0, 9.0, 254.0, 305.0]];
 
 /// Table 2: accuracies of the oracle and of the interventional perceptron on the target and on the other property.
 pub(crate) const TABLE_2: [(&str, [f64; 2]); 2] =
     [("MLP oracle", [0.994, 0.884]), ("interventional MLP", [0.995, 0.908])];
 
-/// A figure of the paper: its name here, its methods and its oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
     /// The name by which it can be requested.
     pub name: &'static str,
-    /// Its methods in the registry.
+    /// Methods in the registry.
     pub methods: &'static [&'static str],
     pub oracle: OracleKind,
 }
@@ -57,7 +55,7 @@ const GRADIENT: &[&str] = &["fgsm", "pgd", "autoattack"];
 const ALTERREP: &[&str] = &["alterrep"];
 const NULLIFYING: &[&str] = &["inlp", "rlace"];
 
-/// Figures 1 to 3 with the perceptron as oracle; 4 to 6 (the appendix) the same with the linear one.
+/// Figures 1 to 3 with the perceptron as oracle; 4 to 6 (the appendix) with the linear one.
 pub const FIGURES: [Drawing; 6] = [
     Drawing { name: "figure-1", methods: GRADIENT, oracle: OracleKind::Mlp },
     Drawing { name: "figure-2", methods: ALTERREP, oracle: OracleKind::Mlp },

@@ -5,51 +5,46 @@
 pub enum Scale {
     /// Equal steps.
     Linear,
-    /// Equal ratios. A value of 0, where allowed, is drawn at the left edge.
+    /// Equal ratios; 0, if allowed, is drawn at the left edge.
     Log,
     /// Integers.
     Integer,
 }
 
-/// The parameter of a method. At 0 every method is the identity, except AlterRep, which is INLP there, and methods that
-/// exchange the whole embedding, which have no strength.
+/// The parameter of a method. At 0 every method is the identity, except AlterRep (which is INLP there) and methods without a strength,
+/// which exchange the whole embedding.
 #[derive(Debug, PartialEq)]
 pub struct Parameter {
     /// The key in findings and specs: `epsilon`, `alpha`, `rank`.
     pub name: &'static str,
     /// The letter on axes: `ε`, `α`, `r`.
     pub symbol: &'static str,
-    /// One line of explanation.
     pub doc: &'static str,
     /// The swept values, ascending: the paper's grid if it gives one.
     pub grid: &'static [f64],
-    /// The axis.
     pub scale: Scale,
-    /// Smallest allowed value.
     pub min: f64,
-    /// Largest allowed value.
     pub max: f64,
     /// Initial position of the slider.
     pub default: f64,
 }
 
 impl Parameter {
-    /// True if the method accepts `value`.
     pub fn allows(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.scale != Scale::Integer || value.fract() == 0.0)
     }
 }
 
-/// The 29 radii of Canby et al. (their ".07…76" read as .076).
+/// The 29 radii of Canby et al. (their ".07…76" is taken as .076).
 pub const EPSILONS: [f64; 29] = [
     0.005, 0.006, 0.007, 0.009, 0.011, 0.013, 0.016, 0.019, 0.024, 0.029, 0.035, 0.042, 0.051, 0.062, 0.076, 0.092,
     0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
 ];
 
-/// The radii of Canby et al. and further ones at their last ratio. Their grid suits embeddings with coordinates near 1;
-/// models with larger ones (such as GPT-2) have not reached their plateau at 5. At 61 the last built-in model
-/// (gpt2-mini, whose coordinates vary five times as much as those of bert-mini) has reached it. The grid does not
-/// depend on the data: radii fitted to the embeddings could not be compared between models.
+/// The radii of Canby et al. and further ones at their last ratio. Their grid suits embeddings with coordinates near 1; models with larger
+/// ones (such as GPT-2) have not reached their plateau at 5. At 61 the last built-in model has (gpt2-mini, whose coordinates vary five
+/// times as much as those of bert-mini). The grid does not depend on the data, because radii fitted to the embeddings could not be compared
+/// between models.
 pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     let mut all = [0.0; 36];
     let mut i = 0;
@@ -65,7 +60,7 @@ pub(crate) const FURTHER_EPSILONS: [f64; 36] = {
     all
 };
 
-/// Radius of the maximum-norm ball around an embedding, in the embedding's own units.
+/// Radius of the maximum-norm ball around an embedding, in the units of the embedding.
 pub const EPSILON: Parameter = Parameter {
     name: "epsilon",
     symbol: "ε",
@@ -77,12 +72,12 @@ pub const EPSILON: Parameter = Parameter {
     default: 0.112,
 };
 
-/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, fine where completeness
-/// rises (.1 to 1) and long enough to reach the plateau.
+/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, fine where completeness rises (.1 to 1) and
+/// long enough to reach the plateau.
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",
-    doc: "how far the embedding is pushed along the classifiers' directions, relative to its own component there; 0 is INLP",
+    doc: "step along the classifiers' directions, relative to the embedding's own component there; 0 is INLP",
     grid: &[0.0, 0.01, 0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0],
     scale: Scale::Log,
     min: 0.0,
@@ -90,7 +85,7 @@ pub const ALPHA: Parameter = Parameter {
     default: 0.1,
 };
 
-/// Largest number of INLP iterations, of random directions, and of AlterRep's classifiers.
+/// Maximum number of INLP iterations, of random directions, and of AlterRep's classifiers.
 pub(crate) const MOST_ITERATIONS: usize = 40;
 
 pub(crate) const RANKS: [f64; MOST_ITERATIONS + 1] = {
@@ -103,7 +98,7 @@ pub(crate) const RANKS: [f64; MOST_ITERATIONS + 1] = {
     ranks
 };
 
-/// Number of classifiers (for two classes: of directions) removed.
+/// Number of classifiers (for two classes, of directions) removed.
 pub(crate) const RANK: Parameter = Parameter {
     name: "rank",
     symbol: "r",
@@ -115,29 +110,28 @@ pub(crate) const RANK: Parameter = Parameter {
     default: 8.0,
 };
 
-/// Number of directions that RLACE removes, for k classes k - 1 times as many: the same number as INLP at the same
-/// rank.
+/// Number of directions that RLACE removes. For k classes it is k - 1 times as many, like INLP at the same rank.
 pub(crate) const ERASED_RANK: Parameter = Parameter {
     doc: "directions removed: r for two classes, r (k - 1) for k, as many as INLP removes in r iterations",
     ..RANK
 };
 
-/// Dimension of the subspace whose content DAS exchanges.
+/// Dimension of the subspace that DAS exchanges.
 pub(crate) const SWAPPED_RANK: Parameter = Parameter {
     doc: "dimension of the subspace whose content is taken from the donor; the whole space is an interchange",
     default: 1.0,
     ..RANK
 };
 
-/// Number of own directions to remove, in file order.
+/// Number of the user's own directions to remove, in file order.
 pub(crate) const OWN_RANK: Parameter =
-    Parameter { doc: "number of directions removed, in file order; at most all of the file", ..RANK };
+    Parameter { doc: "number of directions removed, in file order; at most as many as the file has", ..RANK };
 
-/// How far the embedding moves, in units of the difference of means.
+/// Distance moved, in units of the difference of means.
 pub const SHIFT: Parameter = Parameter {
     name: "shift",
     symbol: "a",
-    doc: "how many times the difference of the class means is added; 1 moves one mean to the other",
+    doc: "multiple of the difference of class means to add; 1 moves one mean to the other",
     grid: &[0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0],
     scale: Scale::Linear,
     min: 0.0,
@@ -157,7 +151,7 @@ pub const SHARE: Parameter = Parameter {
     default: 1.0,
 };
 
-/// For methods without a strength, which make one change or none.
+/// For methods without a strength.
 pub const WHOLE: Parameter = Parameter {
     name: "none",
     symbol: "-",

@@ -1,4 +1,4 @@
-//! The figure requested on a command line, by name, model, methods and oracle.
+//! Picks the figure requested on a command line, by name, model, methods and oracle.
 
 use super::figures::{behaviour, curves, distance, drawing, lens, map, pareto};
 use super::key::MethodKey;
@@ -40,16 +40,22 @@ pub const ENTRIES: &[FigureEntry] = &[
         "figure-6",
         "C, S and R of the nullifying methods of the run (INLP, RLACE) by rank, judged by the linear oracle (Canby et al., Figure 6).",
     ),
-    FigureEntry::headline("distance", "How far edited states are from real ones, by strength of one method."),
+    FigureEntry::headline("distance", "Distance of edited states from real ones, by strength of one method."),
     FigureEntry::headline("behaviour", "The model's own predictions after one method's edit, by strength."),
-    FigureEntry::headline("map", "Reliability of one method by the layer written and the layer read."),
-    FigureEntry::headline("lens", "What the model's own head and a linear oracle read from each layer (logit lens)."),
+    FigureEntry::headline("map", "Reliability of one method by layer of the edit and layer of the oracle."),
+    FigureEntry::headline(
+        "lens",
+        "Accuracy of the model's own head and of a linear oracle at each layer (logit lens).",
+    ),
     FigureEntry::further(
         "reliability",
         "C, S and R of one or several methods by strength, with rivals and baselines for a single one.",
     ),
-    FigureEntry::further("map-completeness", "Completeness of one method by the layer written and the layer read."),
-    FigureEntry::further("map-selectivity", "Selectivity of one method by the layer written and the layer read."),
+    FigureEntry::further(
+        "map-completeness",
+        "Completeness of one method by layer of the edit and layer of the oracle.",
+    ),
+    FigureEntry::further("map-selectivity", "Selectivity of one method by layer of the edit and layer of the oracle."),
 ];
 
 /// Picks and draws a figure; omitted choices take the first one.
@@ -138,7 +144,7 @@ fn is_control(curve: &Curve) -> bool {
     find(&curve.key.method.name).is_some_and(|method| method.is_control)
 }
 
-/// The curves of the requested name; without a requested model or oracle, those of the first one.
+/// The curves with the requested name; without a name, those of the first model or oracle.
 fn narrowed<'a>(
     what: &str,
     wanted: Option<&str>,
@@ -164,7 +170,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Figures of the identity showed one point each.
+    /// Regression: figures of the identity used to show one point each.
     #[test]
     fn a_control_whose_scores_are_all_equal_is_drawn_on_demand_only() {
         let mut results = sample::results();
@@ -181,7 +187,7 @@ mod tests {
         assert!(named(&pick("reliability", &details, &results, None).unwrap()));
     }
 
-    /// If a spec listed its control first, the run had figures of a constant.
+    /// Regression: a spec with its control first used to get figures of a constant.
     #[test]
     fn a_control_is_drawn_only_where_there_is_nothing_else() {
         let mut results = sample::results();

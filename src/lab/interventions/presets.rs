@@ -2,7 +2,6 @@
 
 use lab::Preset;
 
-/// The experiments.
 pub static PRESETS: [Preset; 1] = [Preset {
     name: "reliability",
     title: "All interventions, both oracles (Figures 1 to 6, Table 3)",

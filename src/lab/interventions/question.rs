@@ -10,14 +10,14 @@ use super::key::MethodKey;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
-    /// Effect of one strength of one method, also on one example.
+    /// The effect of one strength of one method, overall and on one example.
     Point(PointQuestion),
 }
 
 /// One strength of one method of the experiment, and one example.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointQuestion {
-    /// The model, one of those in the experiment.
+    /// One of the models of the experiment.
     pub model: String,
     /// Method in the registry.
     pub method: String,
@@ -25,12 +25,11 @@ pub struct PointQuestion {
     pub options: BTreeMap<String, f64>,
     /// Value of the swept hyperparameter.
     pub value: f64,
-    /// Test example to show.
+    /// Index of the test example to show.
     pub example: usize,
 }
 
 impl PointQuestion {
-    /// The method with its options.
     pub fn key(&self) -> MethodKey {
         MethodKey::new(&self.method, &self.options)
     }

@@ -1,9 +1,8 @@
 //! Comparison of methods by reliability, and its certainty.
 //!
-//! Methods are compared on the same resamples of examples and of replicates: effects of the drawn examples or of a
-//! harsh oracle that they share cancel. In each resample every method's strength is chosen again (see
-//! [`super::optimum`]). The spread between K replicates is too small by (K-1)/K; deviations from their mean are widened
-//! by sqrt(K/(K-1)).
+//! Methods are compared on the same resamples of examples and of replicates, so shared effects (of the drawn examples, of a strict oracle)
+//! cancel. In each resample every method's strength is chosen again (see [`super::optimum`]). The spread between K replicates is too small
+//! by (K-1)/K, so deviations from their mean are widened by sqrt(K/(K-1)).
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +10,11 @@ use super::optimum::Draws;
 use stats::replicates::Contrast;
 use stats::rng::{below, stream};
 
-/// Methods compared at their optima.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
     /// The methods by decreasing reliability on the examples themselves; those without an optimum last.
     pub order: Vec<usize>,
-    /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; no optimum ranks below
-    /// any.
+    /// `better[a][b]`: share of resamples in which a is more reliable than b. Ties count half; a method without an optimum ranks last.
     pub better: Vec<Vec<f64>>,
     /// `places[a][p]`: share of resamples in which a is at place p (0 is the best).
     pub places: Vec<Vec<f64>>,
@@ -26,8 +23,8 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods; while
-    /// replicates are arriving and one method has fewer than another, its own are drawn instead.
+    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods. While replicates are still
+    /// arriving, a method with fewer of them gets separate draws.
     ///
     /// # Panics
     /// If the methods have different numbers of resamples.
@@ -54,7 +51,7 @@ impl Ranking {
             here.iter().enumerate().for_each(|(place, method)| places[*method][place] += 1.0);
             same += f64::from(u8::from(here == order));
         }
-        // Counts before dividing: a sum of shares can round to more than 1.
+        // Counts first and divides last: a sum of shares can round to more than 1.
         let of_all = |count: f64| count / resamples.max(1) as f64;
         for table in [&mut better, &mut places] {
             table.iter_mut().flatten().for_each(|count| *count = of_all(*count));
@@ -63,7 +60,7 @@ impl Ranking {
         Self { order, better, places, stability: same }
     }
 
-    /// Pairs (a, b) in which a is better here and b under another oracle or recipe.
+    /// Pairs (a, b) in which a is better here and b under another oracle or other probe settings.
     pub fn turns(&self, other: &Self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (a, row) in self.better.iter().enumerate() {
@@ -77,8 +74,8 @@ impl Ranking {
     }
 }
 
-/// The difference of two methods' reliability, tested over trainings and examples; `None` if one of them has no
-/// optimum, for a single training, and while their numbers of trainings differ.
+/// The difference of two methods' reliability, tested over trainings and examples. `None` if one has no optimum, for a single training, and
+/// while their numbers of trainings differ.
 pub fn contrast(a: &Draws, b: &Draws) -> Option<Contrast> {
     let less = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>();
     let (theta_a, theta_b) = (a.theta.as_deref()?, b.theta.as_deref()?);
@@ -139,7 +136,7 @@ mod tests {
         assert!(close(r.stability, 1.0) && close(r.places[2][0], 1.0) && close(r.better[0][1], 0.0));
     }
 
-    /// A sum of a thousand thousandths was 1.0000000000000007.
+    /// Regression: a sum of a thousand thousandths was 1.0000000000000007.
     #[test]
     fn shares_of_resamples_stay_within_1() {
         for resamples in [49, 1_000, 4_001] {
@@ -156,14 +153,13 @@ mod tests {
         let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
         let r = Ranking::new(&[&a, &b], 1);
         assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
-        // Against a method whose replicates agree, the spread shows, wider than that of four draws from four.
+        // Against a method whose replicates agree, the spread shows, and is wider than that of four draws from four.
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");
     }
 
-    /// Five trainings of two methods that differ only by training: the difference, and the t test of the paired
-    /// differences.
+    /// Five trainings of two methods that differ only by training: the difference, and the t test of the paired differences.
     #[test]
     fn a_contrast_is_that_of_paired_trainings() {
         let (a, b) = (draws(0.60, 0.02, 3), draws(0.62, 0.02, 4));
@@ -177,7 +173,6 @@ mod tests {
         assert!(contrast(&a, &none).is_none());
     }
 
-    /// While replicates are arriving, methods may have different numbers of them.
     #[test]
     fn fewer_replicates_can_be_compared() {
         let a = draws(0.8, 0.01, 1);

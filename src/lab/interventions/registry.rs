@@ -1,4 +1,4 @@
-//! All intervention methods: one line each.
+//! All intervention methods, one line each.
 
 use super::method::Method;
 use super::methods::{
@@ -22,7 +22,7 @@ use super::methods::{
     square::SQUARE,
 };
 
-/// The methods in listing order, controls last.
+/// In listing order, controls last.
 static METHODS: [Method; 20] = [
     INLP,
     RLACE,
@@ -51,7 +51,7 @@ pub fn registry() -> &'static [Method] {
     &METHODS
 }
 
-/// The method with this name.
+/// The method with this identifier.
 pub fn find(id: &str) -> Option<&'static Method> {
     registry().iter().find(|m| m.id == id)
 }

@@ -14,30 +14,27 @@ use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding
 use lab::Head;
 use lab::results::{Tagged, put, replace};
 
-/// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Data per model.
+    /// One entry per model.
     pub data: Vec<Tagged<DataFinding>>,
     /// Probes in the order of their training.
     pub probes: Vec<Tagged<ProbeFinding>>,
     /// One curve for each key.
     pub curves: Vec<Curve>,
-    /// Model behaviour per model and method, by increasing strength.
+    /// Per model and method, by increasing strength.
     pub behaviour: Vec<Tagged<BehaviourFinding>>,
-    /// Best strengths.
     pub optima: Vec<Tagged<OptimumFinding>>,
-    /// Methods without one, with the reason.
+    /// Methods without an optimum, with the reason.
     pub without: Vec<Tagged<NoOptimumFinding>>,
-    /// Scores under rival recipes, in the order of rivals and strengths.
+    /// Scores under rival probe settings, in the order of rivals and strengths.
     pub rivals: Vec<Tagged<RivalFinding>>,
-    /// Comparisons of pairs of methods.
     pub versus: Vec<Tagged<VersusFinding>>,
     /// The order of the methods under each oracle.
     pub rankings: Vec<Tagged<RankingFinding>>,
     /// Accuracy of fresh probes after nullifying methods.
     pub leaks: Vec<Tagged<LeakFinding>>,
-    /// Distances of changed states from real ones, in order of measurement.
+    /// Distances of edited states from real ones, in order of measurement.
     pub distances: Vec<Tagged<DistanceFinding>>,
     /// Cells of the map of layers, in order of appearance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,7 +45,6 @@ pub struct Results {
     /// The logit lens by layer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lens: Vec<Tagged<LensFinding>>,
-    /// The latest answer to a slider.
     pub point: Option<Point>,
 }
 
@@ -56,7 +52,6 @@ pub struct Results {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     pub key: CurveKey,
-    /// Name of the swept hyperparameter.
     pub parameter: String,
     /// Points by increasing strength; a later estimate of the same strength replaces an earlier one.
     pub points: Vec<Tagged<ReliabilityFinding>>,
@@ -65,19 +60,16 @@ pub struct Curve {
 /// The answer to a slider.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Point {
-    /// Number of the question.
     pub ticket: u64,
     /// Reliability under each oracle.
     pub reliability: Vec<Tagged<ReliabilityFinding>>,
-    /// Behaviour of the model.
     pub behaviour: Option<Tagged<BehaviourFinding>>,
-    /// Distances of the changed states from real ones.
+    /// Distances of the edited states from real ones.
     pub distance: Option<Tagged<DistanceFinding>>,
     pub example: Option<Tagged<ExampleFinding>>,
 }
 
 impl Results {
-    /// Adds a finding of the run.
     pub fn take(&mut self, finding: Head<'_>, kind: &Kind) {
         match kind {
             Kind::Data(x) => put(&mut self.data, finding, x),
@@ -106,7 +98,7 @@ impl Results {
         }
     }
 
-    /// Records the answer to the question with this number. False if a later answer is already there.
+    /// Records the answer to question `ticket`. False if there is already a later answer.
     pub fn answer<'a>(&mut self, ticket: u64, findings: impl IntoIterator<Item = (Head<'a>, &'a Kind)>) -> bool {
         if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
             return false;
@@ -133,7 +125,6 @@ impl Results {
         })
     }
 
-    /// The best strength of a model, method and oracle.
     pub fn optimum(&self, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<&Tagged<OptimumFinding>> {
         self.optima.iter().find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
     }
@@ -145,8 +136,8 @@ impl Results {
         point.map_or((o.n, o.n), |p| (p.value.n_c, p.value.n_s))
     }
 
-    /// The largest p-value of a sweep from this strength up: strengths are tested in order, the largest first. `None`
-    /// for a strength above all of them, and before the sweep is complete.
+    /// The largest p-value of a sweep from this strength up: strengths are tested in order, the largest first. `None` for a strength above
+    /// all of them, and before the sweep is complete.
     pub fn p_from(&self, at: &Tagged<BehaviourFinding>) -> Option<f64> {
         let key = at.value.method_key();
         let mine = self.behaviour.iter().filter(|b| {

@@ -19,7 +19,7 @@ fn tagged<T>(value: T) -> Tagged<T> {
     Tagged { spec, model, seed: 0, n: 2400, is_final: true, t: 1.0, level: Some(0.95), value }
 }
 
-/// Data of the sample experiment: the paper's question, its test examples by subject and attractor.
+/// Data of the sample experiment: the paper's question, with test examples by subject and attractor.
 pub fn data() -> Tagged<DataFinding> {
     let numbers = || ["Sg", "Pl"].map(str::to_owned).to_vec();
     tagged(DataFinding {
@@ -87,8 +87,7 @@ fn optimum(point: &ReliabilityFinding) -> OptimumFinding {
     }
 }
 
-/// The same with a second property to keep. The displayed mean is unchanged; the curves of the two lie .04 and .06
-/// below it.
+/// Adds a second property to keep. The displayed mean is unchanged; the curves of the two are .04 and .06 below it.
 pub fn several(mut results: Results) -> Results {
     let further = FurtherData {
         property: "subject_animacy".into(),
@@ -183,8 +182,7 @@ pub fn results() -> Results {
     results
 }
 
-/// The same with a map of PGD over four layers: the third has no strength, and an edit at the first is doubtful at the
-/// last.
+/// Adds a map of PGD over four layers: the third has no strength, and an edit at the first is doubtful at the last.
 pub fn mapped() -> Results {
     let mut results = results();
     let curve = results.curves.iter().find(|c| c.key.method == MethodKey::named("pgd")).expect("a curve");

@@ -1,9 +1,8 @@
 //! Completeness, selectivity and reliability of an intervention (Canby et al. 2024, equations 1 to 4).
 //!
-//! All functions work on class probabilities of oracles, one row per example, in double precision. The distance is
-//! total variation, as in the paper, or Jensen-Shannon divergence. C and S of a method are means over test examples; R
-//! is the harmonic mean **of the means** (five of the six rows of the paper's Table 3 agree with that to four digits).
-//! The mean of the examples' harmonic means is reported as well.
+//! All functions work on class probabilities of oracles, one row per example, in double precision. The distance is total variation, as in
+//! the paper, or Jensen-Shannon divergence. C and S of a method are means over test examples. R is the harmonic mean **of the means** (five
+//! of the six rows of the paper's Table 3 agree with that to four digits). The mean of the examples' harmonic means is reported too.
 //!
 //! C is averaged over all test examples, S over those for which a non-targeted property is defined.
 
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use stats::bootstrap::harmonic_mean;
 use stats::distance::{jensen_shannon, total_variation};
 
-/// Distance between distributions, on which scores are based.
+/// Distance between distributions behind the scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distance {
@@ -32,7 +31,6 @@ impl Distance {
         *self == Distance::Tv
     }
 
-    /// Its name in sentences.
     pub fn title(self) -> &'static str {
         match self {
             Distance::Tv => "total variation",
@@ -40,7 +38,6 @@ impl Distance {
         }
     }
 
-    /// The distance of two distributions over the same classes.
     pub fn between(self, p: &[f64], q: &[f64]) -> f64 {
         match self {
             Distance::Tv => total_variation(p, q),
@@ -48,7 +45,7 @@ impl Distance {
         }
     }
 
-    /// The largest possible distance from `p`: that of a certain answer.
+    /// The largest possible distance from `p`, which is that to a one-hot distribution.
     pub fn farthest(self, p: &[f64]) -> f64 {
         match self {
             Distance::Tv => {
@@ -65,8 +62,8 @@ fn certain(k: usize, class: usize) -> Vec<f64> {
     (0..k).map(|i| f64::from(u8::from(i == class))).collect()
 }
 
-/// Counterfactual completeness of each example (equation 1): `1 - d(after, onehot(target))`; with total variation, the
-/// probability that the oracle gives to the target.
+/// Counterfactual completeness of each example (equation 1): `1 - d(after, onehot(target))`; with total variation, the oracle's probability
+/// of the target.
 ///
 /// # Panics
 /// If there is not one target per row or a target is not a class.
@@ -79,15 +76,15 @@ pub fn counterfactual_completeness(distance: Distance, after: &Dense<f64>, targe
     after.iter_rows().zip(targets).map(one).collect()
 }
 
-/// Nullifying completeness of each example (equation 2): 1 minus the distance to the uniform distribution, divided by
-/// the largest possible one; with total variation `1 - k/(k-1) TV(after, uniform)`.
+/// Nullifying completeness of each example (equation 2): 1 minus the distance to the uniform distribution, divided by the largest possible
+/// one; with total variation `1 - k/(k-1) TV(after, uniform)`.
 pub fn nullifying_completeness(distance: Distance, after: &Dense<f64>) -> Vec<f64> {
     let k = after.cols() as f64;
     nullifying_completeness_to(distance, after, &vec![1.0 / k; after.cols()])
 }
 
-/// Nullifying completeness toward a distribution other than the uniform one, such as the class shares: an oracle that
-/// knows these shares never reaches the uniform distribution. For the uniform prior this is equation 2.
+/// Nullifying completeness toward a given distribution, such as the class shares: an oracle that knows these never outputs the uniform
+/// distribution. With a uniform prior this is equation 2.
 ///
 /// # Panics
 /// If the prior has a different number of classes.
@@ -96,10 +93,9 @@ pub(crate) fn nullifying_completeness_to(distance: Distance, after: &Dense<f64>,
     after.iter_rows().map(|p| (1.0 - distance.between(p, prior) / farthest).clamp(0.0, 1.0)).collect()
 }
 
-/// Reliability by training, linearised about the means over trainings: values whose mean is the harmonic mean of mean
-/// completeness and mean selectivity, and whose spread is the contribution of training. Means of the trainings' own
-/// harmonic means would not agree with the C and S that are shown. For one training, its reliability; NaN where a score
-/// is undefined.
+/// Reliability by training, linearised about the means over trainings. The mean of these values is the harmonic mean of mean completeness
+/// and mean selectivity; their spread is the contribution of training. (Means of the trainings' own harmonic means would not agree with the
+/// C and S that are shown.) For one training, its reliability; NaN if a score is undefined.
 pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (c, s) = (mean(completeness), mean(selectivity));
@@ -113,8 +109,8 @@ pub(crate) fn linearised(completeness: &[f64], selectivity: &[f64]) -> Vec<f64> 
     each.map(|(ck, sk)| r + by_c * (ck - c) + by_s * (sk - s)).collect()
 }
 
-/// Selectivity of each example on one non-targeted property (equation 3): `1 - d(after, before)/m` where m is the
-/// largest distance possible from `before`; with total variation `m = max(1 - min before, max before)`.
+/// Selectivity of each example on one non-targeted property (equation 3): `1 - d(after, before)/m` where m is the largest distance possible
+/// from `before`; with total variation `m = max(1 - min before, max before)`.
 ///
 /// # Panics
 /// If the shapes differ.
@@ -124,14 +120,13 @@ pub fn selectivity(distance: Distance, before: &Dense<f64>, after: &Dense<f64>) 
     before.iter_rows().zip(after.iter_rows()).map(one).collect()
 }
 
-/// The values that the oracle predicts, shifted by `shift` (modulo their number): targets for completeness toward a
-/// value other than the *predicted* one, where [`counterfactual_completeness`] normally uses one other than the true
-/// one.
+/// The oracle's predicted values, shifted by `shift` (modulo their number). As targets they give completeness toward a value other than the
+/// *predicted* one; [`counterfactual_completeness`] normally gets values other than the true one.
 pub(crate) fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
     before.iter_rows().map(|p| (argmax(p) + shift) % p.len().max(1)).collect()
 }
 
-/// 1 where the oracle's answer is the example's true value, 0 where it is not, `None` where the example has none.
+/// 1 if the oracle's answer is the example's true value, 0 if not, `None` if the example has none.
 ///
 /// # Panics
 /// If there is not one label per row.
@@ -156,8 +151,8 @@ pub(crate) fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec
     counts
 }
 
-/// The floor of selectivity: that of an oracle that, after the intervention, answers `value` with probability 1 for
-/// every example. With the majority value, it is the selectivity of an intervention that leaves nothing to read.
+/// The floor of selectivity: that of an oracle that answers `value` with probability 1 for every example after the intervention. With the
+/// majority value, it is the selectivity of an intervention that leaves nothing to read.
 ///
 /// # Panics
 /// If `value` is not a class.
@@ -167,16 +162,15 @@ pub(crate) fn selectivity_floor(distance: Distance, before: &Dense<f64>, value: 
     selectivity(distance, before, &constant)
 }
 
-/// The most frequent value, the lower of equals; `None` if no example has one.
+/// The most frequent value, the lower on ties; `None` if no example has one.
 pub fn majority(labels: &[Option<usize>]) -> Option<usize> {
     let mut counts = std::collections::BTreeMap::<usize, usize>::new();
     labels.iter().flatten().for_each(|y| *counts.entry(*y).or_default() += 1);
     counts.into_iter().max_by_key(|(y, n)| (*n, std::cmp::Reverse(*y))).map(|(y, _)| y)
 }
 
-/// Mean over several lists for the same examples: completeness over the counterfactual targets of a property with more
-/// than two values, or selectivity over several non-targeted properties. An example's mean is taken over the lists that
-/// define it, and is undefined if none does.
+/// Mean over several lists for the same examples: completeness over counterfactual targets, or selectivity over several non-targeted
+/// properties. An example's mean is over the lists that define it; it is undefined if none does.
 ///
 /// # Panics
 /// If the lists differ in length.
@@ -191,7 +185,7 @@ pub fn mean_over(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// Reliability (equation 4): the harmonic mean of completeness and selectivity, 0 when both are 0.
+/// Reliability (equation 4): the harmonic mean of completeness and selectivity, 0 if both are 0.
 pub fn reliability(completeness: f64, selectivity: f64) -> f64 {
     harmonic_mean(completeness, selectivity)
 }
@@ -207,7 +201,6 @@ pub struct Kept {
 /// Scores of the test examples at one strength of one method.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExampleScores {
-    /// Completeness of every example.
     pub completeness: Vec<f64>,
     /// Selectivity where a non-targeted property is defined.
     pub selectivity: Vec<Option<f64>>,
@@ -239,7 +232,7 @@ mod tests {
         close(nullifying_completeness_to(Distance::Tv, &row(&[0.0, 1.0]), &[0.7, 0.3])[0], 0.0);
     }
 
-    /// From SciPy: `1 - jensenshannon(p, q, base=2)**2`, divided by the largest value over certain answers.
+    /// Reference: `1 - jensenshannon(p, q, base=2)**2` in SciPy, divided by the largest value over one-hot distributions.
     #[test]
     fn scores_by_jensen_shannon_are_those_computed_apart() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
@@ -260,7 +253,7 @@ mod tests {
     fn a_constant_answer_gets_its_floor() {
         let p = Dense::from_vec(3, 2, vec![0.9, 0.1, 0.2, 0.8, 0.6, 0.4]).unwrap();
         let floor = selectivity_floor(Distance::Tv, &p, 0);
-        // TV to (1, 0) is .1, .8, .4 and the largest possible .9, .8, .6.
+        // TV to (1, 0) is .1, .8, .4; the largest possible is .9, .8, .6.
         for (got, want) in floor.iter().zip([1.0 - 0.1 / 0.9, 0.0, 1.0 - 0.4 / 0.6]) {
             assert!((got - want).abs() < 1e-12, "{floor:?}");
         }

@@ -18,7 +18,7 @@ use lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 /// Choices of oracles, in the order of the row.
 const ORACLES: [&[OracleKind]; 3] = [&[OracleKind::Mlp, OracleKind::Linear], &[OracleKind::Mlp], &[OracleKind::Linear]];
 
-/// The fields that every run has, in the order of the setup pane.
+/// The fields of every run, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
     vec![
         models("The models to probe, one after the other."),
@@ -43,15 +43,14 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// The options of a method as in its registry entry, preceded by the file of an externally made one; empty if the spec
-/// does not run it. A spec may run a method several times with different options: `nth` selects one of these.
+/// A method's options from its registry entry, preceded by its file if it is externally made; empty if the spec does not run it. A spec may
+/// run a method several times with different options; `nth` selects one.
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
     let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
     let given = known.needs.file.then(|| own_file(known.id, nth));
     given.into_iter().chain(known.settings.iter().map(|o| option(known.id, nth, o))).collect()
 }
 
-/// The file of an externally made method.
 fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
     let help = "A safetensors file with `directions`, or with edited `states` of the table that `probity states` wrote; the method needs one.";
     row(option_key(method, "file"), "Method file", help).file(
@@ -67,13 +66,12 @@ fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
     )
 }
 
-/// Index in the spec of a method that it may run several times.
+/// Index in the spec of the `nth` entry of a method.
 pub fn nth_of(spec: &Spec, method: &str, nth: usize) -> Option<usize> {
     let mut places = spec.methods.iter().enumerate().filter(|(_, m)| m.name == method);
     places.nth(nth).map(|(i, _)| i)
 }
 
-/// The key of a method's option.
 pub(crate) fn option_key(method: &str, option: &str) -> String {
     format!("method.{method}.{option}")
 }
@@ -206,13 +204,14 @@ pub fn few_examples(task: &TaskSpec) -> Option<String> {
     let tested = (share * task.examples as f64).round() as usize;
     (task.has_attractors() && tested < FEW_TO_KEEP).then(|| {
         format!(
-            "about {tested} test sentences will have an attractor, which may be too few to judge selectivity by: about {} examples have {FEW_TO_KEEP}",
+            "about {tested} test sentences will have an attractor, which may be too few to judge selectivity: set about {} examples for {FEW_TO_KEEP}",
             grouped(examples_for(share))
         )
     })
 }
 
-/// Examples of which [`FEW_TO_KEEP`] are expected to be test sentences with the property to keep, where this share of them is; rounded up.
+/// Number of examples for which [`FEW_TO_KEEP`] test sentences with the property to keep are expected, rounded up; `share` is their share
+/// of all examples.
 pub(crate) fn examples_for(share: f64) -> usize {
     (FEW_TO_KEEP as f64 / share / 500.0).ceil() as usize * 500
 }
@@ -312,7 +311,7 @@ fn layer() -> Setting<Spec> {
     })
 }
 
-/// The first layer at which the oracle can read, and the last one.
+/// The first and the last layer at which the oracle can read.
 fn oracle_layers(spec: &Spec, known: &Known) -> (usize, usize) {
     let layers = known.layers(&spec.models).unwrap_or(1);
     (spec.site.layer.resolve(layers).unwrap_or(layers), layers)
@@ -371,7 +370,7 @@ fn grid() -> Setting<Spec> {
 }
 
 fn replicates() -> Setting<Spec> {
-    let help = "How often all probes and fits are retrained on the same data: bands then cover sampling and training. Use 5 for a quick look, 20 for claims in print.";
+    let help = "Number of trainings of all probes and fits on the same data: bands then cover sampling and training. Use 5 for a quick look, 20 for claims in print.";
     row("probe.replicates", "Trainings", help).count(
         &[1, 2, 3, 5, 8, 10, 20],
         1..=MOST_REPLICATES,

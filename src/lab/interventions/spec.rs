@@ -29,7 +29,7 @@ pub struct Spec {
     pub lab: LabId,
     /// Names of the models, built in or on disk, in the order in which they run.
     pub models: Vec<String>,
-    /// The seed from which every random stream of the run is derived.
+    /// The seed of every random stream of the run except those of training.
     #[serde(default)]
     pub seed: u64,
     /// Version of the procedure, see [`PROCEDURE`]. Changing it changes the spec's hash.
@@ -38,13 +38,11 @@ pub struct Spec {
     /// Distance between an oracle's answers behind C and S: `tv`, total variation, or `js`, Jensen-Shannon.
     #[serde(default, skip_serializing_if = "Distance::is_papers")]
     pub distance: Distance,
-    /// The probing task and its examples.
     #[serde(default)]
     pub task: TaskSpec,
     /// Layers that the intervention writes and the oracle reads.
     #[serde(default)]
     pub site: SiteSpec,
-    /// Training of probes and oracles.
     #[serde(default)]
     pub probe: ProbeSpec,
     /// Level and resamples of the intervals.
@@ -65,13 +63,11 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteSpec {
-    /// Layer of the intervention.
     pub layer: LayerRef,
-    /// Layer of the oracle, the same or a later one; none means the same.
+    /// Layer of the oracle, the same or a later one; `None` means the same.
     pub oracle_layer: Option<LayerRef>,
 }
 
-/// Training of probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbeSpec {
@@ -85,9 +81,9 @@ pub struct ProbeSpec {
     pub seed: u64,
 }
 
-/// Replicates if a spec does not set them.
+/// Default number of replicates.
 pub(crate) const REPLICATES: usize = 10;
-/// Maximum replicates of a spec.
+/// Maximum number of replicates.
 pub(crate) const MOST_REPLICATES: usize = 50;
 
 impl Default for ProbeSpec {
@@ -109,8 +105,7 @@ pub struct MethodSpec {
     /// Further hyperparameters by name (`steps`, `rank`, …); missing ones take their defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, f64>,
-    /// The file with externally made directions or states, for a method that needs one; a relative path is relative to
-    /// the spec's.
+    /// The file with externally made directions or states, for a method that needs one; a relative path is relative to the spec's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Folder of the spec's file; not part of the hash.
@@ -124,7 +119,6 @@ impl MethodSpec {
         self.file.as_ref().map(|file| self.base.join(file))
     }
 
-    /// Method and options, the key of its results.
     pub fn key(&self) -> MethodKey {
         MethodKey::new(&self.name, &self.options)
     }
@@ -135,20 +129,20 @@ impl MethodSpec {
     }
 }
 
-/// Version 2: probes are trained by steps, the simplest within one standard error of the best is kept, attacks use
-/// exact signs, and everything is retrained several times. Another number means another procedure.
+/// Version 2: probes are trained by steps, the simplest within one standard error of the best is kept, attacks use exact signs, and
+/// everything is retrained several times. Another number means another procedure.
 const PROCEDURE: u32 = 2;
 
 fn procedure() -> u32 {
     PROCEDURE
 }
 
-/// Grids that perceptrons can be chosen from.
+/// Grids for perceptrons.
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The same experiment with other options for one method: the spec behind a slider's answer. A method that the spec
-    /// does not run is added.
+    /// The same experiment with other options for one method: the spec behind a slider's answer. A method that the spec does not run is
+    /// added.
     pub fn with_method(&self, key: &MethodKey) -> Self {
         let mut spec = self.clone();
         if spec.methods.iter().any(|m| m.key() == *key) {

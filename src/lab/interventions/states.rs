@@ -1,7 +1,7 @@
 //! Hidden states, labels and parts of an experiment as a table, for interventions made with other programs.
 //!
-//! The rows are all examples that the model can be asked, in order. The returned `directions` or `states` (see
-//! [`probe::given`]) are judged on the same rows.
+//! The rows are all examples that the model can answer, in order. Edited `directions` or `states` (see [`probe::given`]) are judged on the
+//! same rows.
 
 use std::collections::HashMap;
 
@@ -19,16 +19,15 @@ use lab::stimuli::Where;
 use model::Model;
 use probe::Split;
 
-/// The table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct States {
     /// Hidden states at the layer of the intervention, n x D.
     pub h: Matrix,
     /// Labels of both properties.
     pub labels: PropertyLabels,
-    /// The part of each row: 0 and 1 train and validate oracles, 2 and 3 interventions, 4 tests.
+    /// The part of each row: 0 and 1 train and validate oracles, 2 and 3 interventions, 4 is for testing.
     pub part: Vec<u8>,
-    /// States of the examples' true counterfactuals, n x D, if all have one and the target is what they swap.
+    /// States of the examples' true counterfactuals, n x D, if all have one and it differs in the target.
     pub twins: Option<Matrix>,
     /// Metadata of the table, by name.
     pub about: HashMap<String, String>,
@@ -147,7 +146,7 @@ mod tests {
         let other = file.tensor("other").unwrap();
         let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
         assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());
-        // Twins have other states; a property that the swap leaves unchanged has no label for them.
+        // Counterfactuals have other states; a property that the swap leaves unchanged has no label for them.
         assert!(states.twins.unwrap() != states.h);
         spec.task.also = vec!["subject_animacy".into()];
         let bytes = read(&spec, &model, &mut NoPulse).unwrap().to_bytes().unwrap();

@@ -1,10 +1,9 @@
 //! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one product.
 //!
-//! For every replicate k and strength m the table has a column of completeness, one of completeness where the other
-//! property is defined, and one of selectivity for each value of each property to keep; for every strength the share of
-//! replicates that still read such a property correctly, by its value; and, once, indicators of the defined values.
-//! Every statistic of a set of examples (all, a half, a resample) is a function of the sums of these columns over the
-//! set.
+//! For every replicate k and strength m the table has columns of completeness, of completeness where the other property is defined, and of
+//! selectivity for each value of each property to keep. For every strength it has the share of replicates that still read such a property
+//! correctly, by value. Indicators of the defined values appear once. Every statistic of a set of examples (all, a half, a resample) is a
+//! function of the sums of these columns.
 
 use super::score::{ExampleScores, Kept, linearised};
 use base::matrix::Matrix;
@@ -12,12 +11,10 @@ use base::matrix::Matrix;
 /// Scores of the test examples by one replicate at one strength.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Judged {
-    /// Completeness and selectivity.
     pub scores: ExampleScores,
-    /// 1 where the oracle still reads the other property correctly after the intervention and 0 where not (a mean if
-    /// there are several counterfactual values); see [`super::score::right`]. Defined where the other property is.
+    /// 1 if the oracle still reads the other property correctly after the intervention, 0 if not (a mean over several counterfactual
+    /// values); see [`super::score::right`]. Defined where the other property is.
     pub right: Vec<Option<f64>>,
-    /// Scores of the further properties.
     pub further: Vec<Kept>,
 }
 
@@ -27,7 +24,7 @@ pub struct Further {
     pub name: &'static str,
     /// True value of each example.
     pub values: Vec<Option<usize>>,
-    /// Number of its values.
+    /// Number of values.
     pub classes: usize,
 }
 
@@ -36,16 +33,13 @@ pub struct Further {
 pub struct Sweep<'a> {
     /// The strengths, ascending.
     pub values: &'a [f64],
-    /// Number of replicates.
     pub replicates: usize,
-    /// Scores of a replicate at a strength, by their indices. Requested one at a time, so that they need not all be in
-    /// memory.
+    /// Scores of a replicate at a strength, by their indices. Requested one at a time, so that they need not all be in memory.
     pub judged: &'a dyn Fn(usize, usize) -> Judged,
     /// True value of the other property of each example.
     pub other: &'a [Option<usize>],
     /// Number of values of the other property.
     pub classes: usize,
-    /// The further properties to keep.
     pub further: &'a [Further],
 }
 
@@ -54,23 +48,23 @@ pub struct Sweep<'a> {
 pub(super) enum Statistic {
     /// Mean completeness over all examples.
     Completeness,
-    /// Mean selectivity over the examples that have it; with several properties, the mean over them.
+    /// Mean selectivity over the examples with the property; with several properties, the mean over them.
     Selectivity,
     /// Harmonic mean of the two means over replicates, linearised by replicate.
     Reliability,
-    /// Completeness over the examples that have the other property.
+    /// Completeness over the examples with the other property.
     CompletenessWhereSelective,
     /// Selectivity averaged over the values of a property; with several, the mean over them.
     SelectivityByClass,
-    /// Selectivity on one of several properties: the other one is 0, the further ones follow.
+    /// Selectivity on one of several properties: 0 is the other one, then the further ones.
     SelectivityOn(usize),
 }
 
 impl Statistic {
-    /// Number of columns before those on single properties.
+    /// Number of statistics before those on single properties.
     const COUNT: usize = 5;
 
-    /// Its index among all.
+    /// Index among all statistics.
     fn place(self) -> usize {
         match self {
             Self::Completeness => 0,
@@ -86,18 +80,18 @@ impl Statistic {
 /// A property to keep, as in the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stays {
-    /// Number of its values.
+    /// Number of values.
     pub(super) classes: usize,
     /// Number of values of the properties before it.
     from: usize,
-    /// Number of examples that have it.
+    /// Number of examples with the property.
     pub(super) defined: usize,
 }
 
 /// Selectivity on a property and whether it is read correctly, by example.
 type Told<'a> = (&'a [Option<f64>], &'a [Option<f64>]);
 
-/// Values of a column minus their mean, and facts about the column.
+/// Properties of a centred column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Centre {
     /// The mean that was subtracted.
@@ -106,11 +100,8 @@ pub(super) struct Centre {
     pub(super) constant: bool,
 }
 
-/// The columns.
 pub(super) struct Table {
-    /// Replicates of the sweep.
     pub(super) replicates: usize,
-    /// Strengths of the sweep.
     pub(super) strengths: usize,
     /// The properties to keep: the other one, then the further ones.
     pub(super) stays: Vec<Stays>,
@@ -204,8 +195,8 @@ impl Table {
         self.centres.push(centres);
     }
 
-    /// First column of a replicate and strength: completeness, the same where the other property is defined, and
-    /// selectivity by property and value.
+    /// First column of a replicate and strength: completeness, completeness where the other property is defined, and selectivity by
+    /// property and value.
     pub(super) fn at(&self, k: usize, m: usize) -> usize {
         1 + self.classes + (k * self.strengths + m) * (2 + self.classes)
     }
@@ -215,7 +206,6 @@ impl Table {
         self.at(self.replicates, 0) + m * self.classes
     }
 
-    /// Number of columns.
     pub(super) fn width(&self) -> usize {
         self.rights(self.strengths)
     }
@@ -233,7 +223,6 @@ impl Table {
         all
     }
 
-    /// Totals from sums over blocks.
     pub(super) fn totals(&self, sums: &[f32]) -> Vec<f64> {
         let mut totals = vec![0.0; self.width()];
         for block in sums.chunks_exact(self.width()) {
@@ -242,8 +231,7 @@ impl Table {
         totals
     }
 
-    /// All statistics of a set from its sums, by statistic, strength, replicate. NaN if the set has no example to which
-    /// a statistic applies.
+    /// All statistics of a set from its sums, by statistic, strength, replicate. NaN if a statistic applies to no example of the set.
     pub(super) fn statistics(&self, totals: &[f64]) -> Vec<f64> {
         let rows = totals[0];
         let defined: f64 = self.present(totals, 0).iter().sum();
@@ -285,13 +273,12 @@ impl Table {
         Statistic::COUNT + if self.stays.len() > 1 { self.stays.len() } else { 0 }
     }
 
-    /// Number of examples with each value of the property at `j`.
+    /// Number of examples with each value of property `j`.
     pub(super) fn present<'a>(&self, totals: &'a [f64], j: usize) -> &'a [f64] {
         &totals[1 + self.stays[j].from..][..self.stays[j].classes]
     }
 
-    /// Selectivity on the property at `j`, and its mean over the values that occur; `at` is the first column of the
-    /// replicate and strength.
+    /// Selectivity on property `j`, and its mean over the values that occur; `at` is the first column of the replicate and strength.
     fn selectivity(&self, totals: &[f64], (at, j): (usize, usize), centre: f64) -> (f64, f64) {
         let present = self.present(totals, j);
         let by_class = &totals[at + 2 + self.stays[j].from..][..present.len()];
@@ -304,7 +291,7 @@ impl Table {
         (held(centre + by_class.iter().sum::<f64>() / defined), sum / values)
     }
 
-    /// First column, in a block that begins at `from`, of the values of the property at `j`.
+    /// Columns of the values of property `j` in a block that begins at `from`.
     pub(super) fn of(&self, from: usize, j: usize) -> std::ops::Range<usize> {
         let stays = self.stays[j];
         from + stays.from..from + stays.from + stays.classes
@@ -321,7 +308,7 @@ impl Table {
         (0..self.replicates).all(|k| self.centres[k * self.strengths + m][0].constant)
     }
 
-    /// The same for the selectivity on the properties with these indices.
+    /// True if the selectivity on the properties `which` is the same for all examples in every training.
     pub(super) fn selective_alike(&self, m: usize, mut which: std::ops::Range<usize>) -> bool {
         which.all(|j| (0..self.replicates).all(|k| self.centres[k * self.strengths + m][1 + j].constant))
     }
@@ -335,7 +322,7 @@ fn centre(values: impl Iterator<Item = f64> + Clone) -> Centre {
     Centre { mean: if n == 0 { 0.0 } else { mean }, constant }
 }
 
-/// Clamped to [0, 1] against rounding; NaN stays NaN.
+/// Clamps to [0, 1] against rounding; NaN stays NaN.
 fn held(value: f64) -> f64 {
     if value.is_nan() { value } else { value.clamp(0.0, 1.0) }
 }

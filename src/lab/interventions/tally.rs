@@ -70,7 +70,6 @@ impl Tally {
         }
     }
 
-    /// Number of examples.
     pub fn len(&self) -> usize {
         self.completeness.len()
     }
@@ -79,7 +78,7 @@ impl Tally {
         self.completeness.is_empty()
     }
 
-    /// The scores by example; `other` is the true value of the other property of each, `further` those of the further ones.
+    /// The scores by example. `other` is the true value of the other property of each; `further` are the further properties.
     ///
     /// # Panics
     /// If `other` does not fit the examples.
@@ -100,7 +99,7 @@ impl Tally {
         Judged { scores: ExampleScores { completeness, selectivity }, right, further }
     }
 
-    /// Mean of the examples' harmonic means; NaN where no example has both.
+    /// Mean of the examples' harmonic means; NaN if no example has both scores.
     pub fn mean_harmonic(&self) -> f64 {
         self.harmonics / self.with_both as f64
     }

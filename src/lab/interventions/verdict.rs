@@ -1,4 +1,4 @@
-//! Findings that compare: methods with each other, a verdict under other probes, and what a fresh probe can still read.
+//! Findings of comparisons: between methods, under other probe settings, and with fresh probes.
 
 use lab::Columns;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::oracle::OracleKind;
 use lab::family::ALPHA;
 use stats::Estimate;
 
-/// The reason why a method has no strength of highest reliability under an oracle.
+/// The reason why a method has no optimum under an oracle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct NoOptimumFinding {
     /// Method in the registry.
@@ -36,13 +36,13 @@ pub struct NoOptimumFinding {
     pub parameter: String,
     /// The reason why the method has no best strength.
     pub reason: String,
-    /// The best strength as in the paper, if there is one.
+    /// The optimum as in the paper, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
 }
 
-/// One strength under probes with another recipe that validates as well as the chosen one. One training on some of the
-/// test examples: `n` is their number.
+/// One strength under probes with other settings that validate as well as the chosen ones: one training on some of the test examples, whose
+/// number is `n`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct RivalFinding {
     /// Method in the registry.
@@ -66,14 +66,14 @@ pub struct RivalFinding {
     /// Strength of the method.
     #[id]
     pub value: f64,
-    /// Number of the other settings: each probe has the recipe of this rank among its equals, from 1.
+    /// Number of the other settings, from 1: the rank of each probe's settings among those that validate equally well.
     #[id]
     pub rival: usize,
     /// Settings of the probes: oracle of the target, oracles of the properties to keep, attacked probe.
     pub recipes: Vec<String>,
     /// Mean completeness over these examples.
     pub completeness: f64,
-    /// Mean selectivity over the examples that have the other property; null if there are none.
+    /// Mean selectivity over those of these examples that have the other property; null if there are none.
     pub selectivity: Option<f64>,
     /// Harmonic mean of the two means.
     pub reliability: Option<f64>,
@@ -91,26 +91,25 @@ pub struct VersusFinding {
     /// The judging oracle.
     #[id]
     pub oracle: OracleKind,
-    /// Share of resamples of examples and of replicates in which `a` is more reliable, with the strengths chosen again
-    /// in each; ties count half. It is not the probability that `a` is more reliable.
+    /// Share of resamples of examples and replicates in which `a` is more reliable, with the strengths chosen again in each; ties count
+    /// half. This is not the probability that `a` is more reliable.
     pub p_greater: f64,
-    /// Reliability of `a` minus that of `b`, with its interval over examples and trainings. Null if one has no optimum,
-    /// with a single training, and in older recordings.
+    /// Reliability of `a` minus that of `b`, with its interval over examples and trainings. Null if one has no optimum, with a single
+    /// training, and in older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Estimate>,
-    /// p-value of no difference, by Student's t on the paired differences of trainings. If `difference` is absent, in
-    /// recordings of older programs, it is twice the smaller share of resamples.
+    /// p-value of no difference, by Student's t on the paired differences of trainings. In recordings of older programs without
+    /// `difference`: twice the smaller share of resamples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// `p` adjusted by Holm over the pairs of methods under the oracle. Absent without `p`, and from older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
-    /// The smallest difference that this number of trainings and examples would detect in 80 of 100 runs, tested at .05
-    /// on its own. Absent without `difference`, and from older recordings.
+    /// The smallest difference that this number of trainings and examples would detect in 80 of 100 runs in a single test at .05. Absent
+    /// without `difference`, and from older recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
-    /// Changes that reverse the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that is
-    /// reversed is uncertain.
+    /// Changes that reverse the verdict and make it uncertain: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns_with: Vec<String>,
 }
@@ -127,11 +126,11 @@ pub struct RankingFinding {
     pub places: Vec<Vec<f64>>,
     /// Share of resamples with exactly this order.
     pub stability: f64,
-    /// Number of trainings behind it.
+    /// Number of trainings behind the ranking.
     pub replicates: usize,
 }
 
-/// Accuracy of fresh probes on the target after a nullifying method. `n` of the finding is the test examples.
+/// Accuracy of fresh probes on the target after a nullifying method. `n` of the finding is the number of test examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct LeakFinding {
     /// Method in the registry.
@@ -155,9 +154,9 @@ pub struct LeakFinding {
     /// Accuracy of a fresh logistic regression before and after, and the share of the accuracy above chance that
     /// remains.
     pub linear: Left,
-    /// The same for a fresh MLP.
+    /// Accuracy of a fresh MLP before and after, and the share above chance that remains.
     pub mlp: Left,
-    /// How well a method found states for the features it erased.
+    /// Quality of the states that a method found for erased features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preimages: Option<Preimages>,
 }
@@ -168,8 +167,8 @@ impl VersusFinding {
         self.holm_p.or(self.p)
     }
 
-    /// How the first compares with the second, as text: more reliable only if the test rejects and neither other probe
-    /// settings nor the other oracle reverse the order. The guide's page on intervals has the check over seeds.
+    /// The comparison as text. "More reliable" requires that the test rejects and that neither other probe settings nor the other oracle
+    /// reverse the order. The guide's page on intervals has the check over seeds.
     pub fn verb(&self) -> &'static str {
         let shown = self.deciding_p().is_some_and(|p| p <= ALPHA) && self.turns_with.is_empty();
         if shown { "more reliable than" } else { "ahead of" }
@@ -177,21 +176,18 @@ impl VersusFinding {
 }
 
 impl LeakFinding {
-    /// The method after which fresh probes were trained.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 }
 
 impl NoOptimumFinding {
-    /// The method without an optimum.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 }
 
 impl RivalFinding {
-    /// The method under rival probes.
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }

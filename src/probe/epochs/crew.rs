@@ -1,7 +1,7 @@
-//! Networks trained side by side on the same examples in the same order. Each example is fetched once for all of them,
-//! and the first layers of networks with the same batch size are stacked into one product.
+//! Trains networks side by side on the same examples in the same order. Each example is fetched once, and the first layers of networks with
+//! the same batch size are stacked into one product.
 //!
-//! A network's result depends only on its recipe, its initial weights and the order, not on the others trained with it.
+//! A network's result depends only on its settings, its initial weights and the order, not on the other networks.
 
 use kernels::adamw::Step;
 use kernels::dense::{descend, outputs};
@@ -14,8 +14,7 @@ use crate::train::{BETA1, BETA2, EPSILON, Recipe};
 use base::Cancelled;
 use base::matrix::{Matrix, argmax};
 
-/// A layer, or the stacked layers of several networks: each output's weights in a row, then its bias, then zeros up to
-/// the width.
+/// A layer, or the stacked layers of several networks. A row contains an output's weights, then its bias, then zeros up to `width`.
 #[derive(Default)]
 struct Dense {
     inputs: usize,
@@ -74,7 +73,7 @@ impl Dense {
         outputs(x, &self.weight, self.width, z);
     }
 
-    /// A step for each group of `each` outputs, from the gradients of the outputs.
+    /// Takes an optimiser step for each group of `each` outputs, from the gradients of the outputs.
     fn descend(&mut self, x: &[f32], delta: &[f32], steps: &[Step], each: usize) {
         let Self { width, weight, first, second, .. } = self;
         descend(x, delta, *width, (steps, each), [weight, first, second]);
@@ -108,23 +107,22 @@ impl Rows {
     }
 }
 
-/// One network.
 struct Net {
-    /// Index of its recipe.
+    /// Index of its settings.
     place: usize,
     recipe: Recipe,
     /// Layers above the first.
     above: Vec<Dense>,
     best: Option<Chosen>,
-    /// The lowest validation loss, and the number of epochs since.
+    /// The lowest validation loss, and the number of epochs since then.
     lowest: f64,
     since: usize,
-    /// Number of right answers on the validation examples so far.
+    /// Correct answers on the validation examples so far.
     correct: usize,
     loss: f64,
 }
 
-/// Networks of one shape and batch.
+/// Networks of one shape and batch size.
 struct Squad {
     batch: usize,
     /// First-layer outputs of each network.
@@ -135,7 +133,7 @@ struct Squad {
     step: i32,
     z: Vec<f32>,
     steps: Vec<Step>,
-    /// For one network: the inputs and outputs of each layer above the first.
+    /// Inputs of each layer above the first, for one network.
     inputs: Vec<Vec<f32>>,
     logits: Vec<f32>,
     delta: Vec<f32>,
@@ -171,7 +169,7 @@ impl Squad {
         self.nets.push(Net { place, recipe, above, best: None, lowest, since: 0, correct: 0, loss: 0.0 });
     }
 
-    /// A step of every network on the same rows.
+    /// Takes one step of every network on the same rows.
     fn learn(&mut self, x: &[f32], y: &[usize]) {
         self.step += 1;
         let (beta1, beta2) = (BETA1 as f32, BETA2 as f32);
@@ -199,7 +197,7 @@ impl Squad {
         self.below.descend(x, &self.z, &self.steps, self.each);
     }
 
-    /// Runs the layers of a network above its first and leaves its logits.
+    /// Runs the layers of a network above its first; leaves the logits in `logits`.
     fn above(&mut self, net: usize, rows: usize) {
         let all = self.each * self.nets.len();
         let layers = &self.nets[net].above;
@@ -218,8 +216,7 @@ impl Squad {
         }
     }
 
-    /// A step of the layers of a network above its first; its part of `z` becomes the gradient of the first layer's
-    /// outputs.
+    /// Takes a step of the layers of a network above its first. Its part of `z` becomes the gradient of the first layer's outputs.
     fn learn_above(&mut self, net: usize, y: &[usize]) {
         self.above(net, y.len());
         let (all, step) = (self.each * self.nets.len(), self.steps[net]);
@@ -244,7 +241,7 @@ impl Squad {
         }
     }
 
-    /// Adds the right answers of every network on some validation examples.
+    /// Adds the correct answers of every network on some validation examples.
     fn judge(&mut self, x: &[f32], y: &[usize]) {
         self.below.forward(x, &mut self.z);
         let all = self.each * self.nets.len();
@@ -297,7 +294,6 @@ impl Squad {
     }
 }
 
-/// Networks side by side.
 pub(crate) struct Crew {
     squads: Vec<Squad>,
     /// Rows fetched at a time: whole batches of every network.
@@ -305,11 +301,11 @@ pub(crate) struct Crew {
     rows: Rows,
 }
 
-/// Minimum rows fetched at a time: they stay in the second-level cache while all networks learn from them.
+/// Minimum rows fetched at a time; they stay in the L2 cache while all networks learn from them.
 const NEAR: usize = 64;
 
 impl Crew {
-    /// Networks with the indices of their recipes, for embeddings of size `inputs`.
+    /// Networks with the indices of their settings, for embeddings of size `inputs`.
     pub(crate) fn new<'a>(
         (inputs, classes): (usize, usize),
         nets: impl Iterator<Item = (usize, &'a Recipe, Mlp)>,
@@ -335,7 +331,7 @@ impl Crew {
         self.squads.iter().map(|s| s.nets.len()).sum()
     }
 
-    /// One pass over the examples in the given order. `poll` is called regularly and can stop it.
+    /// Makes one pass over the examples in the given order. `poll` is called regularly and can stop it.
     pub(crate) fn learn(
         &mut self,
         data: &Labelled,
@@ -355,8 +351,8 @@ impl Crew {
         Ok(())
     }
 
-    /// Validates every network after an epoch; networks that have ended are removed and returned with their indices and
-    /// best states: `None` if the weights were not finite from the first epoch on.
+    /// Validates every network after an epoch. Removes the networks that have ended and returns their indices with their best states:
+    /// `None` if the weights were not finite from the first epoch on.
     pub(crate) fn validate(&mut self, validation: &Labelled, epoch: usize) -> Vec<(usize, Option<Chosen>)> {
         let n = validation.len();
         for from in (0..n).step_by(self.block) {
@@ -370,7 +366,6 @@ impl Crew {
     }
 }
 
-/// The greatest common divisor.
 fn common(a: usize, b: usize) -> usize {
     if b == 0 { a } else { common(b, a % b) }
 }

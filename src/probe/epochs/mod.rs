@@ -1,8 +1,8 @@
-//! Training as in Zhu et al. (2022): Adam over a grid of learning rates and batch sizes, at most 50 epochs, early
-//! stopping after five without a lower validation loss, and the weights of the epoch with the best validation accuracy.
+//! Training as in Zhu et al. (2022): Adam over a grid of learning rates and batch sizes, at most 50 epochs, with early stopping after five
+//! epochs without a lower validation loss. The weights are those of the epoch with the best validation accuracy.
 //!
-//! [`super::train`] counts steps and prefers the simplest of equal networks; here published procedures are compared, so
-//! the best epoch of the best setting is used, for each seed separately.
+//! [`super::train`] counts steps and prefers the simplest of equal networks. This module reproduces a published procedure, so it uses the
+//! best epoch of the best settings, for each seed separately.
 
 mod crew;
 
@@ -24,7 +24,7 @@ pub(crate) const RATES: [f64; 5] = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2];
 /// Batch sizes of the published grid.
 pub(crate) const BATCHES: [usize; 4] = [8, 16, 32, 64];
 
-/// Settings of a classifier with these hidden layers: all 20 of the paper, or the four corners that most often win.
+/// Settings for a classifier with these hidden layers: all 20 of the paper or, if `small`, the four corners that win most often.
 pub fn recipes(hidden: &[usize], small: bool) -> Vec<Recipe> {
     let (rates, batches): (&[f64], &[usize]) = if small { (&[1e-3, 1e-2], &[16, 64]) } else { (&RATES, &BATCHES) };
     let of = |rate: f64| {
@@ -39,23 +39,23 @@ pub struct Chosen {
     pub mlp: Mlp,
     /// Correct answers on the validation examples.
     pub correct: usize,
-    /// Mean cross entropy on them, in nats.
+    /// Mean cross entropy on the validation examples, in nats.
     pub loss: f64,
-    /// The epoch, from 1.
+    /// Counted from 1.
     pub epoch: usize,
     pub recipe: Recipe,
 }
 
 impl Chosen {
-    /// True if this one is better: more right answers, or equally many with a lower loss.
+    /// True if `self` has more correct answers, or as many with a lower loss.
     fn beats(&self, other: &Self) -> bool {
         (self.correct, -self.loss) > (other.correct, -other.loss)
     }
 }
 
-/// Trains networks side by side on the same examples in the same order, one for each recipe; returns their best states
-/// in this order, `None` where weights or losses were not finite from the first epoch on. `beat` is called with 1
-/// before every epoch of each network, and with 0 within epochs, to poll for cancellation.
+/// Trains one network per recipe side by side, on the same examples in the same order. Returns their best states in this order, `None` if
+/// weights or losses were not finite from the first epoch on. `beat` is called with 1 before every epoch of each network, and with 0 within
+/// epochs, to poll for cancellation.
 pub fn train(
     data: &Labelled,
     validation: &Labelled,
@@ -85,10 +85,9 @@ pub fn train(
     Ok(all)
 }
 
-/// Trains every setting with every seed and returns the best network of each seed, in order. The settings of a seed are
-/// trained side by side on one order of the examples; seeds (and, with more threads than seeds, batch sizes) run on
-/// separate threads, which changes no result. `None` where all settings of a seed diverged. `pulse` counts epochs;
-/// trainings that stop early leave it short of its total.
+/// Trains every recipe with every seed and returns the best network of each seed, in order; `None` if all of them diverged. The recipes of
+/// a seed train side by side on one order of the examples. Seeds (and, with more threads than seeds, batch sizes) run on separate threads,
+/// which changes no result. `pulse` counts epochs; early stopping leaves it short of its total.
 pub fn best_of(
     data: &Labelled,
     validation: &Labelled,
@@ -120,8 +119,8 @@ pub fn best_of(
     Ok((0..seeds).map(of_seed).collect())
 }
 
-/// Indices of recipes trained side by side: all of them if the seeds alone keep the threads busy, otherwise grouped by
-/// batch size, with small batches (which take more steps) paired with large ones. The costliest group comes first.
+/// Groups recipes to be trained side by side, the costliest group first. One group if the seeds alone keep the threads busy; otherwise by
+/// batch size, with small batches (which take more steps) paired with large ones.
 fn parts(recipes: &[Recipe], seeds: usize, threads: usize) -> Vec<Vec<usize>> {
     let mut sizes: Vec<usize> = recipes.iter().map(|r| r.batch).collect();
     sizes.sort_unstable();
@@ -202,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The same weights, step by step, as [`Trainer`], which multiplies matrices and stores its gradients.
+    /// The weights equal those of [`Trainer`], which multiplies matrices and stores gradients, after every step.
     #[test]
     fn every_step_is_that_of_the_plain_trainer() {
         let (data, validation, purpose) = (points(100, 7), points(60, 8), Purpose::new(4, "side", "any"));

@@ -1,8 +1,8 @@
-//! Description length of labels given embeddings (Voita and Titov 2020): the number of bits needed to send the labels
-//! to someone who already has the embeddings. The better a probe can predict them, the fewer.
+//! Description length of labels given embeddings (Voita and Titov 2020): the bits needed to send the labels to a receiver who has the
+//! embeddings. Better probes need fewer bits.
 //!
-//! Two codes, each by its definition and in a separate file: [`prequential`] trains on what has arrived so far,
-//! [`variational`] sends a probe whose weights are as imprecise as the labels allow. [`METHODS`] is their registry.
+//! There are two codes, each in a separate file. [`prequential`] trains on the labels sent so far; [`variational`] sends a probe with
+//! weights as imprecise as the labels allow. [`METHODS`] lists them.
 
 pub mod prequential;
 pub mod variational;
@@ -11,19 +11,17 @@ use super::data::{DataError, Labelled};
 use base::{Cancelled, Pulse};
 use stats::Purpose;
 
-/// Bits of the labels, one number per purpose: random orders and weights come from its streams.
+/// Bits of the labels, one number per purpose; random orders and weights come from the purpose's streams.
 pub(crate) type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
 
-/// A code.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
-    /// Its name in findings.
+    /// The name in findings.
     pub name: &'static str,
-    /// Code length of the labels.
     pub bits: Bits,
 }
 
-/// The codes. To add one, add a file here and a line.
+/// All codes. To add one, add a file here and a line.
 pub static METHODS: [Method; 2] = [prequential::METHOD, variational::METHOD];
 
 /// Bits of a code that knows only the number of classes.
@@ -43,7 +41,6 @@ pub enum MdlError {
     /// The data cannot train a probe.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The work was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }

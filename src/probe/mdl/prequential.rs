@@ -1,8 +1,8 @@
-//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels received so far, and the next ones
-//! are sent with the code that this probe implies.
+//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels received so far, and the next ones are sent with the
+//! code that this probe implies.
 //!
-//! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This is the definition;
-//! the published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.
+//! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This follows the definition; the
+//! published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.
 
 use super::{MdlError, Method};
 use crate::data::Labelled;
@@ -12,7 +12,6 @@ use base::{Cancelled, Pulse};
 use stats::Purpose;
 use stats::rng::shuffle;
 
-/// This code, for the registry.
 pub const METHOD: Method = Method { name: "prequential", bits };
 
 /// Bits with the examples in an order drawn for each purpose.
@@ -31,7 +30,6 @@ fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<
 /// Ends of the blocks, in percent of the examples.
 pub const PORTIONS: [f64; 11] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25.0, 50.0, 100.0];
 
-/// A block of the code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// Number of training examples.
@@ -40,16 +38,14 @@ pub struct Block {
     pub coded: usize,
     /// Bits of the coded examples.
     pub bits: f64,
-    /// Share that the probe gets right; `None` if the training data lacked a class and the block was coded uniformly.
+    /// Accuracy on the coded examples; `None` if the training data lacked a class and the block was coded uniformly.
     pub accuracy: Option<f64>,
 }
 
-/// A code and its length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codelength {
     /// Bits of the first block, coded uniformly.
     pub first: f64,
-    /// The other blocks.
     pub blocks: Vec<Block>,
     /// Bits of a uniform code for all examples.
     pub uniform: f64,

@@ -1,15 +1,16 @@
-//! Variational coding: sends a probe whose weights are a distribution, and the labels with the code that it implies.
+//! Variational coding: sends a probe whose weights are distributions, and the labels with the code that it implies.
 //!
-//! `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any q over the weights and a prior p: the bits-back argument of Hinton
-//! and van Camp (1993), as Voita and Titov (2020, section 3.1) use it. Their prior and posterior are those of Bayesian
-//! compression (Louizos et al. 2017): every input has a scale z with the improper prior 1/|z| (group normal-Jeffreys),
-//! and `w = z u` with u ~ N(0, 1) a priori, so that uninformative inputs cost nothing. A posteriori all are independent
-//! normals. The divergence of z is the approximation of Molchanov et al. (2017, equation 14), which is 0 for an input
-//! that is dropped; because the prior is improper it is defined up to a constant, and this is the published choice.
+//! `L = KL(q || p) - E_q sum log2 p(y|x, w)` for any q over the weights and a prior p: the bits-back argument of Hinton and van Camp
+//! (1993), as in Voita and Titov (2020, section 3.1). They use the prior and posterior of Bayesian compression (Louizos et al. 2017). Every
+//! input has a scale z with the improper prior 1/|z| (group normal-Jeffreys), and `w = z u` with u ~ N(0, 1) a priori, so that
+//! uninformative inputs cost nothing. A posteriori all are independent normals.
 //!
-//! Any q gives a code that could be sent; a longer search finds shorter ones. The objective is not convex, and seeds
-//! end a few percent apart. At 8 inputs the lengths agree with another program (golden test); at 128 and 256 inputs and
-//! 2,000 and 4,000 examples a search of four times as many steps ended 1 to 4 % shorter (2026-11-26).
+//! The divergence of z is the approximation of Molchanov et al. (2017, equation 14), which is 0 for a dropped input. An improper prior
+//! defines it only up to a constant; this is the published choice.
+//!
+//! Any q gives a valid code; a longer search finds shorter ones. The objective is not convex, and seeds end a few percent apart. At 8
+//! inputs the lengths agree with another program (golden test). At 128 and 256 inputs and 2,000 and 4,000 examples, four times as many
+//! steps gave codes 1 to 4 % shorter (2026-11-26).
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -24,12 +25,9 @@ use base::{Cancelled, Pulse, SharedPulse};
 use stats::Purpose;
 use stats::rng::shuffle;
 
-/// This code, for the registry.
 pub const METHOD: Method = Method { name: "variational", bits };
 
-/// Steps of the search.
 const STEPS: usize = 2_000;
-/// Examples per step.
 const BATCH: usize = 256;
 /// Adam's learning rate at the first step; it falls to 0 along a cosine.
 const RATE: f64 = 0.1;
@@ -37,14 +35,13 @@ const RATE: f64 = 0.1;
 const PASSES: usize = 16;
 /// Log variances before the first step (Louizos et al.): nearly a plain probe.
 const CERTAIN: f32 = -9.0;
-/// Guards against the logarithm of 0.
+/// Avoids the logarithm of 0.
 const TINY: f32 = 1e-8;
 
-/// Independent normals, given by means and log variances.
+/// Independent normals.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Normals {
     pub mean: Vec<f32>,
-    /// Log variances.
     pub log_variance: Vec<f32>,
 }
 
@@ -79,8 +76,8 @@ impl Normals {
     }
 }
 
-/// Divergence of a scale from its prior, from `log_alpha`, the logarithm of its variance over its squared mean; in nats
-/// (Molchanov et al. 2017, equation 14).
+/// Divergence of a scale from its prior, in nats (Molchanov et al. 2017, equation 14). `log_alpha` is the logarithm of its variance over
+/// its squared mean.
 pub fn scale_divergence(log_alpha: f64) -> f64 {
     K1 - K1 * sigmoid(K2 + K3 * log_alpha) + 0.5 * softplus(-log_alpha)
 }
@@ -108,7 +105,6 @@ pub struct Posterior {
     pub scale: Normals,
     /// Weights: D x K, by rows.
     pub weight: Normals,
-    /// Biases: K.
     pub bias: Normals,
 }
 
@@ -174,13 +170,12 @@ impl Posterior {
     }
 }
 
-/// Standard normal numbers behind one draw of a batch.
+/// Standard normal numbers for one draw of a batch.
 #[derive(Debug, Clone, Default)]
 pub struct Draw {
     /// For the scales: rows x D.
     pub scale: Vec<f32>,
-    /// For the logits: rows x K. Sampling the logits replaces sampling the weights (local reparametrisation, Kingma et
-    /// al. 2015).
+    /// For the logits: rows x K. Sampling logits replaces sampling weights (local reparametrisation, Kingma et al. 2015).
     pub logit: Vec<f32>,
 }
 
@@ -220,8 +215,8 @@ fn fill(dst: &mut Vec<f32>, values: impl Iterator<Item = f32>) {
 }
 
 impl Workspace {
-    /// Cross entropy of labels under one draw, summed over the rows of `x` (rows x D), in nats. Leaves its gradient
-    /// with respect to the logits in `logit`, for [`Self::slope`].
+    /// Cross entropy of labels under one draw, summed over the rows of `x` (rows x D), in nats. Leaves its gradient with respect to the
+    /// logits in `logit`, for [`Self::slope`].
     pub fn cross_entropy(&mut self, q: &Posterior, x: &[f32], y: &[usize], draw: &Draw) -> f64 {
         let (d, k, n) = (q.scale.mean.len(), q.bias.mean.len(), y.len());
         fill(&mut self.of_weight, q.weight.log_variance.iter().map(|l| l.exp()));
@@ -312,8 +307,8 @@ pub struct Codelength {
     pub data: f64,
 }
 
-/// Columns with mean 0 and standard deviation 1; constant columns become 0. The receiver can do the same, so it costs
-/// no bits, and the search does not depend on their scale.
+/// Standardises columns to mean 0 and standard deviation 1; constant columns become 0. The receiver can do the same, so this costs no bits,
+/// and the search does not depend on their scale.
 fn standardised(x: &Matrix) -> Matrix {
     let (n, d) = (x.rows(), x.cols());
     let mut mean = vec![0.0f64; d];
@@ -328,7 +323,6 @@ fn standardised(x: &Matrix) -> Matrix {
     Matrix::from_fn(n, d, |i, j| ((f64::from(x.row(i)[j]) - mean[j]) * by[j]) as f32)
 }
 
-/// Batches of examples.
 struct Batch<'a> {
     data: &'a Labelled,
     x: Vec<f32>,
@@ -346,8 +340,7 @@ impl Batch<'_> {
     }
 }
 
-/// Finds a posterior for the labels of `data`, whose columns are not rescaled, and the length of its code. `beat` is
-/// called before every step.
+/// Finds a posterior for the labels of `data`, without rescaling its columns, and its code length. `beat` is called before every step.
 fn search(
     data: &Labelled,
     purpose: &Purpose,
@@ -396,7 +389,7 @@ fn search(
     if q.is_finite() && (code.model + code.data).is_finite() { Ok(code) } else { Err(MdlError::Diverged) }
 }
 
-/// The code of the labels of `data` by a linear probe, one for each purpose; searches run side by side.
+/// Codes the labels of `data` by a linear probe, once per purpose; searches run side by side.
 pub fn codes(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<Codelength>, MdlError> {
     let data = Labelled::new(standardised(data.x()), data.y().to_vec(), data.classes())?;
     let shared = SharedPulse::new(pulse, purposes.len() * (STEPS + PASSES));
@@ -442,7 +435,7 @@ mod tests {
         }
         assert_ne!(codes[0], codes[1]);
         assert!((codes[0].model + codes[0].data - codes[1].model - codes[1].data).abs() < 6.0);
-        // A probe without information costs almost nothing: the code is at most a few bits above the uniform one.
+        // A probe without information costs almost nothing: the code is at most a few bits longer than the uniform one.
         let free = points(300, false);
         let bits = METHODS[1].bits;
         let all = bits(&free, &purposes(1), &mut NoPulse).unwrap();

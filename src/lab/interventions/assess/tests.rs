@@ -23,7 +23,7 @@ fn labels(n: usize) -> Vec<Option<usize>> {
     (0..n).map(|i| (i % 3 == 0).then_some(usize::from(i % 15 == 0))).collect()
 }
 
-/// Scores from given functions of (replicate, strength, example).
+/// Scores from functions of (replicate, strength, example).
 fn judge(
     other: &[Option<usize>],
     (replicates, strengths): (usize, usize),
@@ -117,8 +117,8 @@ fn statistics_are_those_of_the_definitions() {
     assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
 }
 
-/// Trainings that trade completeness for selectivity: the R shown used to be the mean of the trainings' R, .046 off the
-/// R of its C and S.
+/// Regression: R used to be the mean of the trainings' R. With trainings that trade completeness for selectivity this is .046 off the R of
+/// the C and S shown.
 #[test]
 fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     let other = labels(300);
@@ -147,7 +147,7 @@ fn the_reliability_of_a_row_is_that_of_its_completeness_and_selectivity() {
     }
 }
 
-/// An oracle that gives one answer for everything still has a selectivity, but must not become an optimum.
+/// An oracle with a constant answer still has a selectivity, but must not become an optimum.
 #[test]
 fn no_star_on_a_ruin() {
     let other = labels(600);
@@ -173,8 +173,7 @@ fn no_star_on_a_ruin() {
     assert_eq!(optimum.chosen, [0.0, 1.0, 0.0]);
 }
 
-/// Examples with both properties, the other one and a further one of three values, defined for all; scores of both by
-/// index.
+/// Examples with the other property and a further one (three values, always defined), with scores for both.
 fn with_further(ruined: bool) -> (Vec<Option<usize>>, [Further; 1], Vec<Vec<Judged>>) {
     let (n, k, m) = (600, 3, 2);
     let other = labels(n);
@@ -208,7 +207,6 @@ fn run_with(other: &[Option<usize>], further: &[Further], judged: &[Vec<Judged>]
     assess(&Sweep { values, replicates, judged: &at, other, classes: 2, further }, &resamples, &halves, LEVEL).unwrap()
 }
 
-/// S is the mean over the properties, each with the same numbers as alone; C does not depend on them.
 #[test]
 fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     let (other, further, judged) = with_further(false);
@@ -247,7 +245,6 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     assert!(both.optimum.is_ok());
 }
 
-/// A strength is not chosen on a half where only the further property collapses, however reliable it looks.
 #[test]
 fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
     let (other, further, mut judged) = with_further(false);
@@ -335,7 +332,7 @@ fn bands_cover() {
         let b = run(&other, &[1.0], &judged, 200).strengths[0].completeness.narrow;
         edge += usize::from(b.lo <= 0.01 && 0.01 <= b.hi);
     }
-    // Five standard deviations below .95 of 120 is .85.
+    // .95 minus five standard deviations of a proportion of 120 is .85.
     assert!(wide as f64 >= 0.85 * f64::from(rounds), "{wide} of {rounds}");
     assert!(edge as f64 >= 0.85 * f64::from(rounds), "{edge} of {rounds}");
 }

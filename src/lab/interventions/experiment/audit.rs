@@ -1,5 +1,4 @@
-//! The audit of every probe of a panel: how well its trainings read the test examples, and how its settings were
-//! chosen.
+//! The audit of every probe of a panel: its accuracy on the test examples, and the choice of its settings.
 
 use super::panel::{Panel, Slot, SlotProbe, Which};
 use super::prepare::Bench;
@@ -56,8 +55,7 @@ pub(crate) fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -
     Ok(())
 }
 
-/// Interval of a mean proportion over trainings: between whole numbers of answers, the outer ends of the intervals on
-/// either side.
+/// Interval of a mean proportion over trainings: the outer ends of the intervals for the whole numbers of answers below and above.
 fn share_of_trainings(mean: f64, n: usize, level: f64) -> Estimate {
     let count = mean * n as f64;
     // A mean of integers may miss an integer by rounding.
@@ -130,7 +128,6 @@ fn choice(bench: &Bench, slot: Slot, audits: &[Audit]) -> Result<Option<ChoiceFi
     }))
 }
 
-/// Training and validation data of a probe.
 fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
     Ok(match slot {
         Slot::Oracle(_, role) => {
@@ -144,7 +141,7 @@ fn trained_on(bench: &Bench, slot: Slot) -> Result<Material, Fault> {
     })
 }
 
-/// The warning about a probe that may read nothing: every score based on it is in doubt.
+/// A warning about a probe that may have learned nothing, which puts every score based on it in doubt.
 fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Problem {
     let property = bench.property(slot.role()).replace('_', " ");
     let (who, what) = match slot {
@@ -156,7 +153,7 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
     };
     Problem::new(
         format!(
-            "the {who} of {property} is no better than the majority share ({:.3} [{:.3}, {:.3}] against {majority:.3}): \
+            "the {who} of {property} is no better than a constant answer (accuracy {:.3} [{:.3}, {:.3}], majority share {majority:.3}): \
              {what}",
             accuracy.mean, accuracy.lo, accuracy.hi
         ),
@@ -165,12 +162,12 @@ fn doubt(bench: &Bench, slot: Slot, accuracy: Estimate, majority: f64) -> Proble
     )
 }
 
-/// If an oracle's probabilities are far from its accuracy, every score computed from them is affected.
+/// A warning about an oracle with poorly calibrated probabilities, which affect every score computed from them.
 fn miscalibrated(bench: &Bench, slot: Slot, error: f64) -> Problem {
     let (name, property) = (bench.slot_title(slot), bench.property(slot.role()).replace('_', " "));
     Problem::new(
         format!(
-            "the {name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands say",
+            "the {name} is poorly calibrated (calibration error {}): scores on {property} are less certain than their bands show",
             score(error)
         ),
         bench.model.name(),

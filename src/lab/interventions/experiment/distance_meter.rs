@@ -1,4 +1,4 @@
-//! The off-manifold meter of a bench: compares real states of the intervention part with the first test examples.
+//! The distance meter of a bench: compares real states of the intervention part with the first test examples.
 
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use crate::distance::{DistanceFinding, Distances, Held, Meter, Unchanged};
 use crate::finding::Kind;
 use lab::fault::Fault;
 
-/// A distance meter, and its values on the first chunk of unchanged test examples.
+/// A distance meter, and its values on the first chunk of unedited test examples.
 pub(crate) struct DistanceMeter {
     pub meter: Meter,
-    /// Distances of the unchanged examples.
     unchanged: Unchanged,
 }
 
@@ -36,7 +35,7 @@ impl Bench {
         Ok(distance_meter)
     }
 
-    /// The distances measured at one strength, with their n; `None` if nothing was measured.
+    /// The finding for the distances at one strength, with its n; `None` if nothing was measured.
     pub(crate) fn distance(&self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
         let distance_meter = self.distance_meter.clone().filter(|_| !d.is_empty())?;
         let held = Held {

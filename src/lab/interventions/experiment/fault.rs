@@ -1,4 +1,4 @@
-//! The lab's errors as reasons for a run to end.
+//! Converts the lab's errors to reasons for a run to end.
 
 use crate::bench::BenchError;
 use crate::method::InterventionError;

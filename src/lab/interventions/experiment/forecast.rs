@@ -1,4 +1,4 @@
-//! Forecast of a run, before its long work begins: memory by arithmetic over counts, time by counted work.
+//! Forecast of a run: memory by arithmetic over counts, time by counted work.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -38,26 +38,24 @@ use stats::bootstrap::Resamples;
 use stats::halves::{HALVINGS, Halves};
 use stats::rng::stream;
 
-/// Test rows read in a slice.
+/// Test rows in a timed sample of reading.
 const SLICE: usize = 192;
-/// Steps in a slice of training.
+/// Steps in a timed sample of training.
 const STEPS: usize = 100;
-/// Steps after which most networks of a grid have settled; the number lies between [`EPOCH`], if the first validation
-/// is perfect, and [`SEARCH_STEPS`].
+/// Steps after which most networks of a grid have settled, between [`EPOCH`] (a perfect first validation) and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
-/// Strengths in a slice of a sweep, spread over the grid.
+/// Strengths in a timed sample of a sweep, spread over the grid.
 const APPLIED: usize = 6;
-/// Strengths in a slice of assessment.
+/// Strengths in a timed sample of assessment.
 const ASSESSED: usize = 8;
-/// Maximum resamples in a slice of assessment.
+/// Maximum resamples in a timed sample of assessment.
 const RESAMPLED: usize = 1_000;
-/// Cost of all assessments of a sweep relative to the last one: includes the interim bands, and the rivals on part of
-/// the examples.
+/// Cost of all assessments of a sweep relative to the last one, including the interim bands and the rivals on part of the examples.
 const ASSESSMENTS: f64 = 2.6;
 /// Number of strengths at which fresh probes are trained, and of probes at each.
 const LEAKS: (f64, f64) = (2.0, 2.0);
 
-/// Forecast of a run on this bench, within the host's limit if there is one.
+/// Forecasts a run on this bench, within the host's memory limit if there is one.
 ///
 /// # Errors
 /// [`Fault::Failed`] if the limit cannot be kept, or the model refuses.
@@ -118,14 +116,14 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         map: bench.map.len(),
         map_continued: bench.map.first().map_or(0, |_| bench.test.iter().map(|r| lengths[*r] + 2).sum()),
     };
-    // If the system does not report resident memory, the model's own count is used.
+    // If the system does not report resident memory, use the model's count.
     let resident = resident().unwrap_or((model.bytes() + (32 << 20)) as u64);
     let (tokens_per_batch, parts, bytes) =
         counts.plan(resident, limit, |tokens| model.pass_bytes(tokens, longest)).map_err(Fault::Failed)?;
     let loaded = peak().unwrap_or(0);
     if let Some(limit) = limit.filter(|l| loaded > *l) {
         return Err(Fault::Failed(Problem::new(
-            format!("the program took {} while the model was loaded; the limit is {}", show(loaded), show(limit)),
+            format!("loading the model took {} of memory; the limit is {}", show(loaded), show(limit)),
             "memory limit",
             format!("use --memory-limit {}M, or a smaller model", ((loaded + loaded / 20) >> 20) + 1),
         )));
@@ -143,12 +141,12 @@ pub(super) const ASSESS: &str = "assess";
 const GAUGE: &str = "gauge";
 const MEASURE: &str = "measure";
 
-/// Seconds of the remaining stages: the expected value, and bounds where training time is uncertain.
+/// Seconds of the remaining stages: the expected value, and bounds if training time is uncertain.
 fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
-    // The slices of the sweeps use these fits: a fit takes longer than the few strengths it is applied at, and its time
-    // would be counted as theirs.
+    // The samples of the sweeps use these fits. Otherwise the time of a fit, longer than the few strengths it is applied at, would count as
+    // theirs.
     for method in 0..bench.spec.methods.len() {
         host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
     }
@@ -160,10 +158,9 @@ fn seconds(bench: &Bench, host: &mut Host<'_>) -> Result<(Seconds, Option<[f64; 
     Ok((stages, (step > 0.0).then_some(bounds)))
 }
 
-/// The work of the run: training by steps of each network, and everything else. Trained probes and texts already read
-/// cost nothing.
+/// The work of the run, with the training steps of each network counted separately. Trained probes and texts already read cost nothing.
 fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cancelled> {
-    // The meter reads the twins of the first examples, which are as long as these.
+    // The meter reads the counterfactuals of the first examples, which are as long as these.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
     let twins = if bench.has_twins(host)? { twins.sum::<usize>() as f64 } else { 0.0 };
     let store = host.store();
@@ -179,8 +176,7 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
         let Some((method, options)) = resolve(m) else { continue };
-        // A method that reuses the attacked probe fits in almost no time; a method with random parts is fitted for each
-        // training.
+        // A method that reuses the attacked probe fits in almost no time; a method with random parts is fitted for each training.
         let fits = if is_shared(method) { 1 } else { bench.spec.probe.replicates };
         for replicate in (1..=fits).filter(|_| !method.needs.mlp) {
             let key = bench.fit_key(method, &options, Which::Replicate(replicate));
@@ -193,8 +189,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
         let sweep = work.at(&sweep_of(&m.key()));
         let values = strengths(m) as f64;
         let test = bench.test.len();
-        // The model's behaviour is evaluated for the first training, and for the others if their fits differ and only
-        // the head remains to run.
+        // The model's behaviour is evaluated for the first training, and for the others if their fits differ and only the head remains to
+        // run.
         let alone = is_shared(method) || method.is_control || !bench.model.ends_at(bench.site.layer);
         let all = bench.judged(bench.spec.probe.replicates, MOST_RIVALS) as f64;
         let full = if alone { test as f64 } else { all };
@@ -216,8 +212,8 @@ fn counted(bench: &Bench, host: &mut Host<'_>) -> Result<(Stages, Stages), Cance
     Ok((work, training))
 }
 
-/// Adds the training steps of the probes that the cache lacks, by stage and kind: the search for the recipes, and the
-/// trainings with `rivals` rivals.
+/// Adds the training steps of the probes missing from the cache, by stage and kind: the search for settings, and the trainings with
+/// `rivals` rivals.
 pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mut dyn FnMut(&str, &str, f64)) {
     let threads = rayon::current_num_threads() as f64;
     let missing: Vec<Slot> =
@@ -229,23 +225,22 @@ pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, add: &mu
         grid.recipes.iter().for_each(|r| add(&search_of(*slot), &shape(bench, r), share));
     }
     let replicates = bench.spec.probe.replicates;
-    // Assume the smallest recipe is chosen; its replicates are cached exactly when the choice is.
+    // Assumes that the smallest settings are chosen; their replicates are cached exactly if the choice is.
     for (slot, recipe) in missing.iter().filter_map(|s| Some((s, small(bench, *s)?))) {
         add(&training_of(*slot), &shape(bench, &recipe), (replicates + rivals) as f64 / threads);
     }
 }
 
-/// The smallest recipe of a probe's grid.
+/// The smallest settings of a probe's grid.
 fn small(bench: &Bench, slot: Slot) -> Option<Recipe> {
     bench.grid_of(slot).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
 }
 
-/// Number of real states to compare changed ones with.
 fn real_states(bench: &Bench) -> usize {
     bench.split.intervention().train().len().min(REAL_STATES)
 }
 
-/// The name of the work of one method of the spec: rates differ between models.
+/// Name of the work of one method of the spec; rates differ between models.
 pub(super) fn named(bench: &Bench, kind: &str, method: usize) -> String {
     let title = bench.spec.methods[method].key().title();
     format!("{kind} {method} {title} {} {:?}", bench.model.hash(), bench.site)
@@ -256,7 +251,6 @@ fn shape(bench: &Bench, recipe: &Recipe) -> String {
     format!("{STEP} {} of {}", widths.join("-"), bench.model.arch().hidden)
 }
 
-/// Strengths at which a method is applied.
 pub(crate) fn strengths(spec: &MethodSpec) -> usize {
     match spec.values.len() {
         0 => find(&spec.name).map_or(0, |m| m.parameter.grid.len()),
@@ -282,7 +276,7 @@ pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64
 }
 
-/// Samples of the run's own work: its first test examples, untrained networks of its shapes.
+/// Timed samples of the run's work, on its first test examples and untrained networks of its shapes.
 struct Slices<'a> {
     bench: &'a Bench,
     data: TrainingData<Intervention>,
@@ -301,7 +295,7 @@ impl<'a> Slices<'a> {
         let split = Split::new(chunk.len(), bench.seed)?;
         let data = TrainingData::new(split.intervention(), &chunk.h, &labels, classes)?;
         let labelled = Labelled::new(chunk.h.clone(), chunk.target.clone(), classes)?;
-        // The selection rule takes the smallest of equals, so that is usually what is attacked and judged with.
+        // The selection rule prefers the smallest of equals, so this is usually the attacked and judging network.
         let small = |grid: &Grid| grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>());
         let mut rng = stream(bench.seed, "slices of work");
         let mut net = |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
@@ -317,7 +311,7 @@ impl<'a> Slices<'a> {
         Ok(Self { bench, data, labelled, mlp, oracles, fits: RefCell::default() })
     }
 
-    /// Does a piece of the named work; returns the number of units done.
+    /// Does a sample of the named work; returns the number of units done.
     fn work(&self, name: &str) -> Result<f64, Fault> {
         match name.split(' ').next() {
             Some(READ) => self.read(),
@@ -345,8 +339,7 @@ impl<'a> Slices<'a> {
         let ready = begun.elapsed().as_secs_f64();
         let h = &self.bench.chunks[0].h;
         std::hint::black_box(meter.measure(h, h, None));
-        // The run makes its meter only once, so this slice counts the units that would have taken as long at the run's
-        // own rate.
+        // The run makes its meter only once, so this returns the units that would have taken as long at the run's rate.
         let all = begun.elapsed().as_secs_f64();
         Ok(all / (all - ready).max(f64::MIN_POSITIVE))
     }
@@ -418,15 +411,15 @@ impl<'a> Slices<'a> {
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);
-        // The run prepares the rows once for all its strengths, this slice for few. Counts the units that would have
-        // taken as long at the run's own rate.
+        // The run prepares the rows once for all strengths, this sample for a few. Returns the units that would have taken as long at the
+        // run's rate.
         let all = begun.elapsed().as_secs_f64();
         let strengths = strengths(&bench.spec.methods[index]).max(1) as f64;
         let unit = (all - ready) / count.max(1) as f64 + ready / strengths;
         Ok(chunk.len() as f64 * all / unit.max(f64::MIN_POSITIVE))
     }
 
-    /// Times `assess` on synthetic scores of as many examples and trainings as the run has.
+    /// Times `assess` on synthetic scores with the run's numbers of examples and trainings.
     fn assess(&self) -> f64 {
         let begun = Instant::now();
         let bench = self.bench;
@@ -449,7 +442,7 @@ impl<'a> Slices<'a> {
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
         let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
-        // Every resample costs the same. All 100,000 took more time and memory here than the run did.
+        // Every resample costs the same. Timing all 100,000 took more time and memory than the run.
         let count = bench.resample_count.min(RESAMPLED);
         let resamples = Resamples::new(other.len(), count, bench.seed);
         let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();
@@ -468,7 +461,6 @@ fn attacks(bench: &Bench) -> bool {
     bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.mlp))
 }
 
-/// Number of weights and biases of a classifier.
 pub(crate) fn parameters(recipe: &Recipe, inputs: usize, classes: usize) -> usize {
     let widths = [&[inputs][..], &recipe.hidden, &[classes]].concat();
     widths.windows(2).map(|w| (w[0] + 1) * w[1]).sum()

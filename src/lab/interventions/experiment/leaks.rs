@@ -23,10 +23,10 @@ use probe::{Labelled, Oracle, TrainingData};
 
 /// Recovered accuracy above which a warning is given.
 const GIVEN_BACK: f64 = 0.05;
-/// Rows changed together.
+/// Rows edited together.
 const TOGETHER: usize = 512;
 
-/// Trains fresh probes on the states left by every nullifying method except the controls.
+/// Trains fresh probes on the states after every nullifying method except the controls.
 pub(crate) fn look(
     bench: &mut Bench,
     sweeps: &[Sweep],
@@ -50,15 +50,14 @@ pub(crate) fn look(
         let Some(rows) = &rows else { continue };
         let seconds = bench.stages.of(&leaks_of(&sweep.named().key)) / values.len() as f64;
         for value in values {
-            host.stage(format!("{}: what {} leaves", bench.model.name(), method.title), "step", seconds);
+            host.stage(format!("{}: fresh probes after {}", bench.model.name(), method.title), "step", seconds);
             one(bench, sweep, rows, value, host)?;
         }
     }
     Ok(())
 }
 
-/// The examples that the target's oracle was trained on, as chunks that can be changed: first the training part, then
-/// the validation part.
+/// The training examples of the target's oracle, as chunks that can be edited: first the training part, then the validation part.
 fn oracle_rows(bench: &Bench, host: &mut Host<'_>) -> Result<Vec<Chunk>, Fault> {
     let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
     let mut chunks = Vec::new();
@@ -114,7 +113,7 @@ fn one(bench: &mut Bench, sweep: &Sweep, rows: &[Chunk], value: f64, host: &mut 
             named.method.title, p.found, p.erased, p.before
         );
         let hint = format!(
-            "raise iterations, hidden or rank of {}, or read its edits as those of another method",
+            "raise iterations, hidden or rank of {}; until then, do not treat its edits as erasure",
             named.method.id
         );
         host.notice(NoticeLevel::Warning, Problem::new(what, bench.model.name(), hint))?;

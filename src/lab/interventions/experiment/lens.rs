@@ -1,4 +1,4 @@
-//! The logit lens of a run: at each layer the model's own head, and a linear oracle.
+//! The logit lens of a run: at each layer the model's own head and a linear oracle.
 
 use super::forecast::READ;
 use super::prepare::Bench;
@@ -37,7 +37,7 @@ pub(crate) fn look(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> 
         layers.into_iter().partition(|l| arch.after_block(*l).in_decoder() == arch.after_block(depth).in_decoder());
     if !before.is_empty() {
         let what =
-            format!("no logit lens at the {} layers of the encoder, whose states its head never reads", before.len());
+            format!("no logit lens at {} encoder layers: the language model head reads only the decoder", before.len());
         host.notice(NoticeLevel::Info, notice(what, ""))?;
     }
     let end = Continuation::new(&bench.model, &bench.stimuli, &bench.test, (depth, Where::Said), (None, None), host)?;
@@ -57,7 +57,7 @@ pub(crate) fn layers(spec: &LensSpec, depth: usize) -> Result<Vec<usize>, Proble
     })
 }
 
-/// Adds the texts not yet read at some layer of the lens; a unit takes a token up to the spec's own layer.
+/// Adds the texts not yet read at some layer of the lens. One unit is one token through the model up to the spec's own layer.
 pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work) {
     let layers = bench.spec.lens.as_ref().and_then(|lens| lens.resolve(bench.model.depth()).ok());
     let rows: Vec<usize> = bench.test.iter().chain(bench.split.oracle().train()).copied().collect();

@@ -1,4 +1,4 @@
-//! Memory of a run: pure arithmetic over counts.
+//! Memory of a run, by arithmetic over counts.
 
 use super::prepare::FIRST_CHUNK;
 use crate::distance::REAL_STATES;
@@ -7,7 +7,6 @@ use base::size::show;
 use lab::demand::{MARGIN, MemoryPart};
 use model::chunk::TOKENS_PER_BATCH;
 
-/// Counts that determine memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Counts {
     /// Width D of hidden states.
@@ -15,59 +14,55 @@ pub(crate) struct Counts {
     pub stimuli: usize,
     /// Rows that oracles read (interventions read as many).
     pub part: usize,
-    /// Test rows.
     pub test: usize,
     /// Tokens of the longest text.
     pub longest: usize,
-    /// Tokens, including padding, of test sentences that stay in memory because the pass continues from below the last
-    /// layer.
+    /// Tokens, including padding, of test sentences that stay in memory because the pass continues from below the last layer.
     pub(crate) continued: usize,
     /// Parameters of the largest probe of the grid.
     pub probe: usize,
     pub threads: usize,
-    /// Number of bootstrap resamples.
     pub resamples: usize,
     pub replicates: usize,
     pub oracles: usize,
     /// Number of properties to keep.
     pub stays: usize,
-    /// Number of strengths of each method.
     pub strengths: Vec<usize>,
     /// True if fresh probes are trained on the states after a method.
     pub leaks: bool,
-    /// Layers of the map; 0 without one.
+    /// Number of layers of the map; 0 without one.
     pub map: usize,
-    /// Like `continued`, for the map's current layer.
+    /// `continued` for the map's current layer.
     pub(crate) map_continued: usize,
 }
 
 /// Copies of a network's numbers during training: weights, gradients, two moments, the best epoch.
 const TRAINING_COPIES: usize = 5;
-/// Allocator, stacks, notices, findings: measured.
+/// Measured bytes of allocator, stacks, notices and findings.
 const REST: usize = 6 << 20;
-/// Ratio of a run's resident memory to its largest phase: the allocator keeps some of the memory freed by other phases.
-/// Measured with the system's allocator on Linux.
+/// Ratio of a run's resident memory to its largest phase: the allocator keeps some memory freed by other phases. Measured with the system's
+/// allocator on Linux.
 const HELD: f64 = 1.7;
 /// Numbers per example and strength: completeness always, selectivity and related ones where defined.
 const TALLY: usize = 6;
-/// The same for each further property to keep, which most examples have.
+/// Numbers per example and strength for each further property to keep, which most examples have.
 const FURTHER: usize = 8;
 /// Bytes of an oracle's output on an example: two or three probabilities.
 const OUTPUT: usize = 16;
 /// Number of statistics computed on the resamples.
 const STATISTICS: usize = 7;
-/// Largest table of resampling counts.
+/// Largest table of resampling counts, in bytes.
 const RESAMPLE_TABLE: usize = 64 << 20;
-/// Vectors written to the cache at a time.
+/// Bytes of vectors written to the cache at a time.
 const CACHE_FILE: usize = 32 << 20;
 
 impl Counts {
-    /// Memory in addition to what is resident before the first hidden state is read, by parts; `pass` is the working
-    /// memory of a forward pass.
+    /// Memory by parts, in addition to the memory resident before the first hidden state is read. `pass` is the working memory of a forward
+    /// pass.
     ///
-    /// The phases of a run do not overlap, so the largest counts: embedding a part (vectors, their copy in a matrix
-    /// with a row per stimulus, data for the cache), training on it (that matrix and the labelled copy), and judging
-    /// (test vectors at both layers, changed vectors, resampling counts).
+    /// The phases of a run do not overlap, so the largest counts. Embedding a part needs vectors, their copy in a matrix with a row per
+    /// stimulus, and data for the cache. Training on it needs that matrix and the labelled copy. Judging needs test vectors at both layers,
+    /// edited vectors, and resampling counts.
     pub(crate) fn parts(&self, pass: usize) -> Vec<MemoryPart> {
         let row = 4 * self.width;
         let (all, some) = (self.stimuli * row, self.part * row);
@@ -85,7 +80,7 @@ impl Counts {
             + 96 * self.test
             + self.scores()
             + self.distance_meter();
-        // Changed and unchanged states of a part, as chunks, gathered, and as training data.
+        // Edited and unedited states of a part, as chunks, gathered, and as training data.
         let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
         let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
         let mut parts: Vec<MemoryPart> = [
@@ -102,13 +97,13 @@ impl Counts {
         parts
     }
 
-    /// Memory for scores: the first replicate of every method and all replicates of one. Assessing that one also needs
-    /// its columns and every statistic in every resample.
+    /// Memory for scores: the first replicate of every method and all replicates of one. Assessing that one also needs its columns and
+    /// every statistic in every resample.
     fn scores(&self) -> usize {
         let (most, all) = (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
         let tallies = self.oracles * (all + curves) * self.tally() * self.test;
-        // Two columns and one for each value of a property, at most three.
+        // Two columns, and one for each value of a property, at most three.
         let values = 2 + 3 * (self.stays - 1);
         let columns = 4 * self.test * (1 + values + (2 + values) * curves + values * most);
         let single = if self.stays > 1 { self.stays } else { 0 };
@@ -116,8 +111,8 @@ impl Counts {
         tallies + columns + drawn + self.draws()
     }
 
-    /// Memory of the map in addition to the states of the spec's own layer: those of the current layer, with their
-    /// continuation; the probes of all layers, and their outputs.
+    /// Memory of the map in addition to the states of the spec's own layer: the states of the current layer with their continuation, and
+    /// the probes of all layers with their outputs.
     fn map(&self) -> usize {
         if self.map == 0 {
             return 0;
@@ -135,7 +130,7 @@ impl Counts {
         TALLY + FURTHER * (self.stays - 1)
     }
 
-    /// Real states for comparison, their metric, and their products with a first chunk of changed states.
+    /// Real states for comparison, their whitening matrix, and their products with a first chunk of edited states.
     fn distance_meter(&self) -> usize {
         let states = self.part.min(REAL_STATES);
         4 * states * (self.width + FIRST_CHUNK) + 4 * self.width * self.width
@@ -146,11 +141,11 @@ impl Counts {
         self.strengths.len() * self.oracles * self.resamples * (8 * self.replicates + 32)
     }
 
-    /// Chooses the tokens of a batch: as many as usual, or fewer to keep a limit. `resident` is the process's memory so
-    /// far, `pass` the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
+    /// Chooses the number of tokens in a batch: the usual one, or fewer to keep a limit. `resident` is the process's memory so far, `pass`
+    /// the working memory of a batch by its number of tokens. Returns tokens, parts and the peak.
     ///
     /// # Errors
-    /// A problem that says what would fit, if not even one text does.
+    /// A problem that names settings that would fit, if not even one text fits.
     pub(crate) fn plan(
         &self,
         resident: u64,

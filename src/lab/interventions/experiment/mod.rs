@@ -1,6 +1,5 @@
-//! The procedure: for each model, data and split, a first look with provisional probes, the choice of recipes,
-//! replicates of all probes, and every method over its grid, first on a subsample and then on all test examples, with
-//! questions answered in between.
+//! The procedure for each model: data and split, a first look with provisional probes, the choice of probe settings, and replicates of all
+//! probes. Every method then runs over its grid, first on a subsample and then on all test examples, with questions answered in between.
 
 mod audit;
 mod counted;
@@ -97,13 +96,11 @@ impl Instrument for Interventions {
     }
 }
 
-/// A run of a spec.
 struct Run {
     spec: Spec,
     methods: Vec<&'static Method>,
     /// One bench per model with trained oracles, for answering questions.
     benches: Vec<Bench>,
-    /// See [`Experiment::examined`].
     examined: usize,
 }
 
@@ -118,7 +115,7 @@ impl Experiment<Kind, Question> for Run {
             let result = self.investigate(&mut bench, models.len() - k - 1, host);
             if !bench.panels.is_empty() {
                 self.examined += bench.test.len();
-                // Whatever was computed can be queried, also after a cancellation.
+                // Computed results can be queried, also after a cancellation.
                 if host.asked() {
                     self.benches.push(bench);
                 }
@@ -152,8 +149,8 @@ impl Experiment<Kind, Question> for Run {
 }
 
 impl Run {
-    /// One model: a first look, recipes, first estimates of every method, all test examples and replicates,
-    /// comparisons. `later` more models follow, each expected to take as long.
+    /// Runs one model: a first look, probe settings, first estimates of every method, all test examples and replicates, comparisons.
+    /// `later` is the number of models still to come, each expected to take as long.
     fn investigate(&self, bench: &mut Bench, later: usize, host: &mut Host<'_>) -> Result<(), Fault> {
         let forecast = forecast::of(bench, host)?;
         let all = bench.stages.total("");
@@ -197,7 +194,7 @@ impl Run {
         })?;
         let mut concluded = Vec::new();
         for sweep in &mut sweeps {
-            // The first pass has measured how the methods share the work.
+            // The first pass has measured each method's share of the work.
             let share = sweep.first_seconds() / applied.max(f64::MIN_POSITIVE);
             concluded.push(sweep.finish(bench, host, rest * share)?);
         }
@@ -206,7 +203,7 @@ impl Run {
         map::draw(bench, &sweeps, host)
     }
 
-    /// The first method's first estimate with provisional probes, if the search for recipes is still to come.
+    /// The first method's first estimate with provisional probes, unless all probe settings are already chosen.
     fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut Host<'_>) -> Result<(), Fault> {
         let store = host.store();
         let known = |slot: &Slot| store.trained(&bench.search_key(*slot)).is_some();

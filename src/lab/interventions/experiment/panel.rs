@@ -1,5 +1,4 @@
-//! A panel: the probes of one replicate. One run in the paper corresponds to one panel; several show the luck of
-//! training.
+//! A panel: the probes of one replicate. One run in the paper corresponds to one panel; several show the variation between trainings.
 
 use std::sync::Arc;
 
@@ -11,22 +10,21 @@ use lab::plan::Roles;
 use probe::split::Oracle as OracleRole;
 use probe::{Intervention, Probe, Recipe};
 
-/// Maximum number of rivals to run: recipes that the validation examples cannot distinguish from the chosen ones.
+/// Maximum number of rivals to run: probe settings that the validation examples cannot distinguish from the chosen ones.
 pub(crate) const MOST_RIVALS: usize = 2;
 
-/// Kind of panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Trained with a provisional recipe, for a first look while the search runs.
+    /// Trained with provisional settings, for a first look during the search.
     Provisional,
-    /// A replicate of the chosen recipes, from 1.
+    /// A replicate with the chosen settings, from 1.
     Replicate(usize),
-    /// One training with the recipes of this rank among the chosen ones' equals, from 1.
+    /// One training with other settings that validate equally well, by rank from 1.
     Rival(usize),
 }
 
 impl Which {
-    /// The replicate whose random streams it uses.
+    /// The replicate whose random streams this panel uses.
     pub(crate) fn stream(self) -> usize {
         match self {
             Which::Replicate(k) => k,
@@ -34,13 +32,12 @@ impl Which {
         }
     }
 
-    /// The panel whose fit of a method to use: if the method reads no probe of the panel, fits differ only by their
-    /// random stream.
+    /// The panel whose fit of a method is used. Fits of a method that reads no probe differ only by their random stream.
     pub(crate) fn fitted_as(self, reads_probe: bool) -> Which {
         if reads_probe { self } else { Which::Replicate(self.stream()) }
     }
 
-    /// Its name in cache keys.
+    /// The name in cache keys.
     pub(crate) fn name(self) -> String {
         match self {
             Which::Provisional => "provisional".into(),
@@ -50,12 +47,10 @@ impl Which {
     }
 }
 
-/// A probe within a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// The oracle of a kind for the property of a role.
     Oracle(OracleKind, Roles),
-    /// The probe under attack.
     Attacked,
 }
 
@@ -68,7 +63,7 @@ impl Slot {
         }
     }
 
-    /// The role of the property that it reads.
+    /// The role of the property that the probe reads.
     pub(crate) fn role(self) -> Roles {
         match self {
             Slot::Oracle(_, role) => role,
@@ -77,16 +72,15 @@ impl Slot {
     }
 }
 
-/// A trained probe with the role of its place in the panel.
+/// A trained probe, by its role in the panel.
 #[derive(Debug, Clone)]
 pub(crate) enum SlotProbe {
-    /// A judge.
     Oracle(Probe<OracleRole>),
     Attacked(Probe<Intervention>),
 }
 
 impl SlotProbe {
-    /// Recipes that validate as well as the chosen one, the simplest first.
+    /// Settings that validate as well as the chosen ones, the simplest first.
     pub(crate) fn rivals(&self) -> Vec<Recipe> {
         let standing = match self {
             SlotProbe::Oracle(p) => p.rivals(),
@@ -95,7 +89,6 @@ impl SlotProbe {
         standing.into_iter().map(|s| s.trial.recipe.clone()).collect()
     }
 
-    /// The chosen recipe.
     pub(crate) fn recipe(&self) -> Option<Recipe> {
         let trial = match self {
             SlotProbe::Oracle(p) => p.chosen(),
@@ -104,7 +97,6 @@ impl SlotProbe {
         trial.map(|t| t.recipe.clone())
     }
 
-    /// Maximum steps of a replicate.
     pub(crate) fn replicate_steps(&self) -> usize {
         match self {
             SlotProbe::Oracle(p) => p.replicate_steps(),
@@ -112,7 +104,6 @@ impl SlotProbe {
         }
     }
 
-    /// Serialised for the cache.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
             SlotProbe::Oracle(p) => p.to_bytes(),
@@ -120,7 +111,7 @@ impl SlotProbe {
         }
     }
 
-    /// Reads the output of [`Self::to_bytes`] for this probe.
+    /// Reads the output of [`Self::to_bytes`] for this slot.
     pub(crate) fn from_bytes(slot: Slot, bytes: &[u8]) -> Option<Self> {
         match slot {
             Slot::Oracle(..) => Probe::from_bytes(bytes).ok().map(SlotProbe::Oracle),
@@ -129,11 +120,11 @@ impl SlotProbe {
     }
 }
 
-/// Trained probes with their outputs on the test examples before any intervention, and the fits that depend on them.
+/// Trained probes with their outputs on the unedited test examples, and the fits that depend on them.
 #[derive(Clone)]
 pub(crate) struct Panel {
     pub which: Which,
-    /// The oracles, in the spec's order. A provisional panel has only the first.
+    /// In the spec's order. A provisional panel has only the first.
     pub oracles: Arc<Vec<Oracle>>,
     /// The attacked probe; `None` if no method of the spec attacks.
     pub attacked: Option<Probe<Intervention>>,
@@ -156,7 +147,7 @@ impl Panel {
                         oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
                     }
                 }
-                // Follows the oracle of the other property of the same kind.
+                // The oracle of the other property, of the same kind, comes before.
                 (Slot::Oracle(_, Roles::Further(_)), SlotProbe::Oracle(p)) => {
                     if let Some(oracle) = oracles.last_mut() {
                         oracle.further.push(p);
@@ -169,7 +160,7 @@ impl Panel {
         Self { which, oracles: Arc::new(oracles), attacked, outputs: Vec::new(), fits: Vec::new() }
     }
 
-    /// Evaluates the oracles on the chunks that are new to it.
+    /// Evaluates the oracles on the chunks that are new to the panel.
     pub(crate) fn look(&mut self, chunks: &[Arc<Chunk>]) {
         for chunk in &chunks[self.outputs.len().min(chunks.len())..] {
             self.outputs.push(Arc::new(chunk.outputs(&self.oracles)));

@@ -21,8 +21,8 @@ use lab::fault::{Fault, problem};
 use lab::host::Share;
 use lab::plan::Roles;
 
-/// Answers the latest pending question, if it is about this bench's model. A question that cannot be answered becomes a
-/// notice: it must not end the run.
+/// Answers the latest pending question, if it is about this bench's model. A question that cannot be answered becomes a notice, so that it
+/// does not end the run.
 ///
 /// # Errors
 /// [`Fault::Cancelled`] if the run must stop.
@@ -33,8 +33,8 @@ pub(crate) fn serve(bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault>
     })
 }
 
-/// The findings that answer a question, from the first chunk of test examples or from all read so far. They carry the
-/// hash of the spec that would produce them: with other options than the run's, that is another spec.
+/// The findings that answer a question, from the first chunk of test examples or from all read so far. They have the hash of the spec that
+/// would produce them, which differs from the run's if the options do.
 pub(crate) fn answer(
     bench: &mut Bench,
     request: &PointQuestion,
@@ -46,9 +46,8 @@ pub(crate) fn answer(
         let hint = "run the experiment with it";
         return Err(Problem::new(what, "point", hint).into());
     }
-    let method = find(&request.method).ok_or_else(|| {
-        problem(&format!("there is no method `{}`", request.method), "point", "pick one from the list")
-    })?;
+    let method = find(&request.method)
+        .ok_or_else(|| problem(&format!("unknown method `{}`", request.method), "point", "pick one from the list"))?;
     let options = Options::new(method, request.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     if bench.panels.is_empty() {
         let what = format!("no probe of {} has been trained yet", request.model);
@@ -68,8 +67,7 @@ pub(crate) fn answer(
     Ok(list.into_iter().map(|(kind, n)| label.finding(n, full, t, kind)).collect())
 }
 
-/// Tallies by replicate and oracle, the model's behaviour by replicate, and the distances of the first replicate's
-/// states from real ones.
+/// Tallies by replicate and oracle, the model's behaviour by replicate, and the distances of the first replicate's states from real ones.
 type Answered = (Vec<Vec<Tally>>, Vec<Behaved>, Distances);
 
 fn judge(
@@ -116,7 +114,7 @@ fn judge(
     Ok((tallies, behaved, distances))
 }
 
-/// The state of one test example's twin, for methods that need it.
+/// The state of one test example's counterfactual, for methods that need it.
 fn method_twins(bench: &mut Bench, named: &Named, index: usize, host: &mut Host<'_>) -> Result<Option<Matrix>, Fault> {
     if named.method.needs.twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
 }

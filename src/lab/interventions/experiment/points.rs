@@ -1,4 +1,4 @@
-//! Findings from tallies: the scores of a strength over the replicates that have judged it, with both bands.
+//! Findings from tallies: the scores of a strength over the replicates so far, with both bands.
 
 use std::sync::Arc;
 
@@ -35,7 +35,6 @@ pub(crate) struct Behaved {
 const COLUMNS: usize = 5;
 
 impl Behaved {
-    /// Appends further examples.
     pub(crate) fn extend(&mut self, more: &ModelBehaviour) {
         let add = |to: &mut Vec<f32>, from: &[f64]| to.extend(from.iter().map(|v| *v as f32));
         add(&mut self.flipped, &more.flipped);
@@ -46,27 +45,24 @@ impl Behaved {
         self.forms = more.forms;
     }
 
-    /// Counts of examples whose correct form the model prefers before but not after, and after but not before.
+    /// Numbers of examples whose correct form the model prefers only before, and only after.
     fn turned(&self) -> (u64, u64) {
         let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
         let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;
         (count((true, false)), count((false, true)))
     }
 
-    /// Change of an example: 1 if the correct form is preferred only after the intervention, -1 if only before,
-    /// otherwise 0.
+    /// Change of an example: 1 if the correct form is preferred only after the intervention, -1 if only before, otherwise 0.
     fn change(&self, example: usize) -> i8 {
         i8::from(self.after[example] > 0.5) - i8::from(self.before[example] > 0.5)
     }
 
-    /// Number of examples.
     pub(crate) fn len(&self) -> usize {
         self.flipped.len()
     }
 }
 
-/// p-value of no change of preference at any strength, from the model's behaviour at each; `None` if it is missing at
-/// one of them.
+/// p-value of no change of preference at any strength, from the model's behaviour at each; `None` if one is missing.
 pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
     let n = strengths.first()?.len();
     let whole = n > 0 && strengths.iter().all(|b| b.len() == n);
@@ -76,13 +72,11 @@ pub(crate) fn sweep_p(strengths: &[&Behaved], seed: u64) -> Option<f64> {
 /// A method with its name in findings.
 #[derive(Clone)]
 pub(crate) struct Named {
-    /// The registry's entry.
     pub method: &'static Method,
-    /// Method and options.
     pub key: MethodKey,
 }
 
-/// Baseline of scores: means over trainings before any intervention.
+/// Baselines of scores: means over trainings before any intervention.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     c_before: Option<f64>,
@@ -90,15 +84,14 @@ pub(crate) struct Baseline {
     floors: Vec<Option<f64>>,
 }
 
-/// The baselines under the oracle at `o` for the first `n` test examples, over the replicates behind a point: including
-/// others already trained would put the baseline at a different value from the curve at strength 0.
+/// The baselines under oracle `o` for the first `n` test examples, over the replicates behind a point only: other replicates would shift
+/// the baseline away from the curve at strength 0.
 pub(crate) fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
     baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.outputs.as_slice()))
 }
 
-/// The baselines of trainings with these oracle outputs on the bench's chunks: for each training, by oracle, the
-/// outputs on every chunk.
+/// The baselines of trainings with these oracle outputs: by training, then oracle, on every chunk.
 pub(crate) fn baseline_of<'a>(
     bench: &Bench,
     goal: Goal,
@@ -155,8 +148,8 @@ impl Baseline {
     }
 }
 
-/// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies`
-/// are by replicate and oracle, `behaved` by replicate.
+/// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies` are by replicate and
+/// oracle, `behaved` by replicate.
 pub(crate) fn kinds(
     bench: &mut Bench,
     named: &Named,
@@ -189,7 +182,6 @@ pub(crate) fn kinds(
     list
 }
 
-/// One strength under the oracle at `o`.
 pub(crate) fn reliability(
     bench: &Bench,
     named: &Named,
@@ -257,7 +249,7 @@ fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
         }
     }
     let share = 1.0 / tallies.len() as f64;
-    // Counts are multiples of halves and thirds: four decimals are enough.
+    // Counts are multiples of halves and thirds, so four decimals are enough.
     let rounded = |v: f64| (v * share * 1e4).round() / 1e4;
     sum.into_iter().map(|row| row.into_iter().map(rounded).collect()).collect()
 }

@@ -1,4 +1,4 @@
-//! From a spec to a bench: data, splits, test examples, and the random draws that all of them share.
+//! From a spec to a bench: data, splits, test examples, and the random draws shared by all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,16 +37,15 @@ use stats::halves::{HALVINGS, Halves};
 
 /// Test examples for answering a slider and for the first estimate of each point.
 pub(crate) const FIRST_CHUNK: usize = 256;
-/// Test examples changed together afterwards; the run checks for commands between chunks.
+/// Test examples edited together afterwards; the run checks for commands between chunks.
 const CHUNK: usize = 512;
-/// Chunks that a rival judges: a tick needs no more, and its n is shown.
+/// Number of chunks that a rival judges. The range over rivals needs no more, and its n is shown.
 pub(crate) const RIVAL_CHUNKS: usize = 2;
-/// Number of examples in them.
 pub(crate) const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Increased when a change of the program changes cached probes.
 const PROBE_VERSION: u32 = 3;
 
-/// One model at one layer, with all judges and all examples to change.
+/// One model at one layer, with all judges and all examples to edit.
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub model: Arc<Model>,
@@ -54,24 +53,22 @@ pub(crate) struct Bench {
     pub examples: Arc<ExampleSet>,
     /// Origin of the examples, unless generated.
     pub source: Option<Provenance>,
-    /// The examples as the model sees them.
+    /// The examples as inputs of the model.
     pub stimuli: Arc<Stimuli>,
     pub labels: PropertyLabels,
     /// The examples that train each probe.
     pub split: Split,
-    /// Test rows that have a value of the target.
+    /// Test rows with a value of the target.
     pub test: Vec<usize>,
-    /// Layers that interventions write and oracles read.
     pub site: Site,
-    /// Layers of the map, ascending; empty if the spec has no map.
+    /// Layers of the map, ascending; empty without a map.
     pub map: Vec<usize>,
     /// Trained probes: replicates in order, then rivals; before them a single provisional panel.
     pub panels: Vec<Panel>,
-    /// The probes of a panel.
     pub(crate) slots: Vec<Slot>,
-    /// The chosen recipe for each probe, with all trials.
+    /// The chosen settings for each probe, with all trials.
     pub chosen: Vec<(Slot, SlotProbe)>,
-    /// True where the choice came from the cache.
+    /// True if the choice came from the cache.
     pub(crate) was_stored: Vec<bool>,
     /// Prepared test examples; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,
@@ -80,9 +77,8 @@ pub(crate) struct Bench {
     pub spec: Spec,
     /// Header of every finding.
     pub label: Label,
-    /// Candidate recipes for probes.
+    /// Candidate settings for probes.
     pub(super) grid: Grid,
-    /// Seed of data and split.
     pub(super) seed: u64,
     /// Prefix of the cache keys of probes.
     pub(super) key: String,
@@ -92,19 +88,17 @@ pub(crate) struct Bench {
     pub(super) material: Option<Arc<TrainingData<Intervention>>>,
     /// Values of the other property in the training part of `material`, once assembled.
     pub(super) beside: Vec<Option<usize>>,
-    /// The twins of all test examples, once a method has requested them.
+    /// The counterfactuals of all test examples, once a method has requested them.
     pub(super) twins: Option<Arc<Stimuli>>,
     /// Expected seconds of the run's stages, once forecast.
     pub(super) stages: Seconds,
-    /// Distance meter for changed states, once a method is applied.
+    /// Distance meter for edited states, once a method is applied.
     pub(super) distance_meter: Option<Arc<DistanceMeter>>,
     /// Files of the user's own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
-    /// Fits shared by all panels.
     pub(super) fits: Vec<(MethodKey, Arc<Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
     halves: HashMap<usize, Arc<Halves>>,
-    /// Bootstrap resamples.
     pub(super) resample_count: usize,
 }
 
@@ -134,7 +128,7 @@ fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
     Ok((Site { layer, oracle_layer }, map))
 }
 
-/// Warns of labels that differ in case alone, and of a position that reads fewer tokens than its name says.
+/// Warns of labels that differ only in case, and of a position that reads fewer tokens than its name suggests.
 fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
     for property in task.labelled().filter(|_| task.is_own()) {
         if let Some(problem) = examples::case_notice(property.values.iter().copied()) {
@@ -142,7 +136,8 @@ fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
         }
     }
     if [Some(spec.task.position), spec.task.oracle_position].contains(&Some(Position::Every)) {
-        let what = "every token: probes are trained and judged on one token of each text, drawn by its content";
+        let what =
+            "with every token, probes are trained and judged on one token of each text, drawn by a hash of its tokens";
         let hint = "the guide's page on interventions lists the tokens of each position";
         host.notice(NoticeLevel::Warning, Problem::new(what, "task.position", hint))?;
     }
@@ -150,7 +145,7 @@ fn warn(spec: &Spec, task: &Task, host: &mut Host<'_>) -> Result<(), Fault> {
 }
 
 impl Bench {
-    /// Data, stimuli and split; nothing has run through the model yet.
+    /// Prepares data, stimuli and split, before anything runs through the model.
     pub(crate) fn open(spec: &Spec, model: Arc<Model>, host: &mut Host<'_>) -> Result<Self, Fault> {
         model.require(Offer::Hidden)?;
         let task = spec.task.task(host)?;
@@ -230,8 +225,8 @@ impl Bench {
         self.test.len() * replicates + self.test.len().min(RIVAL_EXAMPLES) * rivals
     }
 
-    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, except
-    /// that at its own layer the probes of this bench are reused, without the rivals.
+    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet; at its own layer, the
+    /// bench's probes are reused without the rivals.
     pub(crate) fn at_layer(&self, layer: usize) -> Self {
         let site = Site { layer, oracle_layer: layer };
         let mut bench = Self {
@@ -260,12 +255,11 @@ impl Bench {
         bench
     }
 
-    /// Reads the first test chunk.
     pub(crate) fn read_first(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
 
-    /// True if the model can be asked which of two forms it would predict.
+    /// True if the model can predict one of two forms.
     pub(crate) fn asks(&self) -> bool {
         self.model.has_head() && self.labels.target_classes == 2 && self.stimuli.list.iter().all(|s| s.forms.is_some())
     }
@@ -285,7 +279,6 @@ impl Bench {
         Ok(())
     }
 
-    /// Reads the remaining test chunks.
     pub(crate) fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
@@ -306,7 +299,7 @@ impl Bench {
             "{cut} of {all} examples are longer than the {most} tokens that the model can read: they {}",
             self.spec.task.long.done()
         );
-        let hint = "the key is task.long: drop, truncate or window";
+        let hint = "to change this, set task.long to drop, truncate or window";
         Ok(host.notice(NoticeLevel::Info, Problem::new(what, self.model.name(), hint))?)
     }
 
@@ -319,7 +312,7 @@ impl Bench {
         let target = self.labels.target_property;
         if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
             let what = format!("{} of {} rows of {} dropped", source.lost(), source.rows, source.path);
-            let hint = "`probity data doctor` says more";
+            let hint = "run `probity data doctor` on the file for details";
             host.notice(NoticeLevel::Info, Problem::new(what, "task.data", hint))?;
         }
         let Stimuli { dropped_forms, dropped_texts, dropped_repeats, .. } = *self.stimuli;
@@ -328,8 +321,8 @@ impl Bench {
             host.notice(
                 NoticeLevel::Info,
                 Problem::new(format!(
-                        "{dropped} of {} examples left out ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
-                         texts unreadable, {dropped_repeats} identical to another one for the model)",
+                        "{dropped} of {} examples dropped ({dropped_forms} pairs of forms are not single tokens, {dropped_texts} \
+                         texts cannot be read, {dropped_repeats} give the model the same input as another)",
                         self.examples.examples.len()
                     ), self.model.name(), ""),
             )?;
@@ -377,7 +370,6 @@ impl Bench {
         (0..self.labels.further.len()).map(one).collect()
     }
 
-    /// Name of the property of a role.
     pub(crate) fn property(&self, role: Roles) -> &'static str {
         let target = self.labels.target_property;
         match role {
@@ -423,8 +415,7 @@ impl Bench {
     }
 }
 
-/// A further property with fewer than two values in the oracles' part cannot be judged: this is reported before
-/// anything is read.
+/// Reports a further property with fewer than two values in the oracles' part, which cannot be judged, before anything is read.
 fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     for f in &labels.further {
         let oracle = split.oracle().train().iter().chain(split.oracle().validation());
@@ -436,13 +427,13 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
             if seen.len() < 2 {
                 return Err(Problem::new(
                     format!(
-                        "the {who} examples show {} of {} values of `{}`: there is nothing to be selective about",
+                        "the {who} examples contain {} of {} values of `{}`, so its selectivity is undefined",
                         seen.len(),
                         f.classes,
                         f.id
                     ),
                     "task.also",
-                    "remove it, or name examples that have it",
+                    "remove the property from task.also, or add examples with its other values",
                 ));
             }
         }
@@ -450,14 +441,12 @@ fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The candidate recipes of a spec's probes.
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| {
-        Problem::new(format!("there is no grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")
+        Problem::new(format!("unknown grid `{}`", spec.probe.grid), "probe.grid", "known are small, paper")
     })
 }
 
-/// The probes of a spec's panels.
 fn slots(spec: &Spec) -> Vec<Slot> {
     let further = (0..spec.task.further().len()).map(Roles::Further);
     let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();

@@ -1,4 +1,4 @@
-//! Scale of hidden states, to compare strengths with.
+//! Scale of hidden states, for comparison with strengths.
 
 use base::matrix::Matrix;
 

@@ -1,6 +1,5 @@
-//! Names of a run's stages, under which the forecast counts their work and the progress looks up their seconds: hidden
-//! states, searches for probe settings, trainings, fits and strengths of the methods, probes on edited states, the map,
-//! and the lens.
+//! Names of a run's stages: hidden states, searches for probe settings, trainings, fits and strengths of the methods, probes on edited
+//! states, the map, and the lens. The forecast counts work and the progress looks up seconds under these names.
 
 use super::panel::Slot;
 use crate::key::MethodKey;

@@ -22,7 +22,7 @@ impl Bench {
         }
     }
 
-    /// The probe's name for progress messages.
+    /// Name of a probe in progress messages.
     pub(crate) fn slot_title(&self, slot: Slot) -> String {
         let property = self.property(slot.role()).replace('_', " ");
         match slot {
@@ -31,7 +31,6 @@ impl Bench {
         }
     }
 
-    /// Key of the choice of a recipe.
     pub(crate) fn search_key(&self, slot: Slot) -> String {
         let layer = match slot {
             Slot::Oracle(..) => format!("layer {} from resid_post", self.site.oracle_layer),
@@ -48,9 +47,9 @@ impl Bench {
         worth.then(|| format!("{}|{}|{recipe}", self.search_key(slot), which.name()))
     }
 
-    /// Key of a fit; methods of one family share it, and a fit that uses no panel serves all of them.
+    /// Key of a fit. Methods of one family share it, and a fit that uses no panel serves all panels.
     pub(crate) fn fit_key(&self, method: &Method, options: &Options, which: Which) -> Option<String> {
-        // The content of a file may change under its name.
+        // The content of a file may change under the same name.
         if method.needs.file || which == Which::Provisional && !is_shared(method) {
             return None;
         }
@@ -81,7 +80,7 @@ impl Bench {
     }
 }
 
-/// Stores a probe; if the cache cannot be written, a notice is enough.
+/// Stores a probe; a cache that cannot be written gives only a notice.
 pub(crate) fn keep(key: &str, bytes: &[u8], host: &mut Host<'_>) -> Result<(), Fault> {
     let store = host.store();
     if let Err(e) = store.keep_trained(key, bytes) {

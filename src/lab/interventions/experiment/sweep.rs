@@ -1,5 +1,5 @@
-//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate
-//! by replicate, with sliders answered in between.
+//! The sweep: a method over its grid, first on a subsample with the first panel, then on all test examples, replicate by replicate, with
+//! sliders answered in between.
 
 use crate::experiment::panel::MOST_RIVALS;
 use crate::experiment::stages::sweep_of;
@@ -29,8 +29,7 @@ use crate::verdict::{NoOptimumFinding, RivalFinding};
 use base::SharedPulse;
 use lab::fault::Fault;
 
-/// Results of one panel: scores by strength and oracle; the model's behaviour and the distances of the states from real
-/// ones, by strength.
+/// Results of one panel: scores by strength and oracle; the model's behaviour and the distances of the states from real ones, by strength.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     tallies: Vec<Vec<Tally>>,
@@ -38,30 +37,24 @@ struct Seen {
     distances: Vec<Distances>,
 }
 
-/// One method of the spec with its strengths.
 pub(crate) struct Sweep {
     named: Named,
     options: Options,
     values: Vec<f64>,
     /// By replicate.
     seen: Vec<Seen>,
-    /// Seconds for the first chunk, without the fit.
+    /// Seconds for the first chunk at all strengths, without the fit.
     first_seconds: f64,
 }
 
-/// Results of a finished sweep for comparisons, under one oracle.
+/// Results of a finished sweep under one oracle, for comparisons.
 pub(crate) struct Concluded {
-    /// The optimum's reliability in every resample.
     pub draws: Draws,
-    /// The same for each rival.
     pub rivals: Vec<Draws>,
-    /// The optimum, if there is one.
     pub best: Option<f64>,
-    /// Every strength.
     pub points: Vec<ReliabilityFinding>,
 }
 
-/// Prepares a method of the spec.
 pub(crate) fn open(spec: &MethodSpec, method: &'static Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
     let mut values = if spec.values.is_empty() { method.parameter.grid.to_vec() } else { spec.values.clone() };
@@ -70,7 +63,6 @@ pub(crate) fn open(spec: &MethodSpec, method: &'static Method) -> Result<Sweep, 
 }
 
 impl Sweep {
-    /// The method.
     pub(crate) fn named(&self) -> &Named {
         &self.named
     }
@@ -79,7 +71,7 @@ impl Sweep {
         &self.options
     }
 
-    /// Its strengths, ascending.
+    /// Ascending.
     pub(crate) fn values(&self) -> &[f64] {
         &self.values
     }
@@ -105,7 +97,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// All test examples, all replicates, all rivals; then the optimum. Takes about `seconds`.
+    /// Runs all test examples, all replicates and all rivals, then finds the optimum. Takes about `seconds`.
     pub(crate) fn finish(
         &mut self,
         bench: &mut Bench,
@@ -124,8 +116,7 @@ impl Sweep {
                 self.seen.push(Seen::default());
             }
             self.pass(bench, at, from..chunks, fit.fitted.as_ref(), false, host)?;
-            // Between the first and the last replicate the bands are updated whenever the number of replicates has
-            // doubled.
+            // Between the first and the last replicate the bands are updated whenever the number of replicates has doubled.
             if (at + 1).is_power_of_two() && at + 1 < replicates {
                 self.tell(bench, host)?;
             }
@@ -164,10 +155,10 @@ impl Sweep {
         let (model, site, prior) = (bench.model.clone(), bench.site, bench.prior.clone());
         let panel = &bench.panels[at];
         let (oracles, outputs) = (panel.oracles.clone(), panel.outputs.clone());
-        // A fit shared by all panels changes the model's answers in the same way; for a control one is enough.
+        // A fit shared by all panels changes the model's answers in the same way, and a control needs only one fit.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control);
-        // If only the head remains, the model's own answer is cheap; otherwise the intermediate blocks run again for
-        // every value, so only for the first training.
+        // If only the head remains, the model's own answer is cheap. Otherwise the intermediate blocks run again for every value, so it is
+        // computed only for the first training.
         let everywhere = model.ends_at(site.layer);
         let (total, asks) = (self.values.len(), bench.asks());
         let which = self.seen.len() - 1;
@@ -175,8 +166,8 @@ impl Sweep {
         self.seen[which].behaved.resize(total, Behaved::default());
         self.seen[which].distances.resize(total, Distances::default());
         let distance_meter = bench.distance_meter.clone();
-        // Intermediate blocks take memory for every chunk in flight; without them, chunks run side by side, as many as
-        // keep all threads busy and sliders responsive.
+        // Intermediate blocks take memory for every chunk in flight. Without them, chunks run side by side, as many as keep all threads
+        // busy and sliders responsive.
         let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
         for i in 0..total {
             for group in applied.chunks_mut(abreast) {
@@ -221,7 +212,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// The curve over the replicates so far.
+    /// Reports the curve over the replicates so far.
     fn tell(&self, bench: &mut Bench, host: &mut Host<'_>) -> Result<(), Fault> {
         let n = bench.test.len();
         for o in 0..bench.panels[0].oracles.len() {
@@ -301,7 +292,7 @@ impl Sweep {
         Ok(draws)
     }
 
-    /// Final points, the optimum under each oracle, and the data for comparisons.
+    /// Reports final points and the optimum under each oracle; returns the data for comparisons.
     fn conclude(
         &self,
         bench: &mut Bench,
@@ -398,7 +389,7 @@ impl Sweep {
     }
 }
 
-/// Chosen and reported on all examples.
+/// The optimum chosen and reported on all examples.
 fn paper(all: &Assessment) -> Option<PaperFinding> {
     let paper = all.paper.as_ref()?;
     let at = &all.strengths[paper.index];

@@ -18,7 +18,6 @@ use lab::table::Table;
 use lab::{LabSpec as _, Tagged};
 use stats::estimate::Estimate;
 
-/// Results of a run, as lines of text.
 pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = vec![printable_label(&format!(
         "{} on {}, target {}, seed {}",
@@ -43,10 +42,10 @@ pub(crate) fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
         section(&mut out, KEPT_TITLE, &KEPT_HEAD, kept(results, &data.model));
-        section(&mut out, "Which is more reliable", &VERSUS_HEAD, verdicts(results, &data.model));
-        section(&mut out, "The front of all settings", &FRONT_HEAD, fronts(results, &data.model));
+        section(&mut out, "Comparisons by reliability", &VERSUS_HEAD, verdicts(results, &data.model));
+        section(&mut out, "Pareto front of all settings", &FRONT_HEAD, fronts(results, &data.model));
         section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
-        let head = "What fresh probes still find (share of the accuracy above chance that is left)";
+        let head = "Accuracy of fresh probes after the edit (share of the accuracy above chance that remains)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
         section(&mut out, LENS_TITLE, &LENS_HEAD, lens(results, &data.model));
         map::lines(&mut out, results, &data.model);
@@ -188,7 +187,7 @@ fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
 }
 
 const VERSUS_HEAD: [&str; 7] =
-    ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "turns with"];
+    ["oracle", "order", "share of resamples", "difference of R", "p", "Holm p", "reversed by"];
 
 /// The order of the methods, then each neighbouring pair in it.
 fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
@@ -242,7 +241,7 @@ fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
     oracles.into_iter().map(row).collect()
 }
 
-const DISTANCE_TITLE: &str = "Distance from real states where reliability is highest, else at the largest strength (in brackets: unchanged states)";
+const DISTANCE_TITLE: &str = "Distance from real states where reliability is highest, else at the largest strength (in brackets: unedited states)";
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 
@@ -281,7 +280,7 @@ const LEAK_HEAD: [&str; 5] = ["method", "at", "chance", "linear probe", "percept
 
 fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
     let left = |l: &Left| {
-        let share = l.share.map_or_else(|| "nothing to lose".into(), |s| interval(&s));
+        let share = l.share.map_or_else(|| "no accuracy above chance".into(), |s| interval(&s));
         format!("{share}, accuracy {} from {}", score(l.after.mean), score(l.before.mean))
     };
     let mine = results.leaks.iter().filter(|l| l.model == model);
@@ -293,7 +292,7 @@ fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
                 Some(p) => {
                     let read = [p.before, p.erased, p.found].map(score).join(" / ");
                     format!(
-                        "{} {}; its kernel reads {read} (before, erased, states found)",
+                        "{} {}; classifier with its kernel: {read} (before, erased, states found)",
                         v.parameter,
                         short(v.value)
                     )
@@ -308,7 +307,7 @@ fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
     .collect()
 }
 
-const LENS_TITLE: &str = "Logit lens: read right from each layer by the model's own head, and by a linear oracle";
+const LENS_TITLE: &str = "Logit lens: accuracy at each layer of the model's own head and of a linear oracle";
 const LENS_HEAD: [&str; 5] = ["layer", "the model's head", "linear oracle", "majority", "n"];
 
 fn lens(results: &Results, model: &str) -> Vec<Vec<String>> {
@@ -330,7 +329,7 @@ fn span([lo, hi]: [f64; 2]) -> String {
     format!("{} to {}", score(lo), score(hi))
 }
 
-/// The mean, the wide band, and the narrow one if it is shown separately; or the mean and the values of two trainings.
+/// The mean with the wide band, and the narrow one if shown separately; or the mean with the values of two trainings.
 fn bands(b: &Banded, trainings: usize) -> String {
     if is_few(trainings) {
         let values = b.values(trainings).map_or(String::new(), |[lo, hi]| format!(" ({}, {})", score(lo), score(hi)));

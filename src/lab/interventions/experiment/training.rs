@@ -1,5 +1,5 @@
-//! Training: recipes are chosen once, then whole panels of probes are trained by them as one batch. What is cached is not
-//! trained, and what is not needed for that is not embedded.
+//! Training: settings are chosen once, then whole panels of probes are trained with them as one batch. Cached probes are not trained again,
+//! and data not needed for training are not embedded.
 
 use crate::experiment::stages::{STATES, fit_of, search_of, training_of};
 use std::sync::Arc;
@@ -21,17 +21,14 @@ use probe::grid::search;
 use probe::train::{Recipe, SEARCH_STEPS};
 use probe::{Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all};
 
-/// A fitted method with its identity.
 pub(crate) struct Fit {
-    /// The registry's entry.
     pub method: &'static Method,
     /// Method and options, the key of its results.
     pub key: MethodKey,
-    /// The fit.
     pub fitted: Arc<Fitted>,
 }
 
-/// Training data of the oracles, by the role of the property that they read.
+/// Training data of the oracles, by the role of their property.
 pub(crate) struct OracleData {
     target: TrainingData<Oracle>,
     other: TrainingData<Oracle>,
@@ -39,7 +36,6 @@ pub(crate) struct OracleData {
 }
 
 impl OracleData {
-    /// The data for a role.
     pub(crate) fn of(&self, role: Roles) -> &TrainingData<Oracle> {
         match role {
             Roles::Target => &self.target,
@@ -55,7 +51,6 @@ pub(crate) fn is_shared(method: &Method) -> bool {
 }
 
 impl Bench {
-    /// The grid from which a probe is chosen.
     pub(crate) fn grid_of(&self, slot: Slot) -> Grid {
         match slot {
             Slot::Oracle(kind, _) => kind.grid(self.recipes()),
@@ -91,14 +86,14 @@ impl Bench {
         let x = self.embed(&rows, (self.site.layer, Where::Changed), "interventional", host)?;
         let (labels, classes) = self.labels.of(Roles::Target);
         let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
-        // The data leave out rows without a target value.
+        // The data omit rows without a target value.
         let kept = part.train().iter().filter(|r| self.labels.target[**r].is_some());
         self.beside = kept.map(|r| self.labels.other[*r]).collect();
         self.material = Some(data.clone());
         Ok(data)
     }
 
-    /// Hidden states of `rows` at a layer and position, at their rows of a matrix with one row per stimulus.
+    /// Reads the hidden states of `rows` at a layer and position into a matrix with one row per stimulus.
     fn embed(&self, rows: &[usize], at: (usize, Where), who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let seconds = self.states_of(rows.len());
         host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", seconds);
@@ -115,7 +110,7 @@ impl Bench {
         self.stages.of(STATES) * rows as f64 / self.stimuli.list.len().max(1) as f64
     }
 
-    /// Chooses a recipe for every probe, or loads the choice from the cache.
+    /// Chooses settings for every probe, or loads the choice from the cache.
     pub(crate) fn choose_recipes(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         for slot in self.slots.clone() {
             if self.searched(slot).is_some() {
@@ -155,7 +150,6 @@ impl Bench {
         })
     }
 
-    /// The choice for a probe.
     pub(crate) fn searched(&self, slot: Slot) -> Option<&SlotProbe> {
         self.chosen.iter().find(|(s, _)| *s == slot).map(|(_, probe)| probe)
     }
@@ -165,7 +159,7 @@ impl Bench {
         self.chosen.iter().map(|(_, probe)| probe.rivals().len()).max().unwrap_or(0).min(MOST_RIVALS)
     }
 
-    /// The recipe of a probe on a panel, and the maximum steps of its training.
+    /// The settings of a probe on a panel, and the maximum steps of its training.
     pub(crate) fn recipe(&self, slot: Slot, which: Which) -> Option<(Recipe, usize)> {
         let first = || match slot {
             Slot::Oracle(OracleKind::Linear, _) => {
@@ -188,8 +182,8 @@ impl Bench {
         }
     }
 
-    /// Trains panels, or loads them from the cache, and adds them to the bench; everything missing is one batch, with
-    /// the earlier panels first.
+    /// Trains panels, or loads them from the cache, and adds them to the bench. Everything missing is one batch, with the earlier panels
+    /// first.
     pub(crate) fn train_panels(&mut self, list: &[Which], slots: &[Slot], host: &mut Host<'_>) -> Result<(), Fault> {
         let mut found: Vec<Option<SlotProbe>> = Vec::new();
         let mut missing: Vec<(usize, Slot, Which)> = Vec::new();
@@ -259,7 +253,7 @@ impl Bench {
         Ok(out)
     }
 
-    /// Trains the attacked probe for panels without one: a method was requested that the spec does not run.
+    /// Trains the attacked probe for panels without one, after a request for a method that the spec does not run.
     fn train_attacked(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.iter().all(|p| p.attacked.is_some()) {
             return Ok(());
@@ -343,8 +337,7 @@ fn both(part: &OracleSplit) -> Vec<usize> {
 }
 
 impl Bench {
-    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of the probes of the properties to
-    /// keep, of the attacked one.
+    /// The settings behind an oracle of the panel at `at`: target's probe, probes of the properties to keep, attacked probe.
     pub(crate) fn recipes_of(&self, at: usize, kind: OracleKind) -> Vec<String> {
         let mine = |s: &&Slot| **s == Slot::Attacked || matches!(s, Slot::Oracle(k, _) if *k == kind);
         let here = self.slots.iter().filter(mine).copied();

@@ -1,4 +1,4 @@
-//! The states of the test examples' true counterfactuals ("twins"), read when a method requests them.
+//! States of the test examples' true counterfactuals ("twins"), read when a method requests them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,10 +16,10 @@ use lab::host::NoticeLevel;
 use lab::stimuli::{Stimuli, StimuliError, Where};
 
 impl Bench {
-    /// Adds the states of their examples' twins to all chunks read so far.
+    /// Adds the states of the counterfactuals to all chunks read so far.
     ///
     /// # Errors
-    /// [`Fault::Failed`] with the reason if there are no twins.
+    /// [`Fault::Failed`] with the reason if there are no counterfactuals.
     pub(crate) fn attach_twins(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         let mut begin = 0;
         for i in 0..self.chunks.len() {
@@ -33,10 +33,10 @@ impl Bench {
         Ok(())
     }
 
-    /// States of the twins of some test examples at the layer of the intervention, n x D.
+    /// States of the counterfactuals of some test examples at the layer of the intervention, n x D.
     ///
     /// # Errors
-    /// [`Fault::Failed`] with the reason if there are no twins.
+    /// [`Fault::Failed`] with the reason if there are no counterfactuals.
     pub(crate) fn twin_states(&mut self, which: Range<usize>, host: &mut Host<'_>) -> Result<Matrix, Fault> {
         let twins = match &self.twins {
             Some(twins) => twins.clone(),
@@ -49,7 +49,7 @@ impl Bench {
         hidden::hidden(&self.model, &twins, (self.site.layer, Where::Changed), &which.collect::<Vec<_>>(), host)
     }
 
-    /// True if every test example has a twin, and the model can read all of them.
+    /// True if every test example has a counterfactual, and the model can read all of them.
     pub(crate) fn has_twins(&self, host: &mut Host<'_>) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// The twins of all test examples, in order.
+    /// The counterfactuals of all test examples, in order.
     fn write_twins(&self, host: &mut Host<'_>) -> Result<Stimuli, Fault> {
         let refuse = |what: String, hint: &str| -> Fault { Problem::new(what, "method counterfactual", hint).into() };
         if !self.task.properties[self.labels.target_property].is_subject_number() {
@@ -95,8 +95,8 @@ impl Bench {
         let known = written.iter().filter(|t| seen.contains(t.prefix.as_str())).count();
         let judged = self.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs.twins));
         if known > 0 && judged {
-            let what = format!("{known} of {all} twins are also examples that oracles were trained on");
-            let hint = "scores of the true counterfactual are slightly too high on those";
+            let what = format!("{known} of {all} twins are also in the oracles' training data");
+            let hint = "the true counterfactual scores slightly too high on these";
             host.notice(NoticeLevel::Info, Problem::new(what, "method counterfactual", hint))?;
         }
         Ok(twins)

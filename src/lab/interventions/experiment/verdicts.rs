@@ -75,7 +75,7 @@ pub(crate) fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
             let question = format!("preference for the correct form, after vs. before the edit, {}", finding.model);
             let method = b.method_key().title();
             let least = mcnemar::exact(told.lost + told.won, 0);
-            // A recording of an older program has no test of the whole sweep, so each of its strengths is a comparison.
+            // Recordings of older programs have no test of the whole sweep, so each strength is a comparison.
             let Some(p) = told.sweep_p else {
                 let what = format!("{method} at {} {}: {question}", b.parameter, short(b.value));
                 return Some(Comparison { p: told.p, least, ..about(question, what, "exact McNemar") });
@@ -98,7 +98,7 @@ fn report(
 ) -> Result<(), Fault> {
     let key = |i: usize| sweeps[i].named().key.clone();
     let n = bench.test.len();
-    // Every pair once, the higher-ranked one first.
+    // Every pair once, the higher-ranked method first.
     let order = ranking.order.iter().enumerate();
     let pairs: Vec<(usize, usize)> =
         order.flat_map(|(place, a)| ranking.order[place + 1..].iter().map(|b| (*a, *b))).collect();

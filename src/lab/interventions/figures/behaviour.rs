@@ -13,8 +13,8 @@ use model::source::in_print;
 /// A line of the figure.
 type Quantity = fn(&BehaviourFinding) -> Option<Banded>;
 
-/// Share of changed preferences, the model's confidence in the correct form, and the reciprocal of its rank among the
-/// verb forms, against the strength of one method in one model. absent if the model was not asked.
+/// Behaviour against the strength of one method in one model: the share of changed preferences, the model's confidence in the correct form,
+/// and its reciprocal rank among the verb forms. `None` if not measured.
 pub fn behaviour(
     results: &Results,
     engine: Option<&EngineInfo>,
@@ -68,7 +68,7 @@ pub fn behaviour(
     Some(Figure {
         name: format!("behaviour-{short}-{}", method.file_name()),
         title: format!(
-            "What {short} itself predicts after {} at {}",
+            "{short}'s own predictions after {} at {}",
             method.title(),
             layer(results, model, first.value.layer)
         ),

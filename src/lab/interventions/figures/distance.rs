@@ -10,8 +10,8 @@ use lab::{EngineInfo, Origin, Tagged};
 use model::source::in_print;
 use stats::Estimate;
 
-/// Distances from real states, relative to those of the unchanged states, against the strength of one method in one
-/// model. `None` if nothing was measured.
+/// Distances from real states, relative to those of the unedited states, against the strength of one method in one model. `None` if nothing
+/// was measured.
 pub fn distance(results: &Results, engine: Option<&EngineInfo>, model: &str, method: &MethodKey) -> Option<Figure> {
     let mine = results.distances.iter().filter(|d| d.model == model && d.value.method_key() == *method);
     let mut points: Vec<&Tagged<DistanceFinding>> = mine.collect();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use figure::axis::{Fitted, Room};
 
-    /// States at .85 of the unedited distance were drawn on an axis whose lowest label was 1.
+    /// Regression: states at .85 of the unedited distance used to be drawn on an axis whose lowest label was 1.
     #[test]
     fn the_axis_has_labels_on_both_sides_of_one() {
         let point = |y: f64| Datum { x: 1.0, y, band: Some((y, y)), ..Datum::default() };

@@ -1,4 +1,4 @@
-//! The logit lens by layer, next to a linear oracle.
+//! The logit lens by layer, beside a linear oracle.
 
 use crate::lens::LensFinding;
 use crate::results::Results;
@@ -11,8 +11,7 @@ use stats::estimate::Estimate;
 /// A line of the figure.
 type Reading = fn(&LensFinding) -> Estimate;
 
-/// Share of examples that the model's own head and a linear oracle read correctly from each layer. `None` without a
-/// lens.
+/// Share of examples that the model's own head and a linear oracle read correctly from each layer. `None` without a lens.
 pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Option<Figure> {
     let mut points: Vec<&Tagged<LensFinding>> = results.lens.iter().filter(|l| l.model == model).collect();
     points.sort_by_key(|l| l.value.layer);
@@ -36,7 +35,7 @@ pub fn lens(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Opti
     let short = in_print(model);
     Some(Figure {
         name: format!("lens-{short}"),
-        title: format!("Read correctly from each layer of {short}"),
+        title: format!("Examples read correctly at each layer of {short}"),
         x: Axis::linear("layer").in_whole_numbers(),
         y: Axis::linear("share of test examples").from_to(0.0, 1.0),
         layers,

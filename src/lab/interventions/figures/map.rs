@@ -1,4 +1,4 @@
-//! The map of layers: a score of one method by the layer where it writes and the layer where an oracle reads.
+//! The map of layers: a score of one method by the layer of the intervention and the layer of the oracle.
 
 use super::{judge, parameter, provenance_of};
 use crate::key::MethodKey;
@@ -11,9 +11,8 @@ use figure::{Axis, Figure, Layer};
 use lab::EngineInfo;
 use model::source::in_print;
 
-/// A score of one model, method and oracle over the layers. Doubtful cells are those where the oracle no longer reads
-/// the other property; missing ones are before the intervention, without a strength, or not yet computed. `None` before
-/// the first cell.
+/// A score of one model, method and oracle over the layers. In doubtful cells the oracle no longer reads the other property. Missing cells
+/// are before the intervention, without a strength, or not yet computed. `None` before the first cell.
 pub fn map(
     results: &Results,
     engine: Option<&EngineInfo>,

@@ -26,7 +26,7 @@ pub struct Rated<'a> {
 }
 
 impl<'a> Rated<'a> {
-    /// The settings on a board.
+    /// The settings in some results.
     pub fn of(results: &'a Results, model: &str, oracle: OracleKind) -> Self {
         let mine = results.curves.iter().filter(|c| c.key.model == model && c.key.oracle == oracle);
         let points: Vec<&Tagged<ReliabilityFinding>> = mine.flat_map(|c| &c.points).collect();
@@ -34,8 +34,7 @@ impl<'a> Rated<'a> {
         Self { points, front }
     }
 
-    /// Counts of the settings as text: `34 of 112 settings dominated, 51 not distinguishable from the front, 8 not
-    /// rated`.
+    /// Counts of the settings as text: `34 of 112 settings dominated, 51 not distinguishable from the front, 8 not rated`.
     pub fn counts(&self) -> String {
         let of = |standing| self.front.count(standing);
         let [dominated, all] = self.dominated();
@@ -61,7 +60,7 @@ impl<'a> Rated<'a> {
         is(Goal::Counterfactual) && is(Goal::Nullifying)
     }
 
-    /// The knee as text, or the reason why there is none: `PGD, epsilon 0.136`.
+    /// The knee as text (`PGD, epsilon 0.136`), or the reason why there is none.
     pub fn knee(&self) -> Result<String, String> {
         let knee = self.front.knee.as_ref().map_err(ToString::to_string)?;
         let p = &self.points[knee.at].value;
@@ -69,19 +68,18 @@ impl<'a> Rated<'a> {
     }
 }
 
-const STARS: &str = "the strength of the highest reliability of each method, as means over halvings: the strength is chosen on one half of the test examples and scored on the other, so a star may lie off \
-                     its line";
+const STARS: &str = "the strength with the highest reliability of each method, averaged over halvings: chosen on one half of the test examples and \
+                     scored on the other, so a star may be off its line";
 
-/// Caption: which settings can be on the front.
+/// Caption entry: the settings that can be on the front.
 const ELIGIBLE: (&str, &str) = (
     "rated",
     "a setting after which the oracle still reads the property to keep better than chance (lower end of the interval of its \
-     balanced accuracy). Only rated settings may lie on the front or dominate others. At high strengths the oracle often no longer reads it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
+     balanced accuracy). Only rated settings can be on the front or dominate others. At high strengths the oracle often no longer reads it: selectivity is then that of a constant answer, and the setting is not rated, even with C = 1",
 );
 
-/// Completeness against selectivity of all methods for one model and oracle, with stars at the highest reliabilities,
-/// lines of equal reliability, the front of all settings and its knee; dominated and unrated settings are faint. `None`
-/// if there are no points.
+/// Completeness against selectivity of all methods for one model and oracle. Shows stars at the highest reliabilities, lines of equal
+/// reliability, and the front of all settings with its knee; dominated and unrated settings are faint. `None` without points.
 pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracle: OracleKind) -> Option<Figure> {
     let mine = |c: &&Curve| c.key.model == model && c.key.oracle == oracle && !c.points.is_empty();
     let drawn: Vec<&Curve> = results.curves.iter().filter(mine).collect();
@@ -116,7 +114,7 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
-    // The plane shows only the intervals of the knee and the stars, and none of two trainings.
+    // The plane shows only the intervals of the knee and the stars, and none for two trainings.
     provenance.entries.retain(|(key, _)| key != "intervals");
     if let Some(level) = first.points[0].level.filter(|_| !is_few(trainings)) {
         let over =
@@ -154,12 +152,10 @@ pub fn pareto(results: &Results, engine: Option<&EngineInfo>, model: &str, oracl
     })
 }
 
-/// A look with the dash of its hue.
 fn dashed(look: Role) -> Role {
     look.dash(Dash::nth(look.hue))
 }
 
-/// A setting in the plane.
 fn place(f: &ReliabilityFinding) -> Datum {
     // In the plane no point of a line shows its spread, so its trainings are not drawn.
     datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into(), 0)
@@ -173,7 +169,6 @@ fn front(rated: &Rated<'_>) -> Option<Layer> {
     (points.len() > 1).then(|| Layer::Line(Line { label: "front".into(), role, points }))
 }
 
-/// The knee of the front.
 fn knee(rated: &Rated<'_>) -> Option<Layer> {
     let knee = rated.front.knee.as_ref().ok()?;
     let f = &rated.points[knee.at].value;
@@ -192,7 +187,7 @@ fn knee(rated: &Rated<'_>) -> Option<Layer> {
     Some(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }))
 }
 
-/// Both scores of two trainings, if there are no more.
+/// Both scores of two trainings; `None` for other numbers.
 fn pairs(c: Banded, s: Banded, trainings: usize) -> Option<[(f64, f64); 2]> {
     Some([c.values(trainings)?.into(), s.values(trainings)?.into()])
 }
@@ -221,7 +216,7 @@ fn equal_reliability(r: f64) -> Layer {
     const STEPS: u32 = 80;
     let largest = 2.0 / r - 1.0;
     let points = (0..=STEPS).map(|k| {
-        // From small C and S = 1 to C = 1 and small S; equal steps of 1/C look the same from both axes.
+        // Equal steps of 1/C, from small C and S = 1 to C = 1 and small S, look the same from both axes.
         let inverse = largest + (1.0 - largest) * f64::from(k) / f64::from(STEPS);
         (1.0 / inverse, 1.0 / (2.0 / r - inverse))
     });
@@ -238,14 +233,14 @@ mod tests {
     fn the_plane_has_every_method_its_optima_and_equal_reliability() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
         let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide(_))).count();
-        // Four methods, the front and its knee, the stars, what intervals cover.
+        // Four methods, the front and its knee, the stars, the legend of the intervals.
         assert_eq!((guides, figure.layers.len()), (4, 4 + 4 + 2 + 1 + 1));
         let Layer::Guide(Guide { points, .. }) = equal_reliability(0.4) else { unreachable!() };
         assert!(points.iter().all(|(c, s)| (2.0 * c * s / (c + s) - 0.4).abs() < 1e-12));
         assert!(points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s)));
     }
 
-    /// The stars had an interval only in S.
+    /// Regression: the stars used to have an interval only in S.
     #[test]
     fn the_best_strengths_have_intervals_of_both_scores() {
         let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
@@ -275,7 +270,6 @@ mod tests {
         }
         let dominated = rated.front.count(Standing::Dominated);
         assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
-        // The caption explains what is faint.
         let caption = figure::caption(&figure);
         assert!(caption.contains("settings dominated") && caption.contains("full marks: on the front"), "{caption}");
         let csv = String::from_utf8(render(&figure, Format::Csv, &Options::default()).unwrap()).unwrap();

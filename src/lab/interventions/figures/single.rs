@@ -26,8 +26,7 @@ pub(super) fn by_property(curve: &Curve) -> Vec<Layer> {
     each.collect()
 }
 
-/// Baselines of a single curve: completeness before any intervention, and the selectivity of an oracle that always
-/// gives the same answer.
+/// Baselines of a single curve: completeness before any intervention, and the selectivity of a constant answer.
 pub(super) fn base_lines(curve: &Curve) -> Vec<Layer> {
     let Some(last) = curve.points.last() else { return Vec::new() };
     let beside = &last.value.beside;
@@ -62,7 +61,6 @@ pub(super) fn rivals(results: &Results, curve: &Curve) -> Vec<Layer> {
             }
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        // At the middle of its range.
         points.iter_mut().for_each(|p| p.y = p.band.map_or(p.y, |(lo, hi)| f64::midpoint(lo, hi)));
         let role = Role { dash: None, marker: None, ..score_look(accent).accent(accent).faint() };
         let label = format!("{name}: range over equally good probes");

@@ -1,10 +1,9 @@
 //! Attacks that search for a point across the probe's boundary, and their combination.
 //!
-//! The protocol of AutoAttack (Croce and Hein 2020): rows to which the probe already gives the wanted value stay
-//! unchanged; attacks run in turn on the rows where none has succeeded; the first point found is kept; a row on which
-//! all fail is returned unchanged. Such points lie just across the boundary or wherever the attack ended, so
-//! completeness stays below that of a walk that continues (PGD). Embeddings are not images: nothing is clamped to a
-//! range, only to the ball.
+//! The protocol of AutoAttack (Croce and Hein 2020). Rows to which the probe already gives the wanted value stay unchanged. Attacks run in
+//! turn on the rows where none has succeeded, and the first point found is kept. A row on which all fail is returned unchanged. Such points
+//! are just across the boundary or wherever the attack ended, so completeness stays below that of PGD, which continues. Embeddings are not
+//! images: they are clamped to the ball, not to a range of values.
 
 use super::attack::Aim;
 use super::proof::{Effort, Proofs};
@@ -15,7 +14,6 @@ use base::{Cancelled, Pulse};
 use probe::bytes::malformed;
 use probe::{Intervention, Matrix, Mlp, Probe};
 
-/// Target of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
     /// Toward the class, or away from it to any other.
@@ -24,7 +22,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// True if a row of logits satisfies it.
+    /// True if a row of logits satisfies the target.
     pub(crate) fn is_met(self, logits: &[f32]) -> bool {
         (argmax(logits) == self.class) == (self.aim == Aim::Towards)
     }
@@ -33,15 +31,13 @@ impl Wish {
 /// Input of the attacks.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    /// The probe under attack.
     pub mlp: &'a Mlp,
     /// All embeddings, n x D.
     pub h: &'a Matrix,
     /// The class that the probe assigns to each row.
     pub from: &'a [usize],
-    /// Targets of the rows.
     pub wishes: &'a [Wish],
-    /// Seed for the attack's random draws. Draws depend on the row but not on which others are attacked.
+    /// Seed for the attack's random draws, which depend on the row but not on the other attacked rows.
     pub seed: u64,
 }
 
@@ -53,8 +49,7 @@ impl Field<'_> {
 }
 
 pub trait Attack: Send {
-    /// Attacks the rows listed in `rows`; returns for each the point found within `epsilon` that reaches its target, if
-    /// any.
+    /// Attacks the rows listed in `rows`. Returns for each the point found within `epsilon` that reaches its target, if any.
     fn run(
         &mut self,
         field: &Field<'_>,
@@ -71,7 +66,7 @@ pub trait Attack: Send {
 /// Creates the attacks of a method for a number of classes. They may reuse what they found at one radius for the next.
 pub(crate) type Chain = fn(&Options, usize) -> Vec<Box<dyn Attack>>;
 
-/// A probe under attack by a chain.
+/// A probe attacked by a chain.
 pub(crate) struct Target {
     probe: Probe<Intervention>,
     seed: u64,
@@ -86,9 +81,8 @@ impl Target {
         Ok(Box::new(Self { probe, seed: data.seed, options: options.clone(), chain }))
     }
 
-    /// Reads the output of `to_bytes`.
     pub(crate) fn read(bytes: &[u8], options: &Options, chain: Chain) -> Learning {
-        let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("ends before its seed"))?;
+        let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("its seed is missing"))?;
         let (probe, seed) = (Probe::from_bytes(probe)?, u64::from_le_bytes(*seed));
         Ok(Box::new(Self { probe, seed, options: options.clone(), chain }))
     }

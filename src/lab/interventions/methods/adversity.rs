@@ -41,8 +41,8 @@ impl Hard {
         }
     }
 
-    /// Fits a method with few steps and applies it at the ends of its grid and at its default. `None` if it refuses a
-    /// property with more than two values.
+    /// Fits a method with few steps and applies it at the ends of its grid and at its default. `None` if it refuses a property with more
+    /// than two values.
     fn apply(&self, method: &Method) -> Option<Vec<Matrix>> {
         let few = [("steps", 20.0), ("round", 20.0), ("further", 2.0), ("queries", 30.0), ("iterations", 5.0)];
         let has = |name: &str| method.settings.iter().any(|s| s.name == name);
@@ -101,7 +101,6 @@ fn fewer_examples_than_dimensions() {
     }
 }
 
-/// Embeddings that are all multiples of one vector, and constant embeddings.
 #[test]
 fn collinear_and_constant_embeddings() {
     let line = Matrix::from_fn(30, 6, |i, j| (i as f32 - 11.0) * (j as f32 + 1.0));
@@ -113,7 +112,7 @@ fn collinear_and_constant_embeddings() {
     }
 }
 
-/// A rank beyond the size of the embeddings removes all of them, and nothing else.
+/// A rank beyond the size of the embeddings removes all of them and nothing else.
 #[test]
 fn ranks_above_the_dimension() {
     let hard = Hard::new(noise(60, 5), 2);
@@ -123,7 +122,7 @@ fn ranks_above_the_dimension() {
     }
 }
 
-/// One class, NaN or infinity, no examples: refused as data, before any method can be fitted.
+/// One class, NaN or infinity, or no examples: refused before any method can be fitted.
 #[test]
 fn data_that_teach_nothing_are_refused_before_any_method() {
     let one = Labelled::new(noise(9, 3), vec![1; 9], 2).unwrap();

@@ -1,13 +1,13 @@
 //! AlterRep (Ravfogel et al. 2021): counterfactual embeddings from INLP's classifiers.
 //!
-//! With unit classifier directions w and the embedding's null-space part `h_N = P h`, the embedding is moved to
-//! `h_N + alpha * sum_w |w.h| w` for the positive side (class 1) and `h_N - alpha * sum_w |w.h| w` for the negative one.
-//! That is the AlterRep paper's formula with its sign rule written out; Canby et al. print h for the last w, a misprint. At
-//! alpha = 0 it is INLP, not the identity. Biases of the classifiers play no part.
+//! With unit classifier directions w and the embedding's null-space part `h_N = P h`, the embedding moves to `h_N + alpha * sum_w |w.h| w`
+//! for the positive side (class 1) and `h_N - alpha * sum_w |w.h| w` for the negative one. This is the AlterRep paper's formula with its
+//! sign rule written out; Canby et al. print h for the last w, a misprint. At alpha = 0 it is INLP, not the identity. Biases of the
+//! classifiers are ignored.
 //!
-//! For k > 2 values, which the paper does not treat, each round has a row of weights per value, and the embedding is moved to
-//! `h_N + alpha * sum over rounds and values j of s_j |w_j.h| w_j` with s = 1 for the wanted value and -1 for the others: our
-//! extension, which for two values is the formula above.
+//! The paper does not treat k > 2 values. Here each round has a row of weights per value, and the embedding moves to
+//! `h_N + alpha * sum over rounds and values j of s_j |w_j.h| w_j` with s = 1 for the wanted value and -1 for the others. For two values
+//! this is the formula above.
 
 use super::inlp::{CLASSIFIER, Directions, INLP};
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, move_along};
@@ -34,7 +34,7 @@ pub(crate) const ALTERREP: Method = Method {
 
 const SETTINGS: [Setting; 4] = {
     let [c, intercept, min_accuracy] = CLASSIFIER;
-    let doc = "how many INLP classifiers; not given in the paper, 8 is its best rank for INLP";
+    let doc = "number of INLP classifiers; not given in the paper, 8 is its best rank for INLP";
     [Setting::whole("classifiers", "classifiers", doc, 8.0, MOST_ITERATIONS as f64), c, intercept, min_accuracy]
 };
 
@@ -54,8 +54,8 @@ impl Sides {
     }
 }
 
-/// The directions of the first `count` rounds, each of length 1 (or 0 if none was found): one per round for two values,
-/// k per round for k > 2, in the order of the values.
+/// The directions of the first `count` rounds, each of length 1 (or 0 if none was found): one per round for two values, k per round for k >
+/// 2, in the order of the values.
 pub(crate) fn unit_directions(directions: &Directions, count: usize) -> Matrix {
     let rounds = &directions.rounds()[..count.min(directions.rounds().len())];
     let rows: Vec<f64> = rounds.iter().flat_map(|w| w.data()).copied().collect();
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    /// Three values by the definition, in double precision; and the purpose: a classifier finds the wanted value.
+    /// Three values by the definition, in double precision; a classifier then finds the wanted value.
     #[test]
     fn three_values_follow_the_definition() {
         let s = sample(3);

@@ -1,9 +1,8 @@
 //! APGD: projected gradient descent that halves its own steps (Croce and Hein 2020).
 //!
-//! A hundred steps with momentum from a random point of the ball. At checkpoints, a row whose loss rose in at most
-//! three quarters of the steps since the last one, or whose best loss has not changed since, halves its step and goes
-//! back to its best point. The result is the last point across the boundary, as in the authors' code, not the point of
-//! highest loss.
+//! A hundred steps with momentum from a random point of the ball. At each checkpoint some rows halve their step and return to their best
+//! point: those whose loss rose in at most three quarters of the steps since the last one, or whose best loss has not changed since. The
+//! result is the last point across the boundary, as in the authors' code, not the point of highest loss.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
@@ -20,7 +19,7 @@ use stats::rng::{stream, unit};
 pub(crate) const APGD: Method = Method {
     id: "apgd",
     title: "APGD",
-    doc: "gradient-sign steps with momentum that halve themselves (Croce and Hein 2020), on the cross entropy",
+    doc: "gradient-sign steps with momentum and automatic halving (Croce and Hein 2020), on the cross entropy",
     settings: &[ITERATIONS],
     learn: |data, options, _| Target::learn("apgd", data, options, chain),
     read: |bytes, options| Target::read(bytes, options, chain),
@@ -40,12 +39,11 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
     vec![Box::new(Walk { loss: Loss::CrossEntropy, iterations: options.integer("iterations") })]
 }
 
-/// The loss to maximise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The cross entropy of the class to leave, or minus that of the class to reach.
     CrossEntropy,
-    /// The difference of logits ratio, which does not vanish for confident probes. It needs three classes.
+    /// The difference of logits ratio, which does not vanish for confident probes but needs three classes.
     LogitsRatio,
 }
 
@@ -53,7 +51,6 @@ pub enum Loss {
 #[derive(Debug, Clone, Copy)]
 pub struct Walk {
     pub loss: Loss,
-    /// Number of steps.
     pub iterations: usize,
 }
 
@@ -62,7 +59,6 @@ pub struct Walk {
 pub struct Walked {
     /// Points of the highest loss, row by row.
     pub best: Vec<f32>,
-    /// Highest losses.
     pub losses: Vec<f32>,
     /// The last point that reached its row's target, row by row; the start if none did.
     pub met: Vec<f32>,
@@ -106,7 +102,7 @@ impl Walk {
         Ok(points.map(|(point, robust)| (!robust).then(|| point.to_vec())).collect())
     }
 
-    /// Walks the rows listed in `rows` from the points in `start` (row by row).
+    /// Runs on the rows listed in `rows` from the points in `start` (row by row).
     pub fn from_points(
         &self,
         field: &Field<'_>,
@@ -138,7 +134,6 @@ impl Walk {
     }
 }
 
-/// Rows in progress.
 struct Walker<'a> {
     mlp: &'a Mlp,
     loss: Loss,
@@ -151,7 +146,7 @@ struct Walker<'a> {
     before: Vec<f32>,
     gradient: Vec<f32>,
     losses: Vec<f32>,
-    /// True where the current point reaches its target.
+    /// True if the current point reaches its target.
     meets: Vec<bool>,
     best: Vec<f32>,
     best_gradient: Vec<f32>,
@@ -258,7 +253,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A checkpoint after `wait` steps: determines which rows halve their step and return to their best point.
+    /// Runs a checkpoint after `wait` steps: determines which rows halve their step and return to their best point.
     fn check(&mut self, wait: usize) {
         let d = self.mlp.inputs();
         for i in 0..self.losses.len() {
@@ -277,7 +272,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// The cross entropy to maximise; the row becomes its gradient up to a positive factor.
+/// Returns the cross entropy to maximise; the row becomes its gradient up to a positive factor.
 fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
     let loss = probe::mlp::attack_row(logits, wish.class);
     if wish.aim == Aim::AwayFrom {
@@ -287,9 +282,9 @@ fn cross_entropy(logits: &mut [f32], wish: Wish) -> f32 {
     -loss
 }
 
-/// The difference of logits ratio (Croce and Hein 2020, equation 6 and its targeted form, equation 7); the row becomes
-/// its gradient. Away from y: `-(z_y - max_{i≠y} z_i) / (z_(1) - z_(3))`. Toward t from y: `-(z_y - z_t) / (z_(1) -
-/// (z_(3) + z_(4))/2)`, with three classes, where that is undefined, with the denominator of the first form.
+/// The difference of logits ratio (Croce and Hein 2020, equation 6 and its targeted form, equation 7); the row becomes its gradient. Away
+/// from y: `-(z_y - max_{i≠y} z_i) / (z_(1) - z_(3))`. Toward t from y: `-(z_y - z_t) / (z_(1) - (z_(3) + z_(4))/2)`; this is undefined for
+/// three classes, which use the first denominator.
 ///
 /// # Panics
 /// With fewer than three logits.

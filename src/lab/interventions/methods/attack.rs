@@ -1,8 +1,7 @@
 //! Gradient attacks on a perceptron within a maximum-norm ball.
 //!
-//! Embeddings are not images: nothing is clamped to a range of values, only to the ball. Only the signs of the gradient
-//! are used, so its size is divided out before the backward pass: a probe that is certain of its answer can be attacked
-//! like any other.
+//! Embeddings are not images: they are clamped to the ball, not to a range of values. Only the signs of the gradient are used, and its size
+//! is divided out before the backward pass. So a probe that is certain of its answer can be attacked like any other.
 
 use base::matrix::Real;
 use base::{Cancelled, Pulse, SharedPulse};
@@ -54,21 +53,17 @@ pub fn fgsm<T: Real>(h: &Dense<T>, signs: &Dense<T>, epsilon: T) -> Dense<T> {
 /// The schedule of projected gradient descent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule<T> {
-    /// Radius of the ball.
     pub epsilon: T,
-    /// Size of a step.
     pub step: T,
-    /// Number of steps.
     pub steps: usize,
 }
 
-/// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times `x <- clip(x +
-/// step * sign, h ± epsilon)`. `first` are the signs at h, which all radii share. Rows are divided among threads in
-/// fixed groups; `pulse` counts steps of groups (groups that finish early leave it short of its total).
+/// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times
+/// `x <- clip(x + step * sign, h ± epsilon)`. `first` contains the signs at h, which all radii share. Rows are divided among threads in
+/// fixed groups. `pulse` counts steps of groups; groups that finish early leave it short of its total.
 ///
 /// # Panics
-/// If the
-/// shapes do not fit or a class is not the perceptron's.
+/// If the shapes do not fit or a class is not the perceptron's.
 pub fn pgd<T: Real>(
     mlp: &Mlp<T>,
     h: &Dense<T>,
@@ -99,9 +94,9 @@ pub fn pgd<T: Real>(
 
 /// The rows of one group that still move, packed together; buffers are reused between groups.
 ///
-/// The next point depends only on the current one, so a row that a step leaves in place has converged. Such rows (every
-/// coordinate is at the bound of the ball; at small radii this takes epsilon/step steps) are removed, and the passes
-/// through the network cover only the others.
+/// The next point depends only on the current one, so a row that a step leaves in place has converged. In such rows every coordinate is at
+/// the bound of the ball; at small radii this takes epsilon/step steps. They are removed, and the passes through the network cover only the
+/// others.
 struct Walkers<T> {
     pass: Pass<T>,
     /// Index of each row within the group.
@@ -143,7 +138,7 @@ impl<T: Real> Walkers<T> {
         self.before = vec![T::from_f64(f64::NAN); h.len()];
         self.h = h.to_vec();
         self.gradient = first.to_vec();
-        // `first` contains steps, whose sign already follows the aim; later come gradients, which descent subtracts.
+        // `first` contains steps, whose sign already follows the aim. Later entries are gradients, which descent subtracts.
         let mut along = schedule.step;
         for step in 0..schedule.steps {
             pulse.beat()?;
@@ -165,8 +160,8 @@ impl<T: Real> Walkers<T> {
         Ok(())
     }
 
-    /// One step of every row of `d` coordinates, with `left` steps remaining. Rows that have converged, or alternate
-    /// between two points, are removed, with their final point written to `out`.
+    /// Takes one step of every row of `d` coordinates, with `left` steps remaining. Removes rows that have converged, or alternate between
+    /// two points, and writes their final point to `out`.
     fn walk(&mut self, out: &mut [T], d: usize, along: T, epsilon: T, left: usize) {
         let mut kept = 0;
         for i in 0..self.rows.len() {
@@ -196,8 +191,8 @@ impl<T: Real> Walkers<T> {
     }
 }
 
-/// `x <- clip(x + step * sign(g), h ± epsilon)`, with the old x kept in `before`; returns whether the new point equals
-/// the one that `before` contained.
+/// `x <- clip(x + step * sign(g), h ± epsilon)`; the old x is kept in `before`. Returns true if the new point equals the previous content
+/// of `before`.
 fn walk<T: Real>(x: &mut [T], before: &mut [T], h: &[T], g: &[T], (step, epsilon): (T, T)) -> bool {
     let mut away = false;
     for (((x, before), h), g) in x.iter_mut().zip(before).zip(h).zip(g) {
@@ -239,8 +234,7 @@ mod tests {
         x
     }
 
-    /// Rows that have converged or alternate between two points are removed early. That must not change any result, for
-    /// an even or odd number of steps and any number of threads.
+    /// Removing rows early must not change any result, for an even or odd number of steps and any number of threads.
     #[test]
     fn leaving_early_changes_nothing() {
         let (n, d) = (3 * CHUNK + 7, 5);
@@ -278,8 +272,8 @@ mod tests {
         }
     }
 
-    /// A perceptron with margins of several hundred: its softmax minus one is 0 in single precision, so rows stopped
-    /// and counted as converged. They must walk exactly as with the same probe at margins near 1.
+    /// Regression: with margins of several hundred, softmax minus one is 0 in single precision, so rows stopped and counted as converged.
+    /// They must walk exactly as with margins near 1.
     #[test]
     fn certainty_does_not_freeze_the_walk() {
         let (n, d) = (40, 6);

@@ -1,8 +1,7 @@
 //! AutoAttack (Croce and Hein 2020) as Canby et al. use it on probes: APGD, FAB and Square in turn.
 //!
-//! The parts depend on the number of values. With two, APGD uses only the cross entropy: the difference of logits ratio
-//! needs three. With three or more, both forms of APGD run. See [`super::across`] for the protocol and for why its
-//! completeness stays below that of PGD at the same radius.
+//! With two values APGD uses only the cross entropy, because the difference of logits ratio needs three. With three or more, both forms of
+//! APGD run. See [`super::across`] for the protocol and for why its completeness stays below that of PGD at the same radius.
 
 use super::across::{Attack, Target};
 use super::apgd::{ITERATIONS, Loss, Walk};
@@ -90,7 +89,7 @@ mod tests {
         }
     }
 
-    /// The combination succeeds wherever one of its parts does, compared where no random draws are involved: FAB.
+    /// The combination succeeds wherever one of its parts does. Compared with FAB, which draws no random numbers.
     #[test]
     fn together_they_leave_no_more_standing_than_each() {
         let s = sample(2);
@@ -130,7 +129,6 @@ mod tests {
         moved
     }
 
-    /// Attacks fail on rows that are proved safe, so proofs change nothing.
     #[test]
     fn proofs_change_no_result() {
         for classes in [2, 3] {
@@ -141,7 +139,7 @@ mod tests {
         }
     }
 
-    /// FAB's points do not depend on the radius, radii may come in any order, and a cached fit gives the same.
+    /// FAB's points do not depend on the radius, radii may come in any order, and a cached fit gives the same results.
     #[test]
     fn radii_come_in_any_order_and_bytes_round_trip() {
         let s = sample(2);

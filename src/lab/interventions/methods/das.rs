@@ -1,16 +1,14 @@
 //! DAS: distributed alignment search, the interchange of a learned subspace (Geiger et al. 2024).
 //!
-//! In an r-dimensional subspace an embedding gets the content of a donor with the wanted value, and keeps the rest: `h'
-//! = h + Qᵀ Q (d - h)`, where the rows of Q (r x D) are orthonormal: the first r coordinates of a rotation are swapped.
-//! Q is learned so that a reader finds the donor's value after the swap: Adam minimises the mean cross entropy of that
-//! value over pairs of training examples with different values. In the paper the reader is the rest of the model; here
-//! it is the interventional perceptron, as for all methods of this program, so that the oracles play no part in the
-//! fit.
+//! In an r-dimensional subspace an embedding gets the content of a donor with the wanted value, and keeps the rest: `h' = h + Qᵀ Q (d - h)`
+//! with orthonormal rows of Q (r x D). This swaps the first r coordinates of a rotation. Q is learned so that a reader finds the donor's
+//! value after the swap: Adam minimises the mean cross entropy of that value over pairs of training examples with different values. In the
+//! paper the reader is the rest of the model. Here it is the interventional perceptron, as for all methods of this program, so that the
+//! oracles are not part of the fit.
 //!
-//! Differences from the authors' code: Q is re-orthonormalised after each step instead of being parametrised as a
-//! rotation, and the curve over ranks is one search, in which each rank starts from the result of the previous one plus
-//! a random direction. Donors are those of [`interchange`](super::interchange): swapping all D dimensions is an
-//! interchange.
+//! There are two differences from the authors' code. Q is re-orthonormalised after each step instead of being parametrised as a rotation.
+//! The curve over ranks is one search, in which each rank starts from the result of the previous one plus a random direction. Donors are
+//! those of [`interchange`](super::interchange); swapping all D dimensions is an interchange.
 
 use super::interchange::{Donors, SAME_OTHER};
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs};
@@ -76,7 +74,7 @@ const SETTINGS: [Setting; 5] = [
     SAME_OTHER,
 ];
 
-/// The bases for the ranks from 1, at most up to the number of dimensions.
+/// The bases for ranks from 1 up to at most the number of dimensions.
 fn search(
     reader: &Mlp<f64>,
     data: &FitData<'_>,
@@ -115,7 +113,6 @@ struct Pairs {
     h: Dense<f64>,
     /// Donor minus embedding, n x D.
     away: Dense<f64>,
-    /// The donors' values.
     targets: Vec<usize>,
 }
 
@@ -163,8 +160,7 @@ impl Rotation {
         (self.mean, self.square, self.steps) = (vec![0.0; rows.len()], vec![0.0; rows.len()], 0);
     }
 
-    /// Gradient of the mean cross entropy with respect to Q, tangent to the orthonormal bases, and the cross entropy in
-    /// nats.
+    /// Gradient of the mean cross entropy with respect to Q, tangent to the orthonormal bases, and the cross entropy in nats.
     fn slope(&self, reader: &Mlp<f64>, pairs: &Pairs) -> (Dense<f64>, f64) {
         let coordinates = pairs.away.dot_t(&self.basis);
         let mut moved = pairs.h.clone();
@@ -182,7 +178,7 @@ impl Rotation {
         (slope, losses.iter().sum::<f64>() / n)
     }
 
-    /// A step of Adam; returns the cross entropy before it.
+    /// Takes a step of Adam; returns the cross entropy before it.
     fn step(&mut self, reader: &Mlp<f64>, pairs: &Pairs, rate: f64) -> f64 {
         const BETAS: [f64; 2] = [0.9, 0.999];
         let (slope, loss) = self.slope(reader, pairs);
@@ -290,7 +286,7 @@ mod tests {
         let mut again = again.on(&s.test, &targets, &mut NoPulse).unwrap();
         assert!(identical(&again.at(1.0, &mut NoPulse).unwrap(), &one));
         assert!(DAS.load(&fitted.to_bytes()[1..], &quick()).is_err());
-        // The states move along the first coordinate only, up to the noise the perceptron has fitted.
+        // The states move only along the first coordinate, up to the noise that the perceptron has fitted.
         let first = |m: &Matrix, i: usize| f64::from(m.row(i)[0] - s.test.row(i)[0]).powi(2);
         let all = |m: &Matrix, i: usize| {
             m.row(i).iter().zip(s.test.row(i)).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>()
@@ -350,7 +346,7 @@ mod tests {
         assert!((numeric - exact).abs() < 1e-8, "{numeric} {exact}");
     }
 
-    /// Values of an implementation in NumPy: gradients by differences, orthonormal bases by Householder reflections.
+    /// Reference: an implementation in NumPy, with gradients by differences and orthonormal bases by Householder reflections.
     #[test]
     fn fifty_steps_end_where_those_of_another_implementation_do() {
         let (reader, pairs, mut rotation) = fixed();

@@ -1,10 +1,11 @@
 //! FAB: the fast adaptive boundary attack (Croce and Hein 2020), maximum norm.
 //!
-//! It searches for the nearest point across the boundary: the probe is linearised at the current point, the current and
-//! the original point are projected onto the hyperplane where the two classes meet, and the next point lies between the
-//! two projections, slightly beyond. Once across the boundary it steps back toward the original. The search does not
-//! depend on the radius: it runs once, and a point counts if it lies within the radius. Points lie just across the
-//! boundary, however large the allowed radius. Exact for linear probes.
+//! Searches for the nearest point across the boundary. The probe is linearised at the current point, which gives a hyperplane where the two
+//! classes meet. The current and the original point are projected onto it, and the next point is between the two projections, slightly
+//! beyond the hyperplane. Once across the boundary, the search steps back toward the original.
+//!
+//! The search runs once, independent of the radius, and a point counts if it is within the radius. So points are just across the boundary,
+//! however large the radius. Exact for linear probes.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::apgd::ITERATIONS;
@@ -22,7 +23,7 @@ use std::collections::HashMap;
 pub(crate) const FAB: Method = Method {
     id: "fab",
     title: "FAB",
-    doc: "the nearest point across the probe's boundary, if it lies within ε (Croce and Hein 2020)",
+    doc: "the nearest point across the probe's boundary, if it is within ε (Croce and Hein 2020)",
     needs: Needs { mlp: true, ..Needs::NONE },
     settings: &[ITERATIONS],
     learn: |data, options, _| Target::learn("fab", data, options, chain),
@@ -34,21 +35,19 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
     vec![Box::new(Search::new(options.integer("iterations")))]
 }
 
-/// Factor of a step beyond the hyperplane, factor of the step back from across it, and the largest weight of the
-/// original point.
+/// Factor of a step beyond the hyperplane, factor of the step back from across it, and the largest weight of the original point.
 const BEYOND: f32 = 1.05;
 const BACK: f32 = 0.9;
 const MOST_ORIGINAL: f32 = 0.1;
 
-/// The nearest point found for a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nearest {
     pub point: Vec<f32>,
-    /// Its distance in the maximum norm.
+    /// Distance in the maximum norm.
     pub distance: f32,
 }
 
-/// The search, with results that hold for any radius.
+/// The search, with results that are valid for any radius.
 #[derive(Debug)]
 pub struct Search {
     iterations: usize,
@@ -63,8 +62,8 @@ impl Attack for Search {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
-        // Whole groups of rows at a time, so that a row's point does not depend on which others were attacked with it:
-        // products of batches are rounded by their size.
+        // Products of batches are rounded by their size. Whole groups of rows at a time make a row's point independent of the other
+        // attacked rows.
         let mut wanted: Vec<usize> = rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
         wanted.dedup();
         let of = |group: usize| group * CHUNK..((group + 1) * CHUNK).min(field.h.rows());
@@ -79,7 +78,6 @@ impl Attack for Search {
 }
 
 impl Search {
-    /// A search of `iterations` steps.
     pub fn new(iterations: usize) -> Self {
         Self { iterations, found: HashMap::new() }
     }
@@ -113,7 +111,6 @@ impl Search {
     }
 }
 
-/// Rows in progress.
 struct Searcher<'a> {
     mlp: &'a Mlp,
     wishes: Vec<Wish>,
@@ -198,7 +195,7 @@ impl<'a> Searcher<'a> {
             let x = &mut self.x[at];
             let size = w.iter().map(|w| w.abs()).sum::<f32>();
             if size == 0.0 {
-                continue; // no unit of the probe responds here: there is no direction
+                continue; // no unit of the probe responds, so there is no direction
             }
             let along = |p: &[f32]| {
                 let dot = w.iter().zip(p).map(|(w, p)| w * p).sum::<f32>();
@@ -265,7 +262,7 @@ mod tests {
         }
     }
 
-    /// A probe that ignores its input has no other side, and dividing by the size of its gradient gives no NaN.
+    /// A probe that ignores its input has no boundary; dividing by the size of its gradient gives no NaN.
     #[test]
     fn a_probe_without_slope_is_left_alone() {
         let layer = Layer { weight: Dense::zeros(3, 2), bias: vec![1.0, 0.0] };

@@ -1,4 +1,4 @@
-//! The control that does nothing: completeness and selectivity of the unchanged embedding.
+//! The control that does nothing: completeness and selectivity of the unedited embedding.
 
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs};
 use crate::parameter::NONE;

@@ -1,10 +1,9 @@
 //! INLP: iterative null-space projection (Ravfogel et al. 2020).
 //!
-//! Round i fits a linear classifier to the embeddings after removal of the earlier row spaces. After r rounds the
-//! embedding is projected onto the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from
-//! scratch and applied to the original embedding. Canby et al. do not specify the classifier: here it is L2-regularised
-//! logistic regression (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the
-//! sign of w.h for the side of the boundary; an intercept is an option.
+//! Round i fits a linear classifier to the embeddings after removal of the earlier row spaces. After r rounds the embedding is projected
+//! onto the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from scratch and applied to the original embedding.
+//! Canby et al. do not specify the classifier. Here it is L2-regularised logistic regression (C = 1) **without intercept**: AlterRep reads
+//! the same classifiers and takes the sign of w.h as the side of the boundary. An intercept is an option.
 
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs};
 use crate::options::{Options, Setting};
@@ -43,7 +42,7 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     Setting::flag(
         "intercept",
         "intercept",
-        "whether the classifiers have one; AlterRep ignores it, so w.h > 0 is then not their side of the boundary",
+        "1 fits an intercept, 0 does not; AlterRep ignores it and still goes by the sign of w.h",
         0.0,
     ),
     Setting::real(
@@ -55,8 +54,8 @@ pub(crate) const CLASSIFIER: [Setting; 3] = [
     ),
 ];
 
-/// Weights of successive classifiers, one matrix (1 x D, or k x D for k > 2 classes) per round. A round that was
-/// skipped or found no direction has zero rows.
+/// Weights of successive classifiers, one matrix (1 x D, or k x D for k > 2 classes) per round. A round that was skipped or found no
+/// direction has zero rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Directions {
     rounds: Vec<Dense<f64>>,
@@ -90,7 +89,6 @@ impl Directions {
         Ok(found)
     }
 
-    /// No rounds yet.
     pub fn none(dimension: usize, classes: usize) -> Self {
         Self { rounds: Vec::new(), bases: Vec::new(), dimension, classes }
     }
@@ -105,23 +103,20 @@ impl Directions {
         Ok(())
     }
 
-    /// The weights of each round.
     pub fn rounds(&self) -> &[Dense<f64>] {
         &self.rounds
     }
 
-    /// Size of the embeddings.
+    /// Embedding size.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. `rounds` beyond the last
-    /// counts as all of them.
+    /// The subspace removed in the first `rounds` rounds, recomputed from their row spaces. `rounds` beyond the last count as all of them.
     ///
     /// # Errors
     /// [`SvdError`], which does not happen for finite weights.
@@ -129,7 +124,6 @@ impl Directions {
         Subspace::sum(&self.bases[..rounds.min(self.bases.len())], self.dimension)
     }
 
-    /// Serialised for a cache.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new("directions");
         w.numbers(&[self.dimension, self.classes, self.rounds.len()]);
@@ -222,7 +216,6 @@ mod tests {
         }
     }
 
-    /// More rounds than dimensions: the later ones find nothing.
     #[test]
     fn it_stops_finding_directions_when_none_is_left() {
         let s = sample(2);

@@ -1,10 +1,9 @@
 //! Interchange: the hidden state of another input that has the wanted value (Geiger et al. 2021).
 //!
-//! The donor is drawn from the training examples of the intervention part, never from test examples, among all that
-//! have the wanted value; their other properties are ignored, unless the option requires the same value of the other
-//! property. If there are many donors, each group is represented by a random part of it, which leaves all donors
-//! equally likely. The draw depends only on the seed, the embedding and the wanted value, not on which others are
-//! changed with it. The method has no strength.
+//! The donor is drawn from the training examples of the intervention part, never from test examples, among all that have the wanted value.
+//! Their other properties are ignored, unless the option requires the same value of the other property. If there are many donors, a random
+//! part of each group is kept, which leaves all donors equally likely. The draw depends only on the seed, the embedding and the wanted
+//! value, not on the other edited embeddings. The method has no strength.
 
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learnt, Method, Needs, replace_by};
 use crate::options::Setting;
@@ -47,10 +46,10 @@ pub(super) const SAME_OTHER: Setting = Setting::flag(
 
 /// Maximum number of donors kept, over all groups.
 const MOST_DONORS: usize = 4096;
-/// Minimum that a group keeps, if it has them, however many groups there are.
+/// Minimum number kept per group (if it has as many), however many groups there are.
 const FEWEST_DONORS: usize = 16;
 
-/// Maximum number of groups, values of one property times values of the other; a header with more is damaged.
+/// Maximum number of groups (values of one property times values of the other); a header with more is damaged.
 const MOST_GROUPS: usize = 1 << 20;
 
 /// Donor embeddings, by wanted value and (if it matters) value of the other property, with undefined last.
@@ -170,7 +169,6 @@ mod tests {
         fitted.on_known(h, targets, &known, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap()
     }
 
-    /// Every state put in comes from a training example of the intervention part with the wanted value.
     #[test]
     fn donors_are_training_examples_with_the_wanted_value() {
         for classes in [2, 3] {
@@ -189,7 +187,7 @@ mod tests {
             let again = INTERCHANGE.load(&fitted.to_bytes(), &Options::defaults(&INTERCHANGE)).unwrap();
             assert!(identical(&moved(&again, &s.test, &targets, &[]), &got));
             assert!(INTERCHANGE.load(&fitted.to_bytes()[1..], &Options::defaults(&INTERCHANGE)).is_err());
-            // The draw of a row does not depend on its neighbors.
+            // The draw of a row does not depend on its neighbours.
             let last = s.test.select_rows(&[targets.len() - 1]);
             let alone = moved(&fitted, &last, &targets[targets.len() - 1..], &[]);
             assert_eq!(alone.row(0), got.row(targets.len() - 1));

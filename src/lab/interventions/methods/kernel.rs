@@ -1,21 +1,19 @@
-//! Kernelised erasure (Ravfogel et al. 2022b): R-LACE in the feature space of a kernel, and a network that finds a
-//! state for the erased features.
+//! Kernelised erasure (Ravfogel et al. 2022b): RLACE in the feature space of a kernel, and a network that finds a state for the erased
+//! features.
 //!
-//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace)
-//! removes the subspace that a linear classifier misses most: then no classifier with this kernel finds the
-//! property. A network f is trained so that `φ(f(u))` is close to the erased features `u`: `f(u)` is the changed
-//! embedding, the pre-image.
+//! `φ(h) = k(h, L) K_LL^(-1/2)` are Nyström features of a sample L of the training embeddings. [`rlace`](super::rlace) removes the subspace
+//! that a linear classifier misses most; then no classifier with this kernel finds the property. A network f is trained so that `φ(f(u))`
+//! is close to the erased features `u`. The edited embedding, or pre-image, is `f(u)`.
 //!
-//! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure
-//! removes one direction of a hundred, it is close to the embedding itself. The finding on what remains therefore
-//! states what a fresh classifier with the same kernel reads before, from the erased features, and from the states
-//! found, and a warning is given if the states restore the property. Readers with other kernels may find the property
-//! anyway, as the authors report too.
+//! Possibly no state has exactly the erased features, and the nearest one may still carry the property: if the erasure removes one
+//! direction of a hundred, it is close to the embedding itself. So the finding reports what a fresh classifier with the same kernel reads
+//! before, from the erased features, and from the states found. States that restore the property give a warning. Probes with other kernels
+//! may still find the property, as the authors report too.
 //!
-//! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all
-//! models; f is a linear map plus a layer of rectified units and starts at the least-squares map; there is one kernel
-//! at a time, not a sum of several. Verified against an implementation in PyTorch: features, loss, and 50 steps of
-//! training. A share below 1 moves each embedding that part of the way to its pre-image.
+//! Differences from the authors' code: embeddings are centred and scaled to unit variance, so that one γ serves all models; f is a linear
+//! map plus a layer of rectified units and starts at the least-squares map; there is one kernel at a time, not a sum of several. Verified
+//! against an implementation in PyTorch: features, loss, and 50 steps of training. A share below 1 moves each embedding that part of the
+//! way to its pre-image.
 
 mod features;
 mod preimage;

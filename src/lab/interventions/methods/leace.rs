@@ -1,10 +1,9 @@
 //! LEACE: least-squares concept erasure in closed form (Belrose et al. 2023).
 //!
-//! `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the
-//! column space of `W Cov(h, Z)`, with one-hot Z: the smallest change, in mean squares, after which no linear
-//! classifier finds the property. The covariance is shrunk towards a multiple of the identity as in the authors' code
-//! (Bodnar et al. 2014) unless this is switched off. LEACE has no strength; here the change is scaled by a share, and
-//! share 1 is LEACE.
+//! `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the column space of
+//! `W Cov(h, Z)` with one-hot Z. This is the smallest change, in mean squares, after which no linear classifier finds the property. The
+//! covariance is shrunk towards a multiple of the identity as in the authors' code (Bodnar et al. 2014) unless this is switched off. LEACE
+//! has no strength; here the change is scaled by a share, and share 1 is LEACE.
 
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, move_along};
 use crate::options::Setting;
@@ -66,7 +65,7 @@ pub struct Eraser {
 }
 
 impl Eraser {
-    /// Fits on embeddings with labels.
+    /// Fits on labelled embeddings.
     ///
     /// # Errors
     /// [`SvdError`] if a decomposition does not converge, which does not happen for finite embeddings.
@@ -101,7 +100,7 @@ impl Eraser {
         self.left.rows()
     }
 
-    /// The mean.
+    /// The mean m.
     pub fn bias(&self) -> &[f64] {
         &self.bias
     }
@@ -185,7 +184,6 @@ mod tests {
         assert!(LEACE.load(&fitted.to_bytes()[1..], &options).is_err());
     }
 
-    /// Fewer rows than dimensions, and linearly dependent columns: no NaN.
     #[test]
     fn collinear_embeddings_give_finite_numbers() {
         let x = Matrix::from_fn(6, 9, |i, j| ((i * (j % 3 + 1)) % 5) as f32);

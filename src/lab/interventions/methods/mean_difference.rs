@@ -1,8 +1,7 @@
 //! Mean difference: the embedding moved along the difference of class means.
 //!
-//! `h' = h + a v`, with v the mean of the wanted value's training embeddings minus the mean of the others. With two
-//! values this is the difference of the two means, toward the wanted one. A baseline that shows what other methods gain
-//! over the means.
+//! `h' = h + a v`, with v the mean of the wanted value's training embeddings minus the mean of the others. With two values this is the
+//! difference of the two means. A baseline that shows what other methods gain over the means.
 
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs, move_along};
 use crate::parameter::SHIFT;
@@ -37,8 +36,8 @@ pub const MEAN_DIFFERENCE: Method = Method {
     },
 };
 
-/// For each value (rows), the mean of its embeddings minus the mean of all others (k x D). A value with no examples, or
-/// with all of them, has a zero row: its direction is unknown.
+/// For each value (rows), the mean of its embeddings minus the mean of all others (k x D). The row of a value with no examples, or with all
+/// of them, is zero.
 pub fn differences(train: &Labelled) -> Dense<f64> {
     let (k, d, counts) = (train.classes(), train.x().cols(), train.counts());
     let mut sums = Dense::<f64>::zeros(k, d);
@@ -114,7 +113,6 @@ mod tests {
         }
     }
 
-    /// A value without training examples gives no direction, and no NaN.
     #[test]
     fn a_value_without_examples_moves_nothing() {
         let x = Matrix::from_fn(4, 2, |i, j| (i + j) as f32);

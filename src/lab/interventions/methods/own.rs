@@ -1,5 +1,5 @@
-//! The user's own interventions, judged like the others: directions or edited states from other programs.
-//! [`probe::given`] describes the file.
+//! The user's own interventions: directions or edited states from other programs, judged like the others. [`probe::given`] describes the
+//! file.
 
 use crate::method::{Change, FitData, Goal, InterventionError, Known, Learning, Learnt, Method, Needs, replace_by};
 use crate::parameter::{MOST_ITERATIONS, OWN_RANK, WHOLE};
@@ -8,7 +8,7 @@ use probe::bytes::{Reader, Writer, malformed};
 use probe::given::Content;
 use probe::{Dense, Matrix, Subspace};
 
-/// Own directions, the first r of which are projected out.
+/// Projects out the first r directions of the file.
 pub(crate) const OWN_DIRECTIONS: Method = Method {
     id: "directions",
     title: "own directions",
@@ -36,7 +36,7 @@ pub(crate) const OWN_DIRECTIONS: Method = Method {
     ..ERASED_STATES
 };
 
-/// Own states with another value of the property.
+/// Replaces states by the user's own, with another value of the property.
 pub(crate) const STATES: Method = Method {
     id: "states",
     title: "own states",
@@ -47,7 +47,7 @@ pub(crate) const STATES: Method = Method {
     ..ERASED_STATES
 };
 
-/// Own states without the property.
+/// Replaces states by the user's own, without the property.
 pub(crate) const ERASED_STATES: Method = Method {
     id: "erased_states",
     title: "own erased states",

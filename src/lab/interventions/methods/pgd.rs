@@ -1,7 +1,7 @@
 //! PGD: projected gradient descent (Madry et al. 2018) on the interventional perceptron.
 //!
-//! T = 40 steps (Canby et al.) from the embedding itself, each clipped to the maximum-norm ball. The paper does not
-//! give the step size; here it is a share of ε, by default ε/10.
+//! T = 40 steps (Canby et al.) from the embedding itself, each clipped to the maximum-norm ball. The paper does not give the step size;
+//! here it is a share of ε, by default ε/10.
 
 use super::attack::{Aim, Schedule, pgd, signs};
 use crate::method::{Change, Goal, InterventionError, Known, Learnt, Method, Needs};
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// One step of the full radius is FGSM; forty lower the loss at least as much.
+    /// One step of the full radius is FGSM; forty steps lower the loss at least as much.
     #[test]
     fn one_full_step_is_fgsm_and_many_do_better() {
         let s = sample(2);

@@ -1,13 +1,12 @@
-//! Proofs that no point of the ball lies across a probe's boundary: rows on which every attack must fail need not be
-//! attacked.
+//! Proofs that no point of the ball is across a probe's boundary: rows on which every attack must fail need not be attacked.
 //!
-//! The smallest margin over the ball is bounded from below by replacing each ReLU by lines above and below it, layer by
-//! layer from the output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in
-//! closed form. The range of a hidden unit comes from interval arithmetic (Gowal et al. 2018), which is exact for the
-//! first layer, or, in the thorough form, from separate bounds. A row whose margin stays above 0 is safe from any
-//! attack, and every attack of [`super::across`] returns it unchanged: a proof changes no result and only saves a
-//! futile search (apart from rounding: attacked rows are multiplied in batches, which then lack the proved rows). The
-//! bounds hold in exact arithmetic; an allowance for rounding is subtracted from each.
+//! The smallest margin over the ball is bounded from below. Each ReLU is replaced by lines above and below it, layer by layer from the
+//! output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in closed form. The range of a hidden unit
+//! comes from interval arithmetic (Gowal et al. 2018), which is exact for the first layer, or, in the thorough form, from separate bounds.
+//!
+//! A row whose margin stays above 0 is safe from any attack, and every attack of [`super::across`] returns it unchanged. So a proof changes
+//! no result and saves a futile search, apart from rounding: attacked rows are multiplied in batches, which then lack the proved rows. The
+//! bounds apply to exact arithmetic; an allowance for rounding is subtracted from each.
 
 use super::across::{Field, Wish};
 use super::attack::Aim;
@@ -25,11 +24,10 @@ pub(crate) enum Effort {
     Thorough,
 }
 
-/// Rounding of a sum as a share of the size of its terms.
+/// Rounding error of a sum as a share of the size of its terms.
 const ROUNDING: f32 = 1e-5;
 
-/// Proofs about one perceptron. Nothing is carried over between radii: a proof at one radius depends only on that
-/// radius, not on earlier ones.
+/// Proofs about one perceptron. A proof at one radius depends only on that radius, not on earlier ones.
 #[derive(Debug)]
 pub(crate) struct Proofs {
     /// Absolute values of the weights.
@@ -37,7 +35,6 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
-    /// Prepares proofs about a perceptron.
     pub(crate) fn new(mlp: &Mlp) -> Self {
         let size = |w: &Matrix| Matrix::from_fn(w.rows(), w.cols(), |i, j| w.row(i)[j].abs());
         Self { sizes: mlp.layers().iter().map(|l| size(&l.weight)).collect() }
@@ -53,8 +50,8 @@ impl Proofs {
         rows.iter().zip(stands).filter(|(_, stands)| !stands).map(|(row, _)| *row).collect()
     }
 
-    /// True if a thorough proof costs less than the `passes` through the perceptron that it may save for one row, and
-    /// proves more than a quick one.
+    /// True if a thorough proof is worth its cost: it proves more than a quick one, and costs less than the `passes` through the perceptron
+    /// that it may save for one row.
     pub(crate) fn is_worth(mlp: &Mlp, passes: usize) -> bool {
         let cost = |l: usize| mlp.layers()[l].weight.data().len();
         let hidden = mlp.layers().len() - 1;
@@ -78,8 +75,7 @@ struct Range {
     high: Vec<f32>,
 }
 
-/// Linear functions of a layer's outputs, `per` for each row: coefficients, constants, and the total size of the terms
-/// added up.
+/// Linear functions of a layer's outputs, `per` for each row: coefficients, constants, and the total size of the terms added up.
 struct Linear {
     per: usize,
     weights: Vec<f32>,
@@ -112,9 +108,9 @@ impl Bounds<'_> {
         stands
     }
 
-    /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th one for each
-    /// row, and whether the row has that many. To leave a class for any other, one of several margins is enough; to
-    /// reach a class, it is the margin of the row's current class.
+    /// The margin that an attack must reduce to 0, as a function of the last hidden layer: the `slot`-th one for each row, and whether the
+    /// row has that many. To leave a class for any other, one of several margins is enough; to reach a class, it is the margin of the row's
+    /// current class.
     fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
         let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
         let (mut linear, mut asked) = (Linear::empty(), Vec::new());
@@ -219,7 +215,7 @@ impl Linear {
         Self { per: 1, weights: Vec::new(), constants: Vec::new(), sizes: Vec::new() }
     }
 
-    /// From functions of a layer's outputs to functions of its inputs to the ReLU that bound them from below.
+    /// Turns functions of a layer's outputs into lower bounds as functions of its inputs to the ReLU.
     fn relax(&mut self, range: &Range) {
         let units = self.weights.len() / self.constants.len().max(1);
         for (i, weights) in self.weights.chunks_exact_mut(units.max(1)).enumerate() {
@@ -230,14 +226,14 @@ impl Linear {
                     *w = 0.0;
                 } else if *low < 0.0 {
                     if *w < 0.0 {
-                        // The chord between the ends lies above a ReLU.
+                        // The chord between the ends is above a ReLU.
                         let slope = high / (high - low);
                         let lift = -*w * slope * low;
                         self.constants[i] += *w * slope * -low;
                         self.sizes[i] += lift.abs();
                         *w *= slope;
                     } else if *high <= -low {
-                        // 0 and the diagonal lie below it; use whichever leaves the smaller gap.
+                        // 0 and the diagonal are below it; this uses the one with the smaller gap.
                         *w = 0.0;
                     }
                 }
@@ -245,7 +241,7 @@ impl Linear {
         }
     }
 
-    /// From functions of a layer's outputs to functions of its inputs.
+    /// Turns functions of a layer's outputs into functions of its inputs.
     fn through(self, weight: &Matrix, bias: &[f32]) -> Self {
         let (n, outputs, inputs) = (self.constants.len(), weight.cols(), weight.rows());
         let mut weights = vec![0.0; n * inputs];
@@ -293,8 +289,7 @@ mod tests {
         [away, towards]
     }
 
-    /// Nothing proved safe crosses the boundary: neither hundreds of random corners and points of the ball, nor the
-    /// attacks.
+    /// Nothing proved safe crosses the boundary: neither hundreds of random corners and points of the ball, nor the attacks.
     #[test]
     fn what_is_proved_to_stand_stands() {
         let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];
@@ -340,8 +335,7 @@ mod tests {
         }
     }
 
-    /// A linear probe's margin over a ball is known: a proof succeeds just below the distance to the boundary and fails
-    /// just above.
+    /// A linear probe's margin over a ball is known: a proof succeeds just below the distance to the boundary and fails just above.
     #[test]
     fn it_is_exact_on_a_linear_probe() {
         let (mlp, h, from) = ground(&[], 2, 9);
@@ -373,8 +367,7 @@ mod tests {
         let wishes = [Wish { aim: Aim::AwayFrom, class: 0 }];
         let field = Field { mlp: &mlp, h: &h, from: &[0], wishes: &wishes, seed: 0 };
         assert!(Proofs::new(&mlp).unproved(&field, &[0], 0.3, Effort::Quick).is_empty());
-        // With the signs reversed, margin = 0.5 - relu(x) - relu(-x) = 0.5 - |x|, which is 0 at x = .5: the chords
-        // allow more.
+        // With the signs reversed, margin = 0.5 - relu(x) - relu(-x) = 0.5 - |x|, which is 0 at x = .5; the chords are looser.
         let turned = Mlp::from_layers(vec![
             layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
             layer(vec![-1.0, 0.0, -1.0, 0.0], 2, &[0.5, 0.0]),

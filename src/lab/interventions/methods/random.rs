@@ -1,7 +1,7 @@
-//! The nullifying control: it removes as many random directions as INLP removes fitted ones.
+//! The nullifying control: removes as many random directions as INLP removes fitted ones.
 //!
-//! What INLP achieves beyond this is due to its directions, not to their number. Directions are standard normal draws from
-//! the fit's seed, k - 1 per round for k classes as with INLP; their span is then uniform over subspaces of that rank.
+//! What INLP achieves beyond this is due to its directions, not to their number. Directions are standard normal draws from the fit's seed,
+//! k - 1 per round for k classes as with INLP. Their span is uniform over subspaces of that rank.
 
 use super::inlp::{Directions, INLP};
 use crate::method::{Method, Needs};

@@ -1,23 +1,24 @@
 //! RLACE: relaxed linear adversarial concept erasure (Ravfogel et al. 2022).
 //!
-//! A game between a linear classifier and the subspace to remove: `min over (W, b), max over P in F_k, of the mean
-//! cross entropy of (h - h P) Wᵀ + b`, with [`F_k`](probe::fantope) in place of the projections of rank k, which are
-//! its corners. As in the authors' code, both sides take turns at stochastic gradient steps with weight decay, P is
-//! projected back onto the Fantope after each of its steps, and after every round of steps it is rounded to the
-//! projection onto its k leading eigenvectors and judged by a classifier trained on the training data after removal.
-//! The best projection is the one with the highest loss; the game ends when the classifier's accuracy equals the
-//! majority's.
+//! A game between a linear classifier and the subspace to remove:
+//! `min over (W, b), max over P in F_k, of the mean cross entropy of (h - h P) Wᵀ + b`, with the Fantope [`F_k`](probe::fantope) in place
+//! of the projections of rank k, which are its corners. As in the authors' code, both sides alternate stochastic gradient steps with weight
+//! decay, and P is projected back onto the Fantope after each of its steps. After every round of steps P is rounded to the projection onto
+//! its k leading eigenvectors and judged by a classifier trained on the training data after removal. The best projection has the highest
+//! loss; the game ends when the classifier's accuracy equals the majority's.
 //!
-//! Differences from their code: P is stored by its few eigenvectors, so that a step costs O(D m²) instead of a
-//! decomposition of a D x D matrix; it starts from a random projection, not from a random matrix; the judge minimises
-//! the same objective exactly, where theirs is the best of three stochastic runs; and the curve over ranks is one game,
-//! in which each rank starts from the result of the previous one plus a random direction. That game alone gets worse
-//! with rank: a fresh probe that reads nothing at rank 2 reads .77 at rank 8. Each rank therefore has a second
-//! candidate, the previous rank's basis plus a direction from a rank-1 game on the states after its removal, and a
-//! converged, nearly unpenalised classifier keeps the candidate with the larger loss. `judge = 1` plays and judges as
-//! the authors do, with only their penalised classifier. Embeddings are first divided by their root mean square
-//! coordinate, which changes no subspace but makes the learning rate comparable between models; that can be switched
-//! off.
+//! Differences from the authors' code:
+//!
+//! P is stored by its few eigenvectors, so that a step costs O(D m²) instead of a decomposition of a D x D matrix. It starts from a random
+//! projection, not from a random matrix. The judge minimises the same objective exactly; theirs is the best of three stochastic runs.
+//!
+//! The curve over ranks is one game, in which each rank starts from the result of the previous one plus a random direction. That game alone
+//! gets worse with rank: a fresh probe that reads nothing at rank 2 reads .77 at rank 8. So each rank has a second candidate, the previous
+//! rank's basis plus a direction from a rank-1 game on the states after its removal. A converged, nearly unpenalised classifier keeps the
+//! candidate with the larger loss. `judge = 1` plays and judges as the authors do, with only their penalised classifier.
+//!
+//! Embeddings are first divided by their root mean square coordinate. This changes no subspace but makes the learning rate comparable
+//! between models; it can be switched off.
 
 mod game;
 
@@ -99,7 +100,7 @@ const SETTINGS: [Setting; 9] = [
     ),
 ];
 
-/// Typical steps for the first rank, for forecasts.
+/// Typical number of steps for the first rank, for forecasts.
 const EXPECTED: f64 = 5_000.0;
 /// Steps between two polls of the pulse.
 const BEAT: usize = 20;
@@ -112,13 +113,12 @@ pub struct Curve {
     ranks: Vec<Erased>,
 }
 
-/// The result of one rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Erased {
     /// The removed subspace: `rank (k - 1)` dimensions for k values, or all there are.
     pub removed: Subspace,
-    /// Mean cross entropy of the judge, in nats: the label entropy if nothing linear is left. The authors' judge is a
-    /// penalised classifier, which reports that value even where a little is left.
+    /// Mean cross entropy of the judge, in nats: the label entropy if nothing linear is left. The authors' penalised judge reports that
+    /// value even if a little is left.
     pub loss: f64,
     /// Accuracy of the judge on the training examples.
     pub accuracy: f64,
@@ -146,7 +146,7 @@ impl Curve {
         let mut game = Game::new(train, seed, "rlace", options);
         let mut curve = Self { classes, dimension, ranks: Vec::new() };
         let (first, further) = (options.integer("steps"), options.integer("further"));
-        // In units of expected steps: the number for the first rank is unknown.
+        // In units of expected steps, because the number for the first rank is unknown.
         let total = first + (1 + usize::from(nested)) * ranks * further;
         let mut beside = 0;
         for rank in 1..=ranks {
@@ -194,8 +194,8 @@ impl Curve {
         Ok(curve)
     }
 
-    /// The previous rank's basis plus a direction from a game on the states after its removal. That game starts from
-    /// what a fresh classifier reads there.
+    /// The previous rank's basis plus a direction from a game on the states after its removal. That game starts from what a fresh
+    /// classifier reads there.
     fn nested(
         train: &Labelled,
         last: &Erased,
@@ -352,7 +352,7 @@ mod tests {
         assert_ne!(of(2).ranks, first.ranks);
     }
 
-    /// The game over ranks got worse: a fresh probe read nothing at rank 2 and .77 at rank 8. No rank may leave an
+    /// Regression: the game used to get worse with rank, and a fresh probe read nothing at rank 2 and .77 at rank 8. No rank may leave an
     /// unpenalised classifier more than the rank before.
     #[test]
     fn higher_ranks_leave_no_more() {
@@ -378,7 +378,6 @@ mod tests {
         }
     }
 
-    /// Ranks at and above the size of the embeddings remove everything.
     #[test]
     fn ranks_above_the_dimension_leave_nothing() {
         let s = sample(2);

@@ -1,10 +1,9 @@
 //! Square: random search for a point across the boundary, using only the probe's outputs (Andriushchenko et al. 2020).
 //!
-//! It starts at a random corner of the ball; each query sets a window of coordinates to the same random side and is
-//! kept if the margin falls. It was written for images, with square windows, and does not define windows for vectors;
-//! nor does the paper on probes. Here a window is a run of `max(1, round(p D))` neighbouring coordinates; with squares
-//! in a made-up image the robust accuracy changes by tens of points, so results of Square are not comparable between
-//! programs.
+//! Starts at a random corner of the ball. Each query sets a window of coordinates to the same random side and is kept if the margin falls.
+//! The method was written for images with square windows; neither its paper nor the one on probes defines windows for vectors. Here a
+//! window is a run of `max(1, round(p D))` neighbouring coordinates. With squares in a made-up image the robust accuracy changes by tens of
+//! points, so results of Square are not comparable between programs.
 
 use super::across::{Attack, Field, Target, Wish};
 use super::attack::Aim;
@@ -30,7 +29,6 @@ pub(crate) const SQUARE: Method = Method {
     ..AUTOATTACK
 };
 
-/// Queries of Square.
 pub(crate) const QUERIES: Setting =
     Setting::whole("queries", "queries", "points that Square tries per row; 5,000 in Canby et al.", 5000.0, 20_000.0);
 
@@ -38,14 +36,13 @@ fn chain(options: &Options, _: usize) -> Vec<Box<dyn Attack>> {
     vec![Box::new(Draws { queries: options.integer("queries") })]
 }
 
-/// The search.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {
     /// Points to try for each row.
     pub queries: usize,
 }
 
-/// Share of the coordinates covered by the window of a query, by its number: .8, halved where the authors halve it.
+/// Share of the coordinates covered by the window of a query, by its number: .8, halved on the authors' schedule.
 fn share(query: usize) -> f64 {
     const HALVED_AFTER: [usize; 9] = [10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000];
     let halvings = HALVED_AFTER.iter().filter(|after| query > **after).count();
@@ -115,10 +112,10 @@ impl Draws {
 
 /// A row on which no attack has succeeded.
 ///
-/// A query changes a window of its best point, which for most of the search is a few coordinates; so the first layer of
-/// the perceptron is updated for the changed coordinates, and only the later layers are run in full.
+/// A query changes a window of the best point, for most of the search a few coordinates. So the first layer of the perceptron is updated
+/// for the changed coordinates, and only the later layers are run in full.
 struct Seeker {
-    /// Its index in the chunk and in the field.
+    /// Index of the row in the chunk and in the field.
     place: usize,
     row: usize,
     rng: ChaCha8Rng,
@@ -162,8 +159,8 @@ impl Seeker {
         }
     }
 
-    /// Keeps the candidate if its margin is lower. One that seems to be across the boundary is recomputed in full,
-    /// because the first layer was updated many times, with rounding each time.
+    /// Keeps the candidate if its margin is lower. One that seems to be across the boundary is recomputed in full, because the many updates
+    /// of the first layer accumulate rounding errors.
     fn judge(&mut self, logits: &[f32], field: &Field<'_>) {
         let margin = margin(logits, field.wishes[self.row]);
         if margin >= self.margin {
@@ -203,7 +200,6 @@ fn margin(logits: &[f32], wish: Wish) -> f32 {
 mod tests {
     use super::*;
 
-    /// Updating the first layer query by query leads the search the same way as running it in full.
     #[test]
     fn updated_layers_are_those_run_in_full() {
         for hidden in [&[][..], &[14], &[12, 10]] {

@@ -7,20 +7,16 @@ use probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
 use stats::Purpose;
 use stats::rng::{stream, unit};
 
-/// Embeddings with everything needed to fit methods.
 pub(crate) struct Sample {
-    /// The intervention part.
     pub(crate) data: TrainingData<Intervention>,
-    /// A perceptron to attack.
     pub(crate) probe: Probe<Intervention>,
-    /// Embeddings to change, `n x 12`.
+    /// Embeddings to edit, `n x 12`.
     pub(crate) test: Matrix,
     labels: Vec<usize>,
     classes: usize,
 }
 
 impl Sample {
-    /// Data for fitting methods.
     pub(crate) fn fit_data(&self) -> FitData<'_> {
         FitData { mlp: Some(&self.probe), seed: 3, ..FitData::new(&self.data) }
     }
@@ -52,7 +48,6 @@ pub(crate) fn sample(classes: usize) -> Sample {
     Sample { data, probe, test: x.select_rows(rows), labels: rows.iter().map(|r| labels[*r]).collect(), classes }
 }
 
-/// True if two matrices are bit-identical.
 pub(crate) fn identical(a: &Matrix, b: &Matrix) -> bool {
     a == b
 }

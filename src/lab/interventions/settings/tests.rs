@@ -79,7 +79,7 @@ fn the_oracle_never_reads_before_the_intervention_writes() {
     assert_eq!(spec.site.oracle_layer, Some(LayerRef::Last));
 }
 
-/// The form went on naming the number of the subject, which the file may not have.
+/// Regression: the form used to name the subject's number even if the file did not have it.
 #[test]
 fn the_labels_of_a_file_become_the_properties() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +107,7 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
     assert_eq!(spec, Spec::shipped());
 }
 
-/// Externally made directions and states could be given only in a spec file.
+/// Regression: externally made directions and states could be given only in a spec file.
 #[test]
 fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
     use crate::spec::MethodSpec;
@@ -159,8 +159,6 @@ fn two_settings_of_one_method_are_set_apart() {
     assert!(options(&spec, "pgd", 2).is_empty());
 }
 
-/// Properties to keep are ticked among the further properties of the task; changing the task drops those of the old
-/// one.
 #[test]
 fn further_properties_are_ticked_and_leave_with_their_task() {
     let (known, mut spec) = (Known::default(), Spec::shipped());

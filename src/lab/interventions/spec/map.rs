@@ -1,4 +1,4 @@
-//! The map of a spec: the layers that interventions write and oracles read, in addition to the spec's own.
+//! The map of a spec: further layers that interventions write and oracles read.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,26 @@ use crate::registry::find;
 use lab::layer::LayerRef;
 use lab::spec::{Refuse, SpecError};
 
-/// A map of layers: every chosen method writes at each of the layers and is judged at that one and at all later ones.
+/// A map of layers: every chosen method writes at each of the layers and is judged there and at all later ones.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapSpec {
-    /// The layers, in any order; empty means all of the model.
+    /// The layers, in any order; empty means all layers of the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerRef>,
     /// Names of methods in the spec; empty means all of them except those with a file for one layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// Strength by method name, the same at every layer. A method without one uses, at each layer, its optimum at that
-    /// layer alone.
+    /// Strength by method name, the same at every layer. A method without one uses its optimum at each layer.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub value: BTreeMap<String, f64>,
 }
 
 impl MapSpec {
-    /// The layers of a model with `depth` blocks, ascending, each once.
+    /// The layers in a model with `depth` blocks, ascending, each once.
     ///
     /// # Errors
-    /// A message that names the layer that does not exist, or says that there is only one.
+    /// A message that names the layer that does not exist, or reports that there is only one.
     pub fn resolve(&self, depth: usize) -> Result<Vec<usize>, String> {
         let named = || self.layers.iter().map(|l| l.resolve(depth)).collect::<Result<Vec<_>, _>>();
         let mut layers = if self.layers.is_empty() { (1..=depth).collect() } else { named()? };
@@ -38,7 +37,7 @@ impl MapSpec {
         match layers[..] {
             [] => Err(LayerRef::Last.resolve(depth).err().unwrap_or_default()),
             [one] => {
-                Err(format!("a map of layers needs at least two; of this model's {depth} it names only layer {one}"))
+                Err(format!("a map needs at least two layers, but only layer {one} of this model's {depth} is named"))
             }
             _ => Ok(layers),
         }
@@ -55,7 +54,7 @@ impl MapSpec {
         refuse.twice("map.layers", &self.layers)?;
         refuse.twice("map.methods", &self.methods)?;
         if let [one] = self.layers[..] {
-            let problem = format!("names only layer {one}: a map needs at least two layers, or none for all");
+            let problem = format!("names only layer {one}: list at least two layers, or omit the key for all");
             return refuse.because("map.layers", problem);
         }
         if self.layers.contains(&LayerRef::At(0)) {

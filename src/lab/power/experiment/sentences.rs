@@ -287,7 +287,7 @@ fn fitting(
                 "{count} of {all} sentences are longer than the {most} tokens that {name} reads: they {}",
                 long.done()
             );
-            let hint = "the key is task.long: drop, truncate or window".into();
+            let hint = "to change this, set task.long to drop, truncate or window".into();
             host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
         }
     }

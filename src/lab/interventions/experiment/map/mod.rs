@@ -1,8 +1,8 @@
-//! The map of layers: oracles for every layer, then, row by row, an intervention that writes at one layer and is judged
-//! there and at every later one.
+//! Computes the map of layers: oracles for every layer, then, row by row, an intervention at one layer, judged there and at every later
+//! one.
 //!
-//! Whatever is trained, fitted or read at a layer is stored under the same keys as in a run at that layer alone, so a
-//! map that was stopped can resume, and its diagonal equals such runs.
+//! Training, fits and states of a layer are stored under the same keys as in a run at that layer alone. So a stopped map can resume, and
+//! its diagonal equals such runs.
 
 mod work;
 
@@ -57,7 +57,7 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
     for at in 0..rows.len() {
         let Some((here, later)) = rows[at..].split_first_mut() else { break };
         row(bench, here, later, sweeps, &spec, host)?;
-        // Probes are small, states are not.
+        // Keeps the probes, which are small, and drops the states.
         here.chunks.clear();
         here.panels.iter_mut().for_each(|p| p.outputs.clear());
         (here.material, here.fits) = (None, Vec::new());
@@ -66,13 +66,13 @@ pub(crate) fn draw(bench: &mut Bench, sweeps: &[Sweep], host: &mut Host<'_>) -> 
 }
 
 impl Bench {
-    /// Trains the probes for a layer of the map, or loads them from the cache; other probe settings are not run there.
+    /// Trains the probes for a layer of the map, or loads them from the cache. Rival probe settings are not run there.
     fn train_judges(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.panels.is_empty() {
             self.choose_recipes(host)?;
             let list: Vec<Which> = (1..=self.spec.probe.replicates).map(Which::Replicate).collect();
             let slots = self.slots.clone();
-            // As in a run at this layer alone: one panel, then the others.
+            // One panel, then the others, as in a run at this layer alone.
             let (first, others) = list.split_at(1);
             self.train_panels(first, &slots, host)?;
             self.train_panels(others, &slots, host)?;
@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// One layer of the intervention, with all methods.
+/// Computes one layer of the intervention, with all methods.
 fn row(
     main: &mut Bench,
     here: &mut Bench,
@@ -143,7 +143,7 @@ fn row(
     Ok(())
 }
 
-/// The oracles of the later layers, and their outputs on the model's unchanged states there.
+/// The oracles of the later layers, and their outputs on the model's unedited states there.
 fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judge>, Fault> {
     let of = |b: &Bench| Judge {
         layer: b.site.layer,
@@ -162,7 +162,7 @@ fn judges(here: &Bench, later: &[Bench], host: &mut Host<'_>) -> Result<Vec<Judg
     Ok(judges)
 }
 
-/// A method's pass through a row.
+/// One method in one row.
 struct Pass<'a> {
     /// The bench of the run, used to answer questions.
     main: &'a mut Bench,
@@ -172,7 +172,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// All test examples at these strengths by one replicate.
+    /// Runs one replicate at these strengths on all test examples.
     fn replicate(&mut self, k: usize, fitted: &Fitted, judges: &[Judge], values: &[f64]) -> Result<Seen, Fault> {
         let (here, classes) = (self.here, self.here.labels.target_classes);
         let (layer, method) = (here.site.layer, self.named.method);
@@ -213,7 +213,7 @@ impl Pass<'_> {
         Ok(seen)
     }
 
-    /// The scores of one oracle of the judge at `j`, over the replicates so far.
+    /// Assesses oracle `o` of judge `j` over the replicates so far.
     fn assess(&mut self, (j, o): (usize, usize), values: &[f64], seen: &[Seen]) -> Option<Assessment> {
         let n = self.here.test.len();
         let (resamples, halves, other) = (self.main.resamples(n), self.main.halves(n), self.main.other(n));
@@ -225,8 +225,7 @@ impl Pass<'_> {
         assess(&sweep, &resamples, &halves, level)
     }
 
-    /// Reports the cells of the intervention's own layer; returns the index of the row's strength, or the reason why
-    /// there is none.
+    /// Reports the cells of the intervention's own layer. Returns the index of the row's strength, or the reason why there is none.
     fn diagonal(
         &mut self,
         judge: &Judge,
@@ -279,7 +278,6 @@ impl Pass<'_> {
         Ok(self.host.find(here.label.finding(n, last, self.host.elapsed(), body))?)
     }
 
-    /// Reports why the row has no cells.
     fn nothing(&mut self, reason: String, own: &[Judge], behind: &[Judge]) -> Result<(), Fault> {
         let body = Kind::NoMap(NoMapFinding {
             method: self.named.key.name.clone(),

@@ -1,4 +1,4 @@
-//! The work that a map adds to a run, counted before it begins.
+//! Counts the work that a map adds to a run.
 
 use crate::experiment::forecast::{ASSESS, BARE, FIT, READ, named, resolve, strengths, to_train, unread};
 use crate::experiment::panel::Which;
@@ -8,13 +8,13 @@ use crate::spec::{MethodSpec, Spec};
 use lab::demand::{Size, WORDS, Work};
 use lab::store::Store;
 
-/// Number of strengths that a method tries on its own layer before the row's is known.
+/// Number of strengths that a method tries at its own layer to find the strength of the row.
 fn tried(spec: &Spec, method: &MethodSpec) -> usize {
     let given = spec.map.as_ref().is_some_and(|map| map.value.contains_key(&method.name));
     if given { 1 } else { strengths(method) }
 }
 
-/// Adds the map's units of work, and its steps of training.
+/// Adds the map's units of work and steps of training.
 pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training: &mut Work) {
     let (Some(spec), Some(last)) = (&bench.spec.map, bench.map.last()) else { return };
     let (test, replicates) = (bench.test.len() as f64, bench.spec.probe.replicates);
@@ -22,7 +22,7 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
     let rows = bench.split.intervention().train().len() as f64;
     let tokens: usize = bench.test.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
     let read = format!("{READ} {} {}", bench.model.hash(), bench.site.layer);
-    // A unit of reading takes a token up to the spec's own layer.
+    // One unit of reading is one token through the model up to the spec's own layer.
     let block = 1.0 / bench.site.layer as f64;
     let to = if bench.model.has_head() { bench.model.depth() } else { *last };
     let assess = format!("{ASSESS} {} {}", bench.test.len(), bench.resample_count);
@@ -53,9 +53,9 @@ pub(crate) fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training:
     }
 }
 
-/// Multiply-adds of the map from its spec alone: texts through the model once for each of its layers, and onward from
-/// there for every method and replicate; `prepare` is the cost of the probes of one layer, `judge` that of one strength
-/// on all test examples and replicates.
+/// Multiply-adds of the map from its spec alone: texts through the model once for each of its layers, and onward from there for every
+/// method and replicate. `prepare` is the cost of the probes of one layer, `judge` that of one strength on all test examples and
+/// replicates.
 pub(crate) fn multiply_adds(spec: &Spec, size: &Size, (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128)) -> u128 {
     let Some(map) = &spec.map else { return 0 };
     let Ok(layers) = map.resolve(size.blocks) else { return 0 };
@@ -84,8 +84,6 @@ mod tests {
         counted::of(&Spec { map, ..Spec::shipped() }, &[SIZE])
     }
 
-    /// Work that a map adds to a run: `None` without a map, more for each layer, and less if strengths are given rather
-    /// than searched for.
     #[test]
     fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {
         let at = |layers: &[usize]| layers.iter().map(|l| LayerRef::At(*l)).collect();

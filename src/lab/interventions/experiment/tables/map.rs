@@ -7,8 +7,7 @@ use base::numbers::short;
 use base::text::section;
 use lab::table::{Entry, Table};
 
-/// Appends the maps of a model, reliability only: a line for each layer of the intervention, a column for each layer of
-/// an oracle.
+/// Appends the maps of a model, reliability only: a line for each layer of the intervention, a column for each layer of an oracle.
 pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
     let mut layers: Vec<usize> = Vec::new();
     let keys: Vec<_> = Map::keys(results).into_iter().filter(|(m, _, _)| m == model).collect();
@@ -39,7 +38,7 @@ pub(crate) fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
     let mut head = vec!["method", "oracle", "written at", "strength"];
     head.extend(read.iter().map(String::as_str));
     head.push("which");
-    section(out, "Map of layers: reliability with one layer written and another one read", &head, rows);
+    section(out, "Map of layers: reliability by layer of the edit and layer of the oracle", &head, rows);
 }
 
 /// Every cell with its intervals; `None` if nothing was mapped.

@@ -1,5 +1,5 @@
-//! The paper's tables from a run's findings, with the published rows next to them: the contingency table of the test
-//! examples, the probes' accuracies, and the strengths of highest reliability under each oracle.
+//! The paper's tables from a run's findings, beside the published rows: the contingency table of the test examples, the probes' accuracies,
+//! and the strengths of highest reliability under each oracle.
 
 use crate::finding::{DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole};
 use crate::key::MethodKey;
@@ -52,13 +52,13 @@ fn table(
     })
 }
 
-/// The property intervened on: that of the first probe, because the target's oracles are trained first.
+/// The edited property: that of the first probe, because the target's oracles are trained first.
 fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
     let mut mine = results.probes.iter().filter(|p| p.model == model && p.value.role == ProbeRole::Oracle);
     mine.next().map(|p| p.value.property.as_str())
 }
 
-/// True if the run asks the paper's question: change the subject's number, keep the attractor's.
+/// True if the run is the paper's experiment: change the subject's number, keep the attractor's.
 fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
     let d = &data.value;
     let shape = d.counts.len() == 2 && d.other_values.len() == 2;
@@ -68,7 +68,7 @@ fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
 /// Table 1: test examples by both properties.
 fn contingency(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
-    // Rows by the target's values, the last one for all; columns likewise.
+    // Rows and columns by value, the last one for all values.
     let mut rows = |source: &str, (values, others): (&[String], &[String]), counts: &[Vec<f64>]| {
         let heads = others.iter().map(|v| format!("Ze = {v}"));
         let heads: Vec<String> = heads.chain(["no Ze".to_owned(), "total".to_owned()]).collect();
@@ -94,7 +94,8 @@ fn contingency(results: &Results) -> Option<Table> {
         let values = (data.target_values.as_slice(), data.other_values.as_slice());
         rows("published, rounded to thousands", values, &thousands);
     }
-    let caption = "Test examples by the value of the target (Zc) and of the property that is to stay (Ze); Table 1 of Canby et al.";
+    let caption =
+        "Test examples by the value of the target (Zc) and of the property to keep (Ze); Table 1 of Canby et al.";
     table("contingency", caption, &["data", "target"], (0, 1.0), entries)
 }
 
@@ -139,12 +140,12 @@ fn scored(p: &Published) -> Scored {
     [p.completeness, p.selectivity, p.reliability, p.value].map(|v| Some(Estimate::exact(v)))
 }
 
-/// Table 3, and for the linear oracle what the paper's appendix only plots: each method at the strength of its highest
-/// reliability.
+/// Table 3, each method at the strength of its highest reliability; also for the linear oracle, for which the paper's appendix has only a
+/// plot.
 fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
     let mut entries = Vec::new();
     for data in &results.data {
-        // The order in which methods ran, whether or not they have an optimum.
+        // Methods in the order in which they ran, with or without an optimum.
         let curves = results.curves.iter().filter(|c| c.key.model == data.model && c.key.oracle == oracle);
         for key in curves.map(|c| &c.key.method) {
             let best = results.optimum(&data.model, key, oracle);
@@ -180,21 +181,21 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
     let (name, judge, origin) = match oracle {
         OracleKind::Mlp => ("optimum", "MLP oracle", "Table 3 of Canby et al"),
         OracleKind::Linear => {
-            ("optimum-linear", "linear oracle", "Canby et al. draw this in Figures 4 to 6 and print no table")
+            ("optimum-linear", "linear oracle", "Canby et al. plot these scores in Figures 4 to 6 but print no table")
         }
     };
     let other = results.data.iter().map(|d| d.value.distance).find(|d| !d.is_papers());
     let by = other.map_or(String::new(), |d| format!(", by {}", d.title()));
     let caption = format!(
-        "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: all three on one \
-         half of the test examples, at the strength chosen on the other by the mean over trainings; R = 2CS/(C + S) of the C and S shown; \
-         paper's way: both on all; published: of BERT and Wikipedia sentences. \
+        "Completeness, selectivity and reliability{by} at the strength of highest reliability, {judge}; {origin}. Held out: the strength is \
+         chosen on one half of the test examples by the mean over trainings, the scores are measured on the other half, and \
+         R = 2CS/(C + S). Paper's way: choice and scores on all test examples. Published: BERT and Wikipedia sentences. \
          Completeness is defined differently for nullifying and for counterfactual methods"
     );
     table(name, &caption, &["model", "method"], (3, 1.0), entries)
 }
 
-/// Selectivity on each property at the strengths of the highest reliability, if there are several properties to keep.
+/// Selectivity on each property at the strengths of highest reliability, if there are several properties to keep.
 fn selectivity(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
     for best in &results.optima {
@@ -219,7 +220,7 @@ fn selectivity(results: &Results) -> Option<Table> {
             ));
         }
     }
-    let caption = "Selectivity on each property that is to stay, at the strength of highest reliability on all test examples; the mean over the \
+    let caption = "Selectivity on each property to keep, at the strength of highest reliability on all test examples; the mean over the \
                    properties is the S of the other tables";
     table("selectivity", caption, &["model", "method", "oracle"], (3, 1.0), entries)
 }
@@ -257,7 +258,7 @@ mod tests {
         assert!(row("| AlterRep |").ends_with("| 1.000 | 0.784 | 0.835 | 0.100 |"), "{markdown}");
         let latex = optimum.write(Form::Latex);
         assert!(latex.contains("\\multicolumn{4}{c}{published}"));
-        // The caption was cut after 300 characters, in the middle of a warning.
+        // Regression: the caption used to be cut after 300 characters, in the middle of a warning.
         for whole in [markdown.as_str(), latex.as_str()] {
             assert!(whole.contains("for nullifying and for counterfactual methods"), "{whole}");
         }
@@ -282,7 +283,6 @@ mod tests {
         );
     }
 
-    /// With several properties to keep, each has its column, and their mean is labelled.
     #[test]
     fn selectivity_by_property_is_a_table_of_its_own() {
         assert!(tables(&results()).iter().all(|t| t.name != "selectivity"), "of one property there is none");
@@ -308,7 +308,7 @@ mod tests {
         assert!(!optimum.write(Form::Csv).contains("published,"), "{}", optimum.write(Form::Csv));
     }
 
-    /// The published numbers belong to one question: other tasks are shown without them.
+    /// The published numbers are for one question, so other tasks are shown without them.
     #[test]
     fn another_task_has_no_published_row() {
         let mut results = results();

@@ -47,12 +47,11 @@ impl Features {
         Ok(features)
     }
 
-    /// Size of the embeddings.
+    /// Embedding size.
     pub(super) fn dimension(&self) -> usize {
         self.landmarks.cols()
     }
 
-    /// Number of features.
     pub(super) fn len(&self) -> usize {
         self.landmarks.rows()
     }
@@ -61,7 +60,7 @@ impl Features {
         Dense::from_fn(x.rows(), x.cols(), |i, j| (f64::from(x.row(i)[j]) - self.centre[j]) / self.scale)
     }
 
-    /// Embeddings from standardised ones.
+    /// Converts standardised embeddings back to embeddings.
     pub(super) fn restore(&self, z: &Dense<f64>) -> Matrix {
         Matrix::from_fn(z.rows(), z.cols(), |i, j| (z.row(i)[j] * self.scale + self.centre[j]) as f32)
     }
@@ -94,8 +93,7 @@ impl Features {
         kernel
     }
 
-    /// The gradient of a loss with respect to standardised embeddings, from its gradient with respect to their
-    /// features.
+    /// The gradient of a loss with respect to standardised embeddings, from its gradient with respect to their features.
     pub(super) fn back(&self, z: &Dense<f64>, slope: &Dense<f64>) -> Dense<f64> {
         let kernel = self.kernel(z);
         let mut by = slope.dot_t(&self.root);
@@ -132,7 +130,7 @@ impl Features {
         Ok(Self { polynomial, gamma, centre, scale, landmarks, root })
     }
 
-    /// Features of given landmarks.
+    /// Features with given landmarks.
     #[cfg(test)]
     pub(super) fn given(landmarks: Dense<f64>, polynomial: bool, gamma: f64) -> Self {
         let centre = vec![0.0; landmarks.cols()];

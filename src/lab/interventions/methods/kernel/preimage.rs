@@ -1,4 +1,4 @@
-//! The network that finds an embedding for changed features.
+//! The network that finds an embedding for edited features.
 
 use super::features::Features;
 use probe::Dense;
@@ -23,8 +23,7 @@ pub(super) struct Net {
 const RIDGE: f64 = 1e-3;
 
 impl Net {
-    /// The least-squares map from features (n x m) to standardised embeddings (n x D), with hidden units that
-    /// contribute nothing yet.
+    /// The least-squares map from features (n x m) to standardised embeddings (n x D), with hidden units that contribute nothing yet.
     pub(super) fn new(
         features: &Dense<f64>,
         z: &Dense<f64>,
@@ -60,7 +59,6 @@ impl Net {
         (self.parts[0].rows(), self.parts[0].cols())
     }
 
-    /// Draws the rows of a batch.
     pub(super) fn draw(&self, rows: usize, batch: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
         (0..batch.min(rows)).map(|_| below(rng, rows as u32) as usize).collect()
     }
@@ -111,7 +109,7 @@ impl Net {
         (loss, [u.t_dot(&by_z), offset, u.t_dot(&by_hidden), bias, active.t_dot(&by_z)])
     }
 
-    /// A step of Adam; returns the loss before it.
+    /// Takes a step of Adam; returns the loss before it.
     pub(super) fn step(&mut self, features: &Features, wanted: &Dense<f64>, rate: f64) -> f64 {
         const BETAS: [f64; 2] = [0.9, 0.999];
         let (loss, slopes) = self.slopes(features, wanted);
@@ -129,8 +127,8 @@ impl Net {
         loss
     }
 
-    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus the squared
-    /// distance divided by that of the mean. 1 if they do not vary.
+    /// Share of the variance of `wanted` reproduced by the features of the network's output: 1 minus the squared distance divided by that
+    /// of the mean. 1 if they do not vary.
     pub(super) fn reproduced(&self, features: &Features, wanted: &Dense<f64>) -> f64 {
         let found = features.of(&self.forward(wanted));
         let means = column_means(wanted);
@@ -166,7 +164,7 @@ mod tests {
         Dense::from_fn(rows, cols, |i, j| by * (k * (i as f64 + 1.0) + 0.7 * (j as f64 + 1.0) * k).sin())
     }
 
-    /// Values of an implementation in PyTorch with its autograd.
+    /// Reference: an implementation in PyTorch with autograd.
     #[test]
     fn features_and_fifty_steps_are_those_of_another_implementation() {
         for (polynomial, seen, losses, end, reproduced) in [

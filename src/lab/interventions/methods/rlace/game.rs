@@ -24,7 +24,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Penalised like the authors' judge: it reports chance even where a property is left on a small scale.
+    /// Penalised like the authors' judge: reports chance even if a property remains on a small scale.
     pub(super) fn authors(train: &'a Labelled) -> Self {
         Self::new(train, ALPHA, Settings::default())
     }
@@ -39,7 +39,7 @@ impl<'a> Judge<'a> {
         Self { train, gram: Gram::new(train.x()), settings }
     }
 
-    /// The directions that it reads after a subspace is removed.
+    /// The directions that the judge reads after a subspace is removed.
     pub(super) fn directions(
         &self,
         removed: &Subspace,
@@ -78,12 +78,10 @@ pub(super) struct Game<'a> {
     batch: usize,
     rate: f64,
     keep: f64,
-    /// Steps taken.
     pub(super) steps: usize,
 }
 
-/// Gradients of the mean cross entropy of a batch with respect to the rows of weights, as if nothing were removed, and
-/// to the biases.
+/// Gradients of the mean cross entropy of a batch with respect to the rows of weights, as if nothing were removed, and to the biases.
 type Slopes = (Dense<f64>, Vec<f64>);
 
 impl<'a> Game<'a> {
@@ -120,10 +118,10 @@ impl<'a> Game<'a> {
         Ok(())
     }
 
-    /// One step of each player, each on its own batch.
+    /// Takes one step of each player, each on a separate batch.
     pub(super) fn step(&mut self) -> Result<(), InterventionError> {
         let (slope, _) = self.slopes();
-        // The loss falls along -W as P grows: its gradient with respect to P is -WᵀG, and this player maximises.
+        // The gradient of the loss with respect to P is -WᵀG, and this player maximises.
         self.point.step(self.keep, -self.rate, &self.weight, &slope)?;
         let (mut slope, by_bias) = self.slopes();
         let taken = self.point.apply(&slope);
