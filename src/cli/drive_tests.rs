@@ -1,4 +1,4 @@
-//! The loop of a headless run against a scripted engine.
+//! Tests of the headless loop with a scripted engine.
 
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -123,7 +123,7 @@ fn a_second_interrupt_leaves_although_the_engine_never_answers() {
     assert_eq!(json.last().unwrap()["cancelled"], true);
 }
 
-/// An engine whose thread has died: events end, and commands have no effect.
+/// An engine whose thread has died: events have ended, and commands have no effect.
 struct Dead(Option<Receiver<Event>>);
 
 impl Engine for Dead {

@@ -1,7 +1,6 @@
-//! `probity rationale annotate`: one annotator's answers to one question a sentence, from a terminal or a pipe.
+//! `probity rationale annotate`: asks one annotator one question about every sentence, from a terminal or a pipe.
 //!
-//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues
-//! where it stopped.
+//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues where it stopped.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read, Write};
@@ -16,12 +15,11 @@ use base::files::Whole;
 use base::text::{printable_label, shortened};
 use labs::saliency::annotation::{Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, read, write};
 
-/// Largest file that is read.
+/// Maximum size of an input file.
 const MOST_BYTES: u64 = 256 << 20;
-/// Longest answer, in bytes.
+/// Maximum length of an answer, in bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// Arguments of `annotate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity rationale annotate masked.jsonl --to anna.jsonl
@@ -40,7 +38,7 @@ pub struct AnnotateArgs {
     /// The annotator's file, which is created or continued.
     #[arg(long, value_name = "PERSON.jsonl")]
     to: PathBuf,
-    /// The question that is asked of every sentence.
+    /// The question to ask about every sentence.
     #[arg(long, value_enum, default_value = "rationale")]
     task: Task,
     /// Hide the marks of the sentences' file, so that they do not lead the annotator.
@@ -52,7 +50,7 @@ pub struct AnnotateArgs {
 enum Task {
     /// Choose the word to mask.
     Mask,
-    /// Rate the confidence that the answer of the mask is the only one (1 to 4).
+    /// Rate the confidence that no other answer fits the mask (1 to 4).
     Confidence,
     /// Mark the words that the answer rests on.
     Rationale,
@@ -61,7 +59,7 @@ enum Task {
 }
 
 impl Task {
-    /// Reason why a sentence is not asked about.
+    /// Returns why a sentence is skipped; `None` if it is asked about.
     fn passed_over(self, a: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => a.mask().map(|_| "with a mask already"),
@@ -71,7 +69,7 @@ impl Task {
         }
     }
 
-    /// The part of a saved answer that no longer fits its sentence.
+    /// Describes the part of a saved answer that no longer fits its sentence.
     fn conflict(self, own: &Annotation, sentence: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => None,
@@ -90,7 +88,6 @@ impl Task {
         }
     }
 
-    /// The lines shown before an answer is read.
     fn question(self, a: &Annotation) -> Vec<String> {
         let answer = a.answer().map_or("no answer is given".to_owned(), |answer| format!("answer: {answer}"));
         let word = |(k, w): (usize, &String)| match (self, a.rationale.contains(&k)) {
@@ -127,7 +124,6 @@ impl Task {
             .collect()
     }
 
-    /// Puts an answer into a sentence.
     fn answer(self, a: &mut Annotation, text: &str) -> Result<(), String> {
         match self {
             Task::Mask => {
@@ -173,9 +169,9 @@ fn fields(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '\t', ',']).filter(|field| !field.is_empty())
 }
 
-/// Numbers and ranges of numbers of a sentence's words, in order.
+/// Parses word numbers and ranges in ascending order.
 fn numbers(text: &str, words: usize) -> Result<Vec<usize>, String> {
-    // A number that no integer holds is beyond every sentence.
+    // Too large for usize: certainly beyond the sentence.
     let number = |text: &str| match text.parse::<usize>() {
         Err(e) if *e.kind() != IntErrorKind::PosOverflow => None,
         found => Some(found.unwrap_or(usize::MAX)),
@@ -197,7 +193,7 @@ fn numbers(text: &str, words: usize) -> Result<Vec<usize>, String> {
     Ok(all.into_iter().collect())
 }
 
-/// One score for each name, from 1 to its highest.
+/// Parses one score per name, each from 1 to its maximum.
 fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result<[u8; N], String> {
     let all: Vec<&str> = fields(text).collect();
     if all.len() != N {
@@ -211,10 +207,10 @@ fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result
     Ok(found)
 }
 
-/// Asks, from the standard input.
+/// Asks on standard input.
 ///
 /// # Errors
-/// [`CliError::Usage`] for files and answers that cannot be used, [`CliError::Failed`] where the file cannot be written.
+/// [`CliError::Usage`] for unusable files and answers, [`CliError::Failed`] if the file cannot be written.
 pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let input = std::io::stdin();
     let typed = std::io::IsTerminal::is_terminal(&input);
@@ -223,17 +219,16 @@ pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), C
     work.report(&end).iter().try_for_each(|line| output::line(out, line))
 }
 
-/// The annotator's file.
 struct Own {
     path: PathBuf,
-    /// Its text as it was read or written last; `None` before it exists.
+    /// The text last read or written; `None` before the file exists.
     text: Option<String>,
-    /// Sentences that are not in the set, which are kept.
+    /// Annotations of sentences outside the set; they are kept.
     others: Vec<Annotation>,
 }
 
 impl Own {
-    /// Writes it whole, unless someone else has written to it.
+    /// Rewrites the whole file; fails if another program has changed it.
     fn save(&mut self, made: &[Option<Annotation>]) -> Result<(), CliError> {
         if load(&self.path)? != self.text {
             let what = "another program has changed it since this command read it; run the command again to continue";
@@ -246,7 +241,7 @@ impl Own {
     }
 }
 
-/// Text of the annotator's file; `None` if there is no such file.
+/// Returns the text of the annotator's file; `None` if it does not exist.
 fn load(path: &Path) -> Result<Option<String>, CliError> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
@@ -258,14 +253,13 @@ fn load(path: &Path) -> Result<Option<String>, CliError> {
 /// The sentences with the answers so far.
 struct Work {
     sentences: Vec<Annotation>,
-    /// The saved answer to each sentence.
     made: Vec<Option<Annotation>>,
     own: Own,
-    /// Numbers of the sentences that are asked about.
+    /// Indices of the sentences to ask about.
     asked: Vec<usize>,
-    /// Sentences that are not, by reason.
+    /// Reasons for skipping sentences, with counts.
     passed_over: Vec<(&'static str, usize)>,
-    /// Number of the line of the standard input that was read last.
+    /// Number of the standard input line that was read last.
     line: usize,
 }
 
@@ -308,8 +302,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Separates the sentences to ask about from the others. Sentences that already have a mask are written to the file
-    /// of masks unchanged, for their raters.
+    /// Separates the sentences to ask about from the others. Sentences with a mask are copied to the masks file unchanged, for the raters.
     fn divide(&mut self, args: &AnnotateArgs) {
         for (k, sentence) in self.sentences.iter_mut().enumerate() {
             if args.blank && args.task == Task::Rationale {
@@ -385,7 +378,7 @@ impl Work {
         lines.into_iter().try_for_each(|line| output::line(out, &printable_label(&line)))
     }
 
-    /// The next answer without the blanks around it; `None` at the end of the input.
+    /// Returns the next answer, trimmed; `None` at the end of the input.
     fn next_line(&mut self, input: &mut dyn BufRead) -> Result<Option<String>, CliError> {
         let mut bytes = Vec::new();
         self.line += 1;
@@ -399,7 +392,7 @@ impl Work {
         Ok((read > 0).then(|| text.trim().to_owned()))
     }
 
-    /// The number of answered sentences, and how to continue.
+    /// Reports the number of answered sentences and how to continue.
     fn report(&self, task: &Task) -> Vec<String> {
         let done = self.asked.iter().filter(|k| self.is_answered(*task, **k)).count();
         let all = self.asked.len();

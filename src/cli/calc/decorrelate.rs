@@ -34,10 +34,8 @@ struct Answer {
     phi: f64,
 }
 
-/// Prints the uncorrelated subset.
-///
 /// # Errors
-/// [`CliError::Usage`] for an input that is not a table, or has no uncorrelated subset.
+/// [`CliError::Usage`] for an input that is not a table or has no uncorrelated subset.
 pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let table = table(&args.table)?;
     let kept = decorrelate_counts(&table).map_err(|e| CliError::Usage(e.to_string()))?;

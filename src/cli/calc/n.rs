@@ -1,4 +1,4 @@
-//! `probity n`: number of training examples to distinguish two probes, by a bound.
+//! `probity n`: the number of training examples needed to distinguish two probes, from a bound.
 
 use std::io::Write;
 
@@ -76,7 +76,7 @@ struct Answer {
     prequential: Option<Further>,
 }
 
-/// The recommendation for another score.
+/// The recommendation based on another score.
 #[derive(Serialize)]
 struct Further {
     n_train: u64,
@@ -87,7 +87,7 @@ struct Further {
     text: String,
 }
 
-/// Recommendations for a difference of selectivities and of code lengths, if requested.
+/// Computes recommendations for a difference of selectivities or of code lengths, if requested.
 fn further(
     args: &NArgs,
     (bound, parameters, delta): (Bound, u64, f64),
@@ -119,7 +119,6 @@ fn further(
     Ok([args.control.as_ref().map(selectivity).transpose()?, args.code_gap.as_ref().map(prequential).transpose()?])
 }
 
-/// Prints the recommendation.
 pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let bound: Bound = args.bound.parse().map_err(|e: String| usage(&e))?;

@@ -1,4 +1,4 @@
-//! `probity pairs`: minimal pairs, scored by a model.
+//! `probity pairs`: scores minimal pairs with a model.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
@@ -63,7 +63,7 @@ pub struct PairsArgs {
     json: bool,
 }
 
-/// A pair, with its full name: phenomenon and identifier, or line.
+/// A pair with its full name: phenomenon, and identifier or line number.
 struct Item {
     id: String,
     paradigm: String,
@@ -71,7 +71,6 @@ struct Item {
     bad: String,
 }
 
-/// Scores of a pair.
 #[derive(Serialize)]
 struct Scored<'a> {
     id: &'a str,
@@ -82,20 +81,18 @@ struct Scored<'a> {
     cluster: &'a str,
 }
 
-/// Pairs, and rows that are not pairs.
+/// Pairs, and the number of rows that are not pairs.
 #[derive(Default)]
 struct Pairs {
     items: Vec<Item>,
     other: u64,
     dropped: u64,
-    /// Number of pairs beyond the limit.
+    /// Number of pairs beyond `--limit`.
     beyond: u64,
 }
 
-/// Scores the pairs.
-///
 /// # Errors
-/// [`CliError::Usage`] for a file, model or level that cannot be used; [`CliError::Cancelled`] after Ctrl-C.
+/// [`CliError::Usage`] for an unusable file, model or level; [`CliError::Cancelled`] after Ctrl-C.
 pub fn answer(args: &PairsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if !(0.5..1.0).contains(&args.level) {
         return Err(CliError::Usage(format!("--level {}: a level is between 0.5 and 1", args.level)));
@@ -162,7 +159,7 @@ fn read(args: &PairsArgs) -> Result<Pairs, CliError> {
     }
 }
 
-/// Scores of the good and the bad sentence of each pair.
+/// Scores the good and the bad sentence of each pair.
 fn scored(scorer: &Scorer<'_>, items: &[Item]) -> Result<Vec<[Option<f64>; 2]>, CliError> {
     let stop = stop_on_interrupt();
     let texts: Vec<&str> = items.iter().flat_map(|i| [i.good.as_str(), i.bad.as_str()]).collect();
@@ -183,7 +180,6 @@ fn scored(scorer: &Scorer<'_>, items: &[Item]) -> Result<Vec<[Option<f64>; 2]>, 
     Ok(scores.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
 }
 
-/// Name of a scoring method.
 fn name(scoring: Scoring) -> &'static str {
     match scoring {
         Scoring::LogLikelihood => "log-likelihood",

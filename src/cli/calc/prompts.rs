@@ -1,4 +1,4 @@
-//! `probity prompts`: how far results depend on the prompt, from a table or predictions computed by any program.
+//! `probity prompts`: sensitivity of results to the prompt, from any program's table or predictions.
 
 mod predictions;
 
@@ -15,7 +15,7 @@ use base::text::printable_label;
 use labs::prompts::places::Ties;
 use labs::prompts::published::{Report, ScoreTable};
 
-/// Maximum size of a table.
+/// Maximum size of a table, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Measure how much scores and the order of models depend on the prompt, from a table or from predictions.
@@ -66,7 +66,7 @@ impl TiesArg {
     }
 }
 
-/// An object whose keys are in the order of the list.
+/// A JSON object whose keys keep the order of the list.
 struct Ordered<T>(Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
@@ -108,7 +108,6 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Prints the statistics of the table or the predictions.
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let shown = printable_label(&args.table.display().to_string());
     let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read it: {e}"));
@@ -135,7 +134,7 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     spread(&report, out)
 }
 
-/// Spread over prompts, as lines.
+/// Prints the spread over prompts.
 fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     let total = report.relations.len();
     for (model, means, over) in &report.models {
@@ -247,7 +246,7 @@ mod tests {
         assert!(printed.contains("t.tsv, line 2"), "{printed}");
     }
 
-    /// Published statistics, compared with statistics recomputed from the published table.
+    /// Compares the published statistics with those recomputed from the published table.
     #[test]
     fn the_published_table_gives_the_published_spread() {
         let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());

@@ -1,4 +1,4 @@
-//! `probity rationale`: how well any program's saliency scores agree with people and between perturbed inputs.
+//! `probity rationale`: agreement of any program's saliency scores with people and between perturbed inputs.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -116,10 +116,8 @@ struct Answer {
     random_f1: Option<f64>,
 }
 
-/// Judges and prints.
-///
 /// # Errors
-/// [`CliError::Usage`] for files that cannot be read or judged, and invalid rules.
+/// [`CliError::Usage`] for files that cannot be read or judged, and for invalid rules.
 pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(several) = &args.several_people {
         return super::rounds::answer(several, out);
@@ -176,7 +174,7 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
     lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))
 }
 
-/// The rule of K.
+/// Parses the rule for K.
 fn size(text: &str) -> Result<SizeRule, CliError> {
     let bad = |why: &str| {
         let what =
@@ -198,7 +196,7 @@ fn size(text: &str) -> Result<SizeRule, CliError> {
     }
 }
 
-/// All rows of the files, and the messages of their readers.
+/// Reads all rows and collects the messages of the readers.
 fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let (mut gathered, mut notes) = (Gathered::default(), Vec::new());
@@ -225,17 +223,17 @@ fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     Ok((gathered, notes))
 }
 
-/// A number with its interval, as printed.
+/// Formats an estimate with its interval.
 fn shown(estimate: Option<Estimate>) -> String {
     estimate.map_or("not defined".to_owned(), |e| format!("{:.4} [{:.4}, {:.4}]", e.mean, e.lo, e.hi))
 }
 
-/// A number alone.
+/// Formats the mean only.
 fn alone(estimate: Option<Estimate>) -> String {
     estimate.map_or("–".to_owned(), |e| format!("{:.4}", e.mean))
 }
 
-/// All inputs together.
+/// Describes the results on all inputs together.
 fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<String> {
     let mut lines = vec![
         format!(
@@ -295,7 +293,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
     lines
 }
 
-/// Names of the dimensions in their order of appearance, each with its originals.
+/// Groups the originals by dimension, in order of appearance.
 fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
     let mut groups: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for (dimension, judged) in &found.judged {
@@ -307,7 +305,7 @@ fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
     groups
 }
 
-/// Parts by dimension and by perturbation, if there are several.
+/// Adds tables by dimension and by perturbation, if there are several.
 fn parts(found: &Judgement, level: f64, lines: &mut Vec<String>) {
     let columns = ["", "token-F1", "by chance", "MAP", "MAP*", "PCC", "kept", "F1Δ", "ratio", "n"];
     let row = |name: &str, c: &Cell| {
@@ -331,7 +329,7 @@ fn parts(found: &Judgement, level: f64, lines: &mut Vec<String>) {
     }
 }
 
-/// The tables of interpretability, over all perturbations and by perturbation.
+/// Prints the interpretability tables, over all perturbations and by perturbation.
 fn tables(found: &Judgement, level: f64, form: FormArg, out: &mut dyn Write) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for (dimension, group) in dimensions(found) {

@@ -29,7 +29,7 @@ pub enum Several {
     Merge(MergeArgs),
 }
 
-/// Files of several people, and the form of the answer.
+/// Files of several people, and the output format.
 #[derive(Debug, Args)]
 pub struct FileArgs {
     /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. People who score are
@@ -44,7 +44,6 @@ pub struct FileArgs {
     json: bool,
 }
 
-/// Arguments of `agree`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   probity rationale agree anna.jsonl ben.jsonl carla.jsonl
@@ -55,7 +54,6 @@ pub struct AgreeArgs {
     files: FileArgs,
 }
 
-/// Arguments of `merge`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   probity rationale merge anna.jsonl ben.jsonl x.jsonl y.jsonl z.jsonl --round 1 --out gold-1.jsonl --back round-2
@@ -92,8 +90,6 @@ struct Merge<'a> {
     masks: Option<&'a [RatedMask<'a>]>,
 }
 
-/// Prints the agreement, or decides a round and writes the items that pass and the items that go back.
-///
 /// # Errors
 /// [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
 pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
@@ -104,7 +100,7 @@ pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// The people, named as their files are, and the level of intervals.
+/// Reads the people, named after their files, and the level of the intervals.
 fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
     let level = probability_of(&args.level)?;
     if level <= 0.0 || level >= 1.0 {
@@ -147,7 +143,7 @@ fn agreement(found: &Alphas) -> Vec<String> {
     lines
 }
 
-/// Sentences that are left out because their words differ.
+/// Reports the number of annotations left out because their words differ.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
     (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words in an earlier file"))
@@ -162,7 +158,7 @@ fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     agreement(&found).iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Writes the items that pass, and for each person a file of the items that go back to them.
+/// Writes the items that pass, and for each person the items to revise.
 fn write(args: &MergeArgs, people: &[Person], passed: &str, back: &dyn Fn(&str) -> String) -> Result<(), CliError> {
     if let Some(path) = &args.out {
         Whole::new(path, args.force)?.fill(passed.as_bytes())?;

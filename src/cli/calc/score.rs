@@ -1,4 +1,4 @@
-//! `probity score` and `probity reliability`: the lab's measures for numbers from any source.
+//! `probity score` and `probity reliability`: the interventions lab's measures for numbers from any source.
 
 use std::io::Write;
 
@@ -74,7 +74,6 @@ struct Reliability {
     reliability: f64,
 }
 
-/// Prints the scores.
 pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (before, after) = (distribution("before", &args.before)?, distribution("after", &args.after)?);
     if before.len() != after.len() {
@@ -120,7 +119,7 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, &text)
 }
 
-/// Prints the harmonic mean.
+/// Prints the harmonic mean of both.
 pub fn reliability(args: &ReliabilityArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let reliability = score::reliability(probability(&args.completeness)?, probability(&args.selectivity)?);
     if args.json {

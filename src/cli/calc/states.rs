@@ -1,5 +1,4 @@
-//! `probity states`: hidden states, labels and parts of an interventions experiment, for interventions made with other
-//! programs.
+//! `probity states`: exports hidden states, labels and parts of an interventions experiment to other programs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -50,10 +49,8 @@ pub struct StatesArgs {
     force: bool,
 }
 
-/// Writes the file and describes it.
-///
 /// # Errors
-/// [`CliError::Usage`] for a spec or model that cannot be used, [`CliError::Failed`] if the file cannot be written.
+/// [`CliError::Usage`] for an unusable spec or model, [`CliError::Failed`] if the file cannot be written.
 pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Spec::Interventions(spec) = Spec::read(&args.spec)? else {
         let what = format!("{}: not a spec of the interventions lab", args.spec.display());

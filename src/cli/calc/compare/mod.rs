@@ -123,7 +123,7 @@ pub struct CompareArgs {
     /// Write the tables to a file: .md, .csv or .tex.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Not an option: `--report FILE.csv` writes a table.
+    /// Not supported: rejects `--csv` with a hint to `--report FILE.csv`.
     #[arg(long, hide = true)]
     csv: bool,
     /// Replace the report if it exists.
@@ -134,8 +134,6 @@ pub struct CompareArgs {
     json: bool,
 }
 
-/// Compares and prints.
-///
 /// # Errors
 /// [`CliError::Usage`] for files that cannot be read or compared, with file and line.
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -184,7 +182,7 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     pair::files(args, (first, second), &wanted, (terms, amount), aim, &gates, out)
 }
 
-/// Warns about results that are given twice.
+/// Warns about results that appear twice.
 fn same_twice(paths: &[PathBuf]) {
     let real: Vec<_> = paths.iter().map(|path| path.canonicalize().ok()).collect();
     for (k, path) in paths.iter().enumerate() {
@@ -198,7 +196,7 @@ fn same_twice(paths: &[PathBuf]) {
     }
 }
 
-/// A level in percent, without needless decimals: `95 %`, `99.9 %`.
+/// Formats a level in percent without needless decimals: `95 %`, `99.9 %`.
 fn level_text(level: f64) -> String {
     format!("{} %", (level * 1e8).round() / 1e6)
 }
@@ -258,7 +256,7 @@ fn systems(
     outcome
 }
 
-/// The last parts of the paths, as many as distinguish them.
+/// Names the paths by the fewest trailing components that distinguish them.
 fn distinct_names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let lasts: Vec<String> = paths.iter().map(|p| last(p)).collect();
