@@ -48,7 +48,7 @@ use clap_complete::Shell;
 use self::error::CliError;
 use base::text::printable_label;
 
-/// The help: subcommands grouped by purpose; a test compares them with the existing ones.
+/// Help template: subcommands by purpose; a test compares it with the existing subcommands.
 const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -150,18 +150,17 @@ enum Command {
     Man,
 }
 
-/// Runs the command line and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 plus the number of the
-/// signal if one ended it (130 for Ctrl-C).
+/// Runs the command line and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 3 failed condition, 128 plus the signal's
+/// number if a signal ended it (130 for Ctrl-C).
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // clap quotes arguments verbatim; if one could control the terminal, the message is made printable and
-            // loses its colours.
+            // clap quotes arguments verbatim. If one contains control characters, the message is made printable and loses its colours.
             if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
                 error.render().to_string().lines().for_each(|line| output::say(&printable_label(line)));
             } else {
-                // Help and version are not errors and go to standard output; clap distinguishes them.
+                // Help and version go to standard output and exit with 0; clap distinguishes them from errors.
                 let _ = error.print();
             }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
@@ -169,7 +168,7 @@ pub fn main() -> ExitCode {
     };
     let command = cli.command.unwrap_or(Command::Tui(cli.tui));
     set_panic_hook();
-    // Standard output is not locked permanently, because the terminal program also writes to it.
+    // Not locked: the terminal program also writes to standard output.
     let run = || dispatch(command, &mut std::io::stdout());
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         tell_panic();
@@ -186,12 +185,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Message of the latest panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Stores the messages of panics instead of printing them: panics of libraries on broken files become errors where they
-/// are caught, those of the engine become findings, and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints
-/// them.
+/// Stores panic messages instead of printing them. Panics of libraries on broken files become errors, panics of the engine become findings,
+/// and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints them.
 fn set_panic_hook() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         return;
@@ -201,7 +198,7 @@ fn set_panic_hook() {
     }));
 }
 
-/// Reports a panic in lines that cannot control the terminal.
+/// Reports a panic in printable lines.
 fn tell_panic() {
     let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
     output::say("internal error; RUST_BACKTRACE=1 shows more; please report it");
@@ -243,7 +240,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// The help listed 22 commands in one column.
+    /// Regression: the help used to list 22 commands in one column.
     #[test]
     fn the_help_lists_every_command_in_one_group() {
         for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {

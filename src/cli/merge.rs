@@ -1,4 +1,4 @@
-//! `probity merge`: the parts of a grid become one session.
+//! `probity merge`: joins the parts of a grid into one session.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -46,18 +46,16 @@ pub struct MergeArgs {
     pub json: bool,
 }
 
-/// The session in the grid's folder if no other is given.
+/// Default name of the session, in the grid's folder.
 const MERGED: &str = "merged.probity.jsonl";
-/// Maximum size of a session, in bytes and in lines: replaying a larger one would keep only the results of the last
-/// cells.
+/// Maximum size of a session in bytes and lines: a replay of more would keep only the results of the last cells.
 const MAX_FILE: u64 = 256 << 20;
 const MAX_ENTRIES: usize = 1_000_000;
-/// Maximum cells listed by name in a message.
+/// Maximum number of cells listed by name in a message.
 const LISTED: usize = 10;
 /// Maximum number of comparisons printed.
 const SHOWN: usize = 12;
 
-/// Output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     grid: &'a str,
@@ -72,7 +70,7 @@ struct Report<'a> {
     sessions: Vec<Volume>,
 }
 
-/// One of the written sessions.
+/// One of the written sessions, if the results need several.
 #[derive(Debug, Serialize)]
 struct Volume {
     path: String,
@@ -80,11 +78,9 @@ struct Volume {
     bytes: u64,
 }
 
-/// Joins the parts.
-///
 /// # Errors
-/// [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing;
-/// [`CliError::Failed`] if the file cannot be written.
+/// [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing; [`CliError::Failed`] if the file
+/// cannot be written.
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let folder = Folder::open(&args.dir)?;
     let survey = Survey::of(&folder)?;
@@ -127,7 +123,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes the sessions; they appear together, when all are complete.
+/// Writes the sessions; they appear together once all are complete.
 fn join(args: &MergeArgs, folder: &Folder, survey: &Survey) -> Result<(Merged, Vec<Volume>), CliError> {
     let created = name::utc(SystemTime::now());
     let first = args.output.clone().unwrap_or_else(|| args.dir.join(MERGED));
@@ -149,7 +145,7 @@ fn join(args: &MergeArgs, folder: &Folder, survey: &Survey) -> Result<(Merged, V
     Ok((all, volumes))
 }
 
-/// `grid.probity.jsonl`, and `grid-2.probity.jsonl` for the second session of a set.
+/// Returns the path of a volume: `grid.probity.jsonl`, then `grid-2.probity.jsonl`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return path.to_owned();
@@ -159,7 +155,7 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(format!("{}-{number}{}", &name[..at], &name[at..]))
 }
 
-/// Missing cells, as lines.
+/// Lists missing cells.
 fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     let mut out = Vec::new();
     let total = folder.cells.len();
@@ -178,8 +174,7 @@ fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     out
 }
 
-/// Number of comparisons below .05: unadjusted, adjusted within their family, and in the families selected among all
-/// cells.
+/// Counts comparisons with p below .05: unadjusted, adjusted within their family, and in the families selected among all cells.
 fn below(corrected: &Corrections<'_>) -> [usize; 3] {
     let count = |is_in: &dyn Fn(&Corrected<'_>) -> bool| corrected.rows.iter().filter(|row| is_in(row)).count();
     [

@@ -1,4 +1,4 @@
-//! `probity gallery mix`: further pretraining on mixtures of in-domain and out-of-domain text.
+//! `probity gallery mix`: continues pretraining on mixtures of in-domain and out-of-domain text.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -77,14 +77,12 @@ pub struct MixArgs {
     quiet: bool,
 }
 
-/// Largest number of sentences.
 const MAX_SENTENCES: usize = 10_000_000;
 
 /// Runs the mixtures, starting with the unchanged model.
 ///
 /// # Errors
-/// [`CliError::Usage`] for names and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
-/// otherwise [`CliError::Failed`].
+/// [`CliError::Usage`] for invalid names and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise [`CliError::Failed`].
 pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let diets = diets(args)?;
     let usage = |e: model::ModelError| CliError::Usage(e.to_string());
@@ -166,7 +164,6 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     Ok(diets)
 }
 
-/// One outcome as text.
 fn line(outcome: &Outcome) -> String {
     let name = match outcome.diet {
         Diet::None => "untouched".to_owned(),

@@ -1,4 +1,4 @@
-//! `probity sessions` and `probity diff`: recorded sessions as documents.
+//! `probity sessions` and `probity diff`: lists, shows, renames, deletes and compares recorded sessions.
 
 use std::io::Write;
 
@@ -18,7 +18,6 @@ use session::shelf::{self, Recorded};
 /// Maximum number of listed sessions.
 const MOST: usize = 200;
 
-/// Recorded sessions.
 #[derive(Debug, Subcommand)]
 pub enum SessionsCommand {
     /// List the recorded sessions, newest first.
@@ -61,8 +60,6 @@ pub struct DiffArgs {
     pub second: String,
 }
 
-/// Carries out a subcommand.
-///
 /// # Errors
 /// [`CliError::Usage`] if there is no such session or the new name is taken.
 pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), CliError> {
@@ -96,7 +93,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Name, beginning, lab, number of runs and end.
+/// Formats name, start, lab, number of runs and end.
 fn in_a_line(session: &Recorded) -> String {
     let created = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
     let runs = if session.runs == 1 { "1 run".to_owned() } else { format!("{} runs", session.runs) };
@@ -137,7 +134,7 @@ fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The run that an argument names.
+/// Finds the run that an argument names.
 fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     let numbered = argument.rsplit_once(':').and_then(|(session, n)| Some((session, n.parse::<usize>().ok()?)));
     let (session, n) = numbered.map_or((argument, None), |(session, n)| (session, Some(n)));
@@ -152,7 +149,7 @@ fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
 /// Prints two runs side by side.
 ///
 /// # Errors
-/// [`CliError::Usage`] if there is no such session or run, or the two are of different labs.
+/// [`CliError::Usage`] if a session or run does not exist, or the labs differ.
 pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let ((n, first), (m, second)) = (run_of(&args.first)?, run_of(&args.second)?);
     let (a, b) = (first.job.spec.lab(), second.job.spec.lab());
@@ -168,7 +165,7 @@ mod tests {
     use super::*;
     use session::shelf::End;
 
-    /// The list did not say how many runs a session has.
+    /// Regression: the list used to omit a session's number of runs.
     #[test]
     fn the_list_says_how_many_runs_a_session_has() {
         let of = |runs| {

@@ -1,4 +1,4 @@
-//! `probity models convert`: pickled weights as safetensors.
+//! `probity models convert`: converts pickled weights to safetensors.
 
 use std::io::Write;
 use std::path::Path;
