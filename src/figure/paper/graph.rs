@@ -82,7 +82,7 @@ fn subscripted(line: &str) -> Option<(&str, &str, &str)> {
     Some((letter, &rest[..end], &rest[end..]))
 }
 
-/// Draws a node's name with its subscript, centred in the box.
+/// The tint is visible in grey too.
 fn named_node(canvas: &Canvas<'_>, label: &str, (x, y): At, size: f64) -> Drawn {
     const SMALLER: f64 = 0.75;
     let count = label.lines().count() as f64;
