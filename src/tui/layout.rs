@@ -25,7 +25,7 @@ use labs::LABS;
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 /// Minimum size that shows all slots at once, in columns and rows.
 const WIDE: (u16, u16) = (100, 32);
-/// Minimum rows for a separate answer on a small screen with a zoomed pane.
+/// Minimum rows for the answer on a small screen, and for the first start's strip.
 const LOW: u16 = 16;
 
 /// Rectangles of the screen's parts.

@@ -9,14 +9,14 @@ use crate::theme::Role;
 use base::text::pad;
 use labs::{LabId, Preset, Spec};
 
-/// The presets of a lab; choosing one sets the lab up.
+/// Picker of presets; choosing one sets the lab up.
 pub(crate) struct Presets {
     pub lab: LabId,
-    /// The picker's name, see [`Picker::name`].
+    /// Name of the picker, see [`Picker::name`].
     pub name: &'static str,
-    /// Kind of the list's entries.
+    /// Word for the entries.
     pub what: &'static str,
-    /// Puts the spec of a preset into the lab's setup.
+    /// Sets the lab up from a preset's spec.
     pub(crate) adopt: fn(&mut State, Spec),
 }
 
