@@ -1,42 +1,39 @@
-//! A row of the settings: a setting of the spec, or something that only the view has.
+//! Rows of the settings: settings in the spec, or values that only the view has.
 
 use super::FAR;
 use crate::stops::{share_of, step_along};
 use base::text::printable;
 use labs::setting::{Kind, Known, Setting, Value};
 
-/// A row of the pane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its key, unique in the pane.
+    /// Key, unique in the pane.
     pub key: String,
     pub label: String,
-    /// One sentence of help.
+    /// Description in one sentence.
     pub help: String,
-    /// Its control.
     pub kind: Kind,
     pub value: Value,
-    /// Its value as text.
     pub text: String,
-    /// The text after each checkbox.
+    /// Text after each checkbox.
     pub notes: Vec<String>,
-    /// True if it differs from the last run.
+    /// True if the value differs from the last run.
     pub changed: bool,
-    /// True if it only affects the view and so can be changed in a replay, too.
+    /// True if the row affects only the view, so that it can also be changed in a replay.
     pub view: bool,
-    /// The value in the shipped experiment; empty for rows of the view.
+    /// Value in the shipped experiment; empty for rows of the view.
     pub default: String,
-    /// Warning about this value; empty if there is none.
+    /// Warning about the value; empty if there is none.
     pub warning: String,
 }
 
 impl Row {
-    /// A row of a setting, compared with the spec that was run.
+    /// Builds the row of a setting, compared with the spec that was run.
     pub fn of<S>(setting: &Setting<S>, spec: &S, ran: Option<&S>, known: &Known) -> Self {
         let value = setting.get(spec, known);
         let kind = setting.kind(spec, known);
         let changed = ran.is_some_and(|ran| match (&kind, &value) {
-            // Choices depend on the spec itself, so names are compared, not indices.
+            // Choices depend on the spec, so names are compared rather than indices.
             (Kind::Marks(_), value) => kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known)),
             _ => setting.get(ran, known) != value,
         });
@@ -55,13 +52,13 @@ impl Row {
         }
     }
 
-    /// The same with its value in the spec that is shipped.
+    /// Adds the value in the shipped spec.
     pub(crate) fn with_default<S>(mut self, setting: &Setting<S>, shipped: &S, known: &Known) -> Self {
         self.default = printable(&setting.text(shipped, known)).into_owned();
         self
     }
 
-    /// A row of the view, which is not in the spec.
+    /// Builds a row of the view, which is not in the spec.
     pub(crate) fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
         let text = printable(&kind.show(&value)).into_owned();
         let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
@@ -70,7 +67,7 @@ impl Row {
         Self { key, label, help, kind, value, text, notes, changed, view, default, warning }
     }
 
-    /// The value a number of steps away; `None` if the row has no steps.
+    /// Returns the value a number of steps away; `None` if the row has no steps.
     pub fn stepped(&self, by: i64) -> Option<Value> {
         match (&self.kind, &self.value) {
             (Kind::Choice(names), _) if names.is_empty() => None,
@@ -79,7 +76,7 @@ impl Row {
                 let next = (*at as i64 + by.signum()).rem_euclid(names.len() as i64);
                 Some(Value::Choice(Some(next as usize)))
             }
-            // A count has no last value.
+            // An integer range has stops but no largest stop.
             (Kind::Integer(range), Value::Number(x)) if by.abs() <= FAR => {
                 Some(Value::Number((x + by as f64).clamp(range.min, range.max)))
             }
@@ -111,7 +108,7 @@ impl Row {
         }
     }
 
-    /// The stop nearest to a position on the track; `None` if the row is not a slider.
+    /// Returns the stop nearest to a position on the track; `None` if the row is not a slider.
     pub(crate) fn at_share(&self, share: f64) -> Option<Value> {
         let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
         let before = usize::from(unset.is_some());

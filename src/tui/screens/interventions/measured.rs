@@ -114,7 +114,7 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// Comparison of the drawn method with its closest rival: preferably a pair in which it is more reliable, and of those the least certain.
+/// Comparison of the drawn method with its closest rival: the pair whose winner is least certain.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
