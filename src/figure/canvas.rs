@@ -59,8 +59,11 @@ pub(crate) fn position((x, y): BackendCoord) -> At {
 /// A recorded drawing operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
+    /// A line through points.
     Line { points: Vec<At>, pen: Pen },
+    /// A filled polygon.
     Fill { points: Vec<At>, colour: Rgb, alpha: f64 },
+    /// A filled disc.
     Disc { at: At, radius: f64, colour: Rgb },
     /// One line of printable text, with its anchor on the baseline.
     Text { text: String, at: At, kind: Type },

@@ -133,6 +133,7 @@ pub enum FigureError {
     /// The file extension is not a known format.
     #[error("{}: figures are written as .png, .svg, .pdf or .csv", path.display())]
     Extension {
+        /// The file that was to be written.
         path: PathBuf,
     },
     /// The file could not be written or moved into place.

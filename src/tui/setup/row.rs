@@ -76,7 +76,7 @@ impl Row {
                 let next = (*at as i64 + by.signum()).rem_euclid(names.len() as i64);
                 Some(Value::Choice(Some(next as usize)))
             }
-            // An integer range has stops but no largest stop.
+            // Jumps to the end are ignored: an integer range may have no useful end.
             (Kind::Integer(range), Value::Number(x)) if by.abs() <= FAR => {
                 Some(Value::Number((x + by as f64).clamp(range.min, range.max)))
             }

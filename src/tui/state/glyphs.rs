@@ -1,4 +1,3 @@
-
 /// Character set for charts, sliders and symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glyphs {

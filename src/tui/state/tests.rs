@@ -1,4 +1,4 @@
-//! Properties of the state: one place per screen, popups, cursors.
+//! Tests of the state: places of screens, popups, cursors.
 
 use super::*;
 use crate::popups;

@@ -1,4 +1,3 @@
-
 use std::path::Path;
 
 use super::many::{Asked, MATRIX, PooledRow, cells, doubt, head, matrix_rows, pooled, pooled_rows, summary};

@@ -1,4 +1,3 @@
-
 use super::{own, ran, view, view_mut};
 use crate::setup::Plain;
 use labs::LabId;
