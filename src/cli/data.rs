@@ -112,8 +112,7 @@ pub struct ConvertArgs {
     limit: Option<u64>,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] if the output cannot be
+/// Fails with [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] if the output cannot be
 /// written.
 pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
@@ -205,7 +204,6 @@ fn shown(source: &Source, overview: &Overview, parts: Option<&Parts>) -> serde_j
            "shortcuts": shortcuts, "first": rows})
 }
 
-/// Loads the vocabularies of models.
 fn vocabularies(names: &[String]) -> Result<Vec<Vocabulary<'static>>, CliError> {
     let usage = |e: model::ModelError| CliError::Usage(e.to_string());
     names.iter().map(|name| engine::vocabulary(name, &mut |_| Ok(())).map_err(usage)).collect()

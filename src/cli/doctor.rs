@@ -63,7 +63,7 @@ fn device() -> Check {
     Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}") }
 }
 
-/// The GPU in use, or why there is none and what a GPU build needs.
+/// The GPU in use, or the reason why there is none and the requirements of a GPU build.
 fn gpu() -> Check {
     let text = if cfg!(any(feature = "cuda", feature = "metal")) {
         match Device::Auto.resolve() {
@@ -172,7 +172,7 @@ fn hub() -> Check {
     Check { mark, what: "hub cache", text }
 }
 
-/// Checks for a system font with characters that the embedded font lacks, by the example of a Chinese one.
+/// Checks for a system font with Chinese characters, which the embedded font lacks.
 fn fonts() -> Check {
     let what = "fonts";
     match spare_font('中') {

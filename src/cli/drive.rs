@@ -20,7 +20,6 @@ use labs::{Body, Common, Finding, Spec, SummaryFinding};
 use session::SessionError;
 use session::record::Record;
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
@@ -30,13 +29,12 @@ pub(crate) enum End {
 }
 
 pub(crate) struct Sinks<'a> {
-    /// The fold of all events.
     pub board: Board,
     /// The recorder of the session, or of one grid cell's part.
     pub recorder: Option<Box<dyn Record + 'a>>,
-    /// User's JSON Lines output of findings, if requested.
+    /// Output of findings as JSON Lines for the user, if requested.
     pub json: Option<&'a mut dyn Write>,
-    /// The JSON Lines file of findings, and its destination.
+    /// File of findings as JSON Lines, with its path.
     pub file: Option<(Box<dyn Write>, PathBuf)>,
     pub meter: Meter,
     /// Reason why a result could not be saved.
@@ -108,7 +106,7 @@ impl Run<'_, '_> {
         self.sinks.board.on_command(command);
         let t = self.seconds();
         self.record(|recorder| recorder.command(t, command));
-        // The event channel closes if the engine is gone; that ends the run with a message.
+        // If the engine is gone, its event channel closes, which ends the run with a message.
         let _ = engine.send(command.clone());
     }
 

@@ -15,19 +15,16 @@ pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// Error in the command line or an input file.
 pub(crate) const USAGE: u8 = 2;
-/// A condition on a comparison is not satisfied.
 pub(crate) const GATE: u8 = 3;
 /// Base for signals, as in shells: 128 plus the signal's number (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
 
 #[derive(Debug, Error)]
 pub enum CliError {
-    /// The command line or an input file is wrong.
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
     Failed(String),
-    /// A condition set by the user is not satisfied.
     #[error("{0}")]
     Gate(String),
     /// Stopped by the user or a signal.
@@ -51,7 +48,7 @@ impl CliError {
         }
     }
 
-    /// The printable message for stderr; `None` if there is nothing to report.
+    /// Message for stderr, made printable; `None` if there is nothing to report.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) | CliError::Gate(what) => {

@@ -96,8 +96,7 @@ pub struct ExportArgs {
     pub force: bool,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for an unknown session, figure, table, model, method or oracle and for an existing file, [`CliError::Failed`] if a
+/// Fails with [`CliError::Usage`] for an unknown session, figure, table, model, method or oracle and for an existing file, [`CliError::Failed`] if a
 /// file cannot be written.
 pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let options = args.look.options()?;

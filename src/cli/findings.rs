@@ -39,8 +39,7 @@ pub struct FindingsArgs {
     force: bool,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for an unknown session or kind and for an existing file, [`CliError::Failed`] if the file cannot be written.
+/// Fails with [`CliError::Usage`] for an unknown session or kind and for an existing file, [`CliError::Failed`] if the file cannot be written.
 pub fn findings(args: &FindingsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let rows = rows(&replay::open(&args.session)?, args.kind.as_deref().unwrap_or_default())?;
     let Some(name) = &args.kind else { return list(&rows, out) };
@@ -91,7 +90,7 @@ fn rows(session: &Session, wanted: &str) -> Result<Vec<Row>, CliError> {
     Ok(rows)
 }
 
-/// Returns the kinds in order of first appearance.
+/// Kinds in order of first appearance.
 fn kinds(rows: &[Row]) -> Vec<&'static KindInfo> {
     let mut kinds: Vec<&'static KindInfo> = Vec::new();
     for row in rows {
@@ -110,7 +109,6 @@ fn list(rows: &[Row], out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A table with one row per finding.
 struct Flat {
     caption: String,
     columns: Vec<Column>,
@@ -132,7 +130,6 @@ impl Flat {
         self.rows.iter().any(|r| r.run != self.rows[0].run)
     }
 
-    /// True if the column contains estimates.
     fn is_estimate(&self, column: &Column) -> bool {
         self.rows.iter().any(|r| r.body.get(column.key).is_some_and(|v| v.get("mean").is_some()))
     }
@@ -194,7 +191,6 @@ impl Flat {
     }
 }
 
-/// Formats a value in full.
 fn plain(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -210,7 +206,6 @@ fn named(fields: &Map<String, Value>) -> String {
     fields.iter().filter(|(key, _)| *key != "name").fold(name, |text, (key, value)| format!("{text} {key}={value}"))
 }
 
-/// Formats a value for people.
 fn shown(value: Option<&Value>) -> String {
     let number = |v: Option<&Value>| v.and_then(Value::as_f64).map_or_else(|| "∞".to_owned(), short);
     match value {
@@ -222,7 +217,6 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// Writes the table in the format of the file's extension, atomically.
 fn write(table: &Flat, path: &Path, force: bool) -> Result<(), CliError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let text = match Form::of_extension(extension) {

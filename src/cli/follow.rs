@@ -63,8 +63,7 @@ const SHOWN: usize = 12;
 /// Line width for a terminal of unknown width.
 const WIDE: usize = 100;
 
-/// # Errors
-/// [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Reported`] if all cells have ended and some have failed.
+/// Fails with [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Reported`] if all cells have ended and some have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -91,9 +90,8 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// The state shown last.
 struct Shown {
-    /// True if it is redrawn in place.
+    /// True if redrawn in place.
     screen: bool,
     /// All lines if redrawn in place or read by a program, otherwise the first line.
     last: Vec<String>,
@@ -170,7 +168,7 @@ fn lines(view: &View) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Regression: while the grid did not change, the process on the login node used to keep running after its screen had gone.
+    /// Regression: while the grid did not change, the process on the login node used to outlive its screen.
     #[test]
     fn a_program_that_reads_is_told_the_same_again_so_that_its_end_is_noticed() {
         let args = FollowArgs {

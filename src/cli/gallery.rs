@@ -119,8 +119,7 @@ struct ScoreArgs {
     quiet: bool,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for invalid names, folders and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise [`CliError::Failed`].
+/// Fails with [`CliError::Usage`] for invalid names, folders and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise [`CliError::Failed`].
 pub fn run(args: &GalleryArgs, out: &mut dyn Write) -> Result<(), CliError> {
     match &args.command {
         GalleryCommand::List => print(&list::text(&gallery::cards()?), out),
@@ -160,7 +159,7 @@ fn card(model: &str, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     print(&card.to_string(), out)
 }
 
-/// Prints lines that may contain text from a file, made printable.
+/// Prints lines that may contain text from a file.
 fn print(text: &str, out: &mut dyn Write) -> Result<(), CliError> {
     text.lines().try_for_each(|line| output::line(out, &printable_label(line)))
 }
@@ -240,7 +239,6 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
 /// Steps between two progress reports.
 const TELL_EVERY: usize = 50;
 
-/// Shows the gallery's progress on a meter.
 pub(super) struct Reporter {
     name: String,
     pub meter: Meter,

@@ -31,8 +31,7 @@ pub struct GuideArgs {
     write: Option<PathBuf>,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for an unknown page, [`CliError::Failed`] if a file cannot be read or written.
+/// Fails with [`CliError::Usage`] for an unknown page, [`CliError::Failed`] if a file cannot be read or written.
 pub fn guide(args: &GuideArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(folder) = &args.write {
         return PAGES.iter().try_for_each(|page| rewrite(folder, page));
@@ -49,7 +48,6 @@ pub fn guide(args: &GuideArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// Lists the pages with the questions that they answer.
 fn contents() -> String {
     let width = PAGES.iter().map(|p| p.name.len()).max().unwrap_or(0);
     let mut text = String::from("Pages of the guide (`probity guide PAGE` shows one):\n\n");
@@ -82,7 +80,7 @@ fn show(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns true if a pager showed the text.
+/// True if a pager showed the text.
 fn paged(text: &str) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
     let mut words = pager.split_whitespace();

@@ -10,10 +10,6 @@ use super::run::RunArgs;
 use super::shard::Shard;
 use base::signals;
 
-/// Runs the share in `jobs` processes and waits for all of them.
-///
-/// # Errors
-/// [`CliError::Cancelled`] after a signal, which all of them receive; [`CliError::Reported`] if one failed.
 pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>) -> Result<(), CliError> {
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
@@ -77,7 +73,7 @@ fn arguments(args: &RunArgs, shard: Shard, lane: Shard, memory_limit: Option<u64
     out
 }
 
-/// Forwards termination signals to the jobs, which then end by themselves.
+/// Forwards termination signals to the jobs, which end by themselves.
 #[cfg(unix)]
 fn pass_on(jobs: Vec<u32>) {
     use nix::sys::signal::{Signal, kill};

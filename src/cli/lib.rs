@@ -198,7 +198,6 @@ fn set_panic_hook() {
     }));
 }
 
-/// Reports a panic in printable lines.
 fn tell_panic() {
     let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
     output::say("internal error; RUST_BACKTRACE=1 shows more; please report it");

@@ -70,7 +70,6 @@ struct Report<'a> {
     sessions: Vec<Volume>,
 }
 
-/// One of the written sessions, if the results need several.
 #[derive(Debug, Serialize)]
 struct Volume {
     path: String,
@@ -78,8 +77,7 @@ struct Volume {
     bytes: u64,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing; [`CliError::Failed`] if the file
+/// Fails with [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing; [`CliError::Failed`] if the file
 /// cannot be written.
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let folder = Folder::open(&args.dir)?;
@@ -155,7 +153,6 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(format!("{}-{number}{}", &name[..at], &name[at..]))
 }
 
-/// Lists missing cells.
 fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     let mut out = Vec::new();
     let total = folder.cells.len();

@@ -101,8 +101,7 @@ pub enum CacheCommand {
     },
 }
 
-/// # Errors
-/// [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched, [`CliError::Reported`] for
+/// Fails with [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched, [`CliError::Reported`] for
 /// one that deviates.
 pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
@@ -209,7 +208,6 @@ fn address(name: &str) -> Result<ModelSource, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
-/// Loads a model, showing downloads on stderr.
 fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliError> {
     let kept = (names::device(device)?, names::dtype(dtype)?);
     if let Some(near) = names::near(source) {

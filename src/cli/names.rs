@@ -67,7 +67,7 @@ pub fn dtype(name: &str) -> Result<Dtype, CliError> {
     model::dtype::parse(name).map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
-/// The requested device and element type, as recorded in a session's header.
+/// Requested device and element type, as in a session's header.
 pub fn place(device: &str, dtype: &str) -> String {
     if dtype == "f32" { device.to_owned() } else { format!("{device} {dtype}") }
 }

@@ -49,7 +49,7 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The absolute path, printable; it can be opened from any folder.
+/// The absolute path, printable.
 pub fn full(path: &Path) -> String {
     printable_label(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }

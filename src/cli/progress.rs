@@ -19,9 +19,7 @@ pub enum Meter {
     Quiet,
     Bar(ProgressBar),
     Plain {
-        /// Stage of the latest line.
         stage: String,
-        /// Time of the latest line.
         at: Option<Instant>,
     },
 }
@@ -70,7 +68,6 @@ impl Meter {
         }
     }
 
-    /// Prints a progress line, unless quiet.
     pub fn tell(&self, text: &str) {
         if !matches!(self, Meter::Quiet) {
             self.say(text);

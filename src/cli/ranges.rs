@@ -15,7 +15,6 @@ pub(super) fn listed(numbers: &BTreeSet<usize>) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// Maximum number.
 const MOST: usize = 10_000_000;
 
 /// Parses the output of [`listed`].

@@ -100,7 +100,6 @@ pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> 
     Ok((far, past))
 }
 
-/// Reports the state of the engine after disconnecting.
 pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     let name = printable_label(name);
     match farewell.parting() {
@@ -178,7 +177,6 @@ pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliErr
     }
 }
 
-/// Formats a line of the list.
 fn row(status: &Status, widest: usize) -> String {
     let kind = match (status.alive, status.running) {
         (true, true) => "running",

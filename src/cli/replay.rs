@@ -68,7 +68,7 @@ pub fn open(what: &str) -> Result<Session, CliError> {
     Ok(session)
 }
 
-/// Reduces the board to the run with this number, from 1.
+/// Reduces the board to run `n`, counted from 1.
 pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(), CliError> {
     if n.checked_sub(1).and_then(|at| board.runs.get(at)).is_some_and(|run| run.gone) {
         *board = session.board_of(n);

@@ -253,7 +253,6 @@ async fn run_far(
     done
 }
 
-/// Source named in errors about the memory limit.
 const MEMORY_LIMIT: &str = "memory limit";
 
 /// Rejects a memory limit that is too small for some model, before anything is computed, and suggests one that is enough for all.
@@ -278,7 +277,6 @@ pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     Err(CliError::Failed(refused.to_string()))
 }
 
-/// Prints a spec's forecast, one line per model.
 fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let list = local::forecast(&task.cell.spec, options).map_err(|p| CliError::Failed(p.to_string()))?;
     for forecast in &list {

@@ -60,8 +60,7 @@ pub struct DiffArgs {
     pub second: String,
 }
 
-/// # Errors
-/// [`CliError::Usage`] if there is no such session or the new name is taken.
+/// Fails with [`CliError::Usage`] if there is no such session or the new name is taken.
 pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         SessionsCommand::List => list(out),
@@ -93,7 +92,6 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Formats name, start, lab, number of runs and end.
 fn in_a_line(session: &Recorded) -> String {
     let created = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
     let runs = if session.runs == 1 { "1 run".to_owned() } else { format!("{} runs", session.runs) };

@@ -26,7 +26,7 @@ use session::parts::{PartError, VERSION};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Number of this share, from 1.
+    /// From 1.
     pub index: usize,
     pub count: usize,
 }
@@ -140,7 +140,6 @@ fn distinct(cells: &[Cell]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Counts the work of each cell.
 fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
     let mut sizes: HashMap<String, Size> = HashMap::new();
     let mut work = Vec::new();
@@ -218,7 +217,6 @@ impl Share<'_> {
         Ok(())
     }
 
-    /// Computes one cell and writes its outcome to its file.
     async fn cell(
         &mut self,
         engine: &mut dyn Engine,

@@ -76,13 +76,10 @@ pub struct SubmitArgs {
     pub options: Vec<String>,
 }
 
-/// Default number of jobs.
 const JOBS: usize = 8;
-/// Name of the script in the grid's folder.
 const SCRIPT: &str = "submit.sh";
 
-/// # Errors
-/// [`CliError::Usage`] for unusable specs, folders and names; [`CliError::Failed`] if sbatch is missing or fails.
+/// Fails with [`CliError::Usage`] for unusable specs, folders and names; [`CliError::Failed`] if sbatch is missing or fails.
 pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {

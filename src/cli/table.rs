@@ -4,7 +4,6 @@ use base::text::printable_label;
 use engine::board::{Board, Run};
 use engine::message::{NoticeLevel, Outcome};
 
-/// Formats the results of every lab that has run.
 pub fn table(board: &Board) -> Vec<String> {
     let shown = || board.runs.iter().filter(|run| is_shown(board, run));
     let mut out: Vec<String> = shown().flat_map(results).collect();
@@ -39,7 +38,6 @@ pub(crate) fn is_shown(board: &Board, run: &Run) -> bool {
     board.run_of(run.job.spec.lab()).is_some_and(|shown| shown.job.generation == run.job.generation)
 }
 
-/// Formats the results of one run.
 pub fn results(run: &Run) -> Vec<String> {
     let spec = &run.job.spec;
     let mut out = vec![printable_label(&format!("{} lab, spec {}", spec.lab(), run.job.spec_hash))];

@@ -245,7 +245,6 @@ pub(super) fn outside() -> Outside {
     }
 }
 
-/// Path of the settings kept between starts.
 fn memory_file() -> Option<PathBuf> {
     Some(name::folder().ok()?.parent()?.join("state.toml"))
 }
@@ -273,7 +272,7 @@ pub(super) fn open_with(
     let live = matches!(source, Source::Live(..));
     let report = terminal::launch(source, options, mouse);
     if let (true, Ok(report), Some(path)) = (live, &report, memory_file()) {
-        // Losing settings matters only at the next start, so an error is ignored.
+        // Losing settings matters only at the next start.
         let _ = report.memory.write(&path);
     }
     match report {

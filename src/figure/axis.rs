@@ -7,7 +7,6 @@ use base::text::printable_label;
 pub struct Axis {
     /// Label with unit.
     pub label: String,
-    /// Mapping of values to positions.
     pub scale: Scale,
     /// Range in data units; `None` fits the data.
     pub range: Option<(f64, f64)>,
@@ -21,8 +20,8 @@ pub struct Axis {
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
-    /// Names of the panels, stacked or side by side, into which paper divides the figure; each series goes to the panel of its accent.
-    /// Empty for a single frame, which is what the terminal always has.
+    /// Panels into which paper divides the figure, stacked or side by side; each series goes to the panel of its accent. Empty for a single
+    /// frame. The terminal always uses one frame.
     pub panels: Vec<String>,
 }
 
@@ -52,7 +51,6 @@ impl Axis {
         Self { label: label.into(), range, reversed: true, whole: true, ..Self::default() }
     }
 
-    /// Restricts ticks to whole numbers.
     pub fn in_whole_numbers(self) -> Self {
         Self { whole: true, ..self }
     }
@@ -62,7 +60,6 @@ impl Axis {
         Self { settings: true, ..self }
     }
 
-    /// Divides the figure into panels with these names.
     pub fn in_panels(self, names: &[&str]) -> Self {
         Self { panels: names.iter().map(|name| (*name).to_owned()).collect(), ..self }
     }
@@ -109,7 +106,7 @@ const ZERO_STUB: f64 = 0.07;
 const STEPS: f64 = 6.0;
 /// Maximum number of ticks of an axis without categories.
 const MOST: usize = 100;
-/// Maximum number of settings that have a tick each.
+/// Maximum number of settings with a tick each.
 const SETTINGS: usize = 8;
 
 /// An axis fitted to its data: maps values to 0..1.
@@ -121,7 +118,6 @@ pub struct Fitted {
     /// True if a place for zero is reserved at the start of a logarithmic axis.
     zero: bool,
     flipped: bool,
-    /// True if ticks are at whole numbers only.
     whole: bool,
     /// Values with a tick each: settings, or the only value on a horizontal axis without a range.
     settings: Vec<f64>,
@@ -196,7 +192,7 @@ impl Fitted {
         Self { scale, lo, hi, zero, flipped, whole: axis.whole, settings, categories: Vec::new() }
     }
 
-    /// Returns the position of a value, clamped to the axis; `None` for values that the axis cannot show.
+    /// Position of a value, clamped to the axis; `None` for values that the axis cannot show.
     pub fn place(&self, value: f64) -> Option<f64> {
         let log = self.scale.is_log();
         if !value.is_finite() || (log && value < 0.0) {
@@ -230,7 +226,7 @@ impl Fitted {
         (lo..=hi).contains(&value) || (self.zero && value == 0.0)
     }
 
-    /// Returns the value at a position, clamped to the axis.
+    /// Value at a position, clamped to the axis.
     pub fn value(&self, position: f64) -> f64 {
         let share = (self.turned(position) - self.stub()) / (1.0 - self.stub());
         if self.zero && share < -0.4 * ZERO_STUB {
@@ -249,17 +245,16 @@ impl Fitted {
         !self.scale.is_log() || (a > 0.0) == (b > 0.0)
     }
 
-    /// Returns the position of the gap between zero and the logarithmic axis, if there is one.
+    /// Position of the gap after zero on a logarithmic axis.
     pub fn gap(&self) -> Option<f64> {
         self.zero.then(|| self.turned(ZERO_STUB * 2.0 / 3.0))
     }
 
-    /// Returns the names of the categories, if the axis has any.
     pub fn categories(&self) -> Option<&[String]> {
         (self.scale == Scale::Categories).then_some(self.categories.as_slice())
     }
 
-    /// Returns the ticks by increasing value: as many as fit without labels touching.
+    /// Ticks by increasing value, as many as fit without labels touching.
     pub fn ticks(&self, room: &Room<'_>) -> Vec<Tick> {
         let mut last = Vec::new();
         for candidate in self.candidates(room.terse) {
@@ -292,7 +287,7 @@ impl Fitted {
         }
     }
 
-    /// Returns sets of ticks from dense to sparse.
+    /// Sets of ticks from dense to sparse.
     fn candidates(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
         let labelled = |v: &f64| {
             let decimals = v.to_string().split_once('.').map_or(0, |(_, rest)| rest.len().min(6));
@@ -307,7 +302,7 @@ impl Fitted {
         }
     }
 
-    /// Returns sets of ticks at round values or at categories, from dense to sparse.
+    /// Sets of ticks at round values or at categories, from dense to sparse.
     fn round(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
         let (lo, hi) = (self.lo, self.hi);
         match self.scale {
@@ -348,7 +343,6 @@ fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
     labelled.windows(2).all(|w| w[1].0 - w[0].0 >= (w[0].1 + w[1].1) / 2.0 + room.gap)
 }
 
-/// Collects a layer's values on the horizontal and on the vertical axis.
 fn extent(layer: &Layer) -> (Vec<f64>, Vec<f64>) {
     let ends = |band: Option<(f64, f64)>| band.into_iter().flat_map(|(lo, hi)| [lo, hi]);
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
@@ -400,12 +394,12 @@ fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
         true => (lo - 0.5 * lo.abs().max(1.0), hi + 0.5 * hi.abs().max(1.0)),
         false => (lo, hi),
     };
-    // Half of the smallest positive number underflows to 0; a logarithmic axis from 0 would have infinitely many decades.
+    // Half of the smallest positive number underflows to 0, which would give infinitely many decades.
     let from = if log && from == 0.0 { lo } else { from };
     (from.max(f64::MIN), to.min(f64::MAX))
 }
 
-/// Returns ticks at multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to the whole range.
+/// Ticks at multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to the whole range.
 fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> {
     let raw = hi / STEPS - lo / STEPS;
     let power = 10f64.powf(raw.log10().floor());
@@ -423,8 +417,8 @@ fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> 
         .collect()
 }
 
-/// Returns labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range within
-/// less than a decade gets the ticks of a linear axis.
+/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range within less than a
+/// decade gets linear ticks.
 fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
     let decades = hi.log10() - lo.log10();
     if decades < 0.8 {
@@ -452,12 +446,11 @@ fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
         .collect()
 }
 
-/// Returns the decimals that a value on a doubling axis needs.
+/// Decimals of a value on a doubling axis.
 fn fine(value: f64) -> usize {
     if value >= 10.0 || value.fract() == 0.0 { 0 } else { 3 }
 }
 
-/// Formats the label of a tick.
 fn text(value: f64, decimals: usize, terse: bool) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-4..1e7).contains(&size) {

@@ -40,23 +40,19 @@ const WIDTH_BITS: u32 = 24;
 /// Height of a line of text, in em.
 const LINE: f64 = 1.2;
 
-/// Converts a length to plotters pixels.
 pub(crate) fn pixels(length: f64) -> i32 {
     let length = if length.is_finite() { length.clamp(-FAR, FAR) } else { 0.0 };
     (length * UNIT).round() as i32
 }
 
-/// Converts a position to plotters pixels.
 pub(crate) fn corner((x, y): At) -> BackendCoord {
     (pixels(x), pixels(y))
 }
 
-/// Converts plotters pixels to a position on the page.
 pub(crate) fn position((x, y): BackendCoord) -> At {
     (f64::from(x) / UNIT, f64::from(y) / UNIT)
 }
 
-/// A recorded drawing operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
     /// A line through points.
@@ -136,7 +132,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// Returns the share of a length that precedes the position.
+    /// The share of a length that precedes the position.
     pub(crate) fn share(self) -> f64 {
         match self {
             Self::Start => 0.0,
@@ -279,7 +275,7 @@ impl DrawingBackend for Recorder<'_> {
         Ok(())
     }
 
-    /// Records each line of the text: lines are stacked, or side by side if the text runs upwards.
+    /// Records each line of text: stacked, or side by side if the text runs upwards.
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, pos: BackendCoord) -> Recorded {
         let kind = Type::of_style(style);
         let (x, y) = position(pos);
@@ -317,7 +313,6 @@ impl From<DrawingAreaErrorKind<Infallible>> for FigureError {
 }
 
 pub(crate) struct Scene<'a> {
-    /// Fonts that measure the texts.
     pub fonts: &'a Fonts<'a>,
     pub look: Look,
     pub height: f64,
@@ -326,7 +321,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Returns the characters of all texts that the embedded fonts lack.
+    /// Characters in the texts that the embedded fonts lack.
     pub(crate) fn foreign(&self) -> BTreeSet<char> {
         let texts = self.items.iter().filter_map(|item| match item {
             Item::Text { text, .. } => Some(text),
@@ -357,7 +352,7 @@ impl<'a> Canvas<'a> {
         Scene { fonts: self.fonts, look: self.look, height, items }
     }
 
-    /// Returns the number of items drawn so far.
+    /// Number of items so far.
     pub(crate) fn count(&self) -> usize {
         self.recorder.borrow().items.len()
     }
@@ -375,7 +370,7 @@ impl<'a> Canvas<'a> {
         !texts.any(|item| reaches(self.fonts, item, room))
     }
 
-    /// Cost of a label in a rectangle, over the items after the first `from`: 3 for each hidden area, 100 for each line or marker. `None`
+    /// Cost of a label in a rectangle: 3 for each hidden area, 100 for each line or marker, counting items after the first `from`. `None`
     /// if it overlaps text.
     pub(crate) fn hidden(&self, from: usize, room: Rect) -> Option<usize> {
         let recorder = self.recorder.borrow();
@@ -387,7 +382,6 @@ impl<'a> Canvas<'a> {
         self.is_free_of_text(room).then(|| hit.map(weight).sum())
     }
 
-    /// Draws a line through the points.
     pub(crate) fn line(&self, points: &[At], pen: Pen) -> Drawn {
         let pen = Pen { width: pen.width * self.look.stroke, ..pen };
         let points: Vec<BackendCoord> = points.iter().copied().map(corner).collect();
@@ -399,7 +393,6 @@ impl<'a> Canvas<'a> {
         Ok(self.area.draw(&Polygon::new(points, filled(colour, alpha)))?)
     }
 
-    /// Draws a filled rectangle between two corners.
     pub(crate) fn rectangle(&self, a: At, b: At, colour: Rgb, alpha: f64) -> Drawn {
         Ok(self.area.draw(&Rectangle::new([corner(a), corner(b)], filled(colour, alpha)))?)
     }
@@ -428,7 +421,6 @@ impl<'a> Canvas<'a> {
         Ok(())
     }
 
-    /// Draws text of one or several lines.
     pub(crate) fn text(&self, text: &str, at: At, kind: Type) -> Drawn {
         Ok(self.area.draw_text(text, &TextStyle::from(kind), corner(at))?)
     }

@@ -44,7 +44,6 @@ pub fn caption(figure: &Figure) -> String {
     sentences.into_iter().filter(|text| !text.is_empty()).map(whole).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the definitions and rules of a figure.
 pub fn notes(figure: &Figure) -> Vec<String> {
     // Definitions are never cut, because they are the program's own text.
     let terms = figure.provenance.terms.iter().map(|(name, meaning)| (name.as_str(), printable(meaning)));
@@ -61,7 +60,6 @@ pub fn notes(figure: &Figure) -> Vec<String> {
     named.into_iter().map(|(name, meaning)| with_zeros(&format!("{name}: {meaning}."))).collect()
 }
 
-/// Returns the provenance of a figure's numbers.
 pub fn sources(figure: &Figure) -> Vec<String> {
     let sources = figure.entries().filter(|(key, _)| SOURCES.contains(&key.as_str()));
     sources.map(|(key, value)| format!("{}: {}", capital(&printable_label(key)), printable_label(value))).collect()
@@ -93,7 +91,6 @@ pub(crate) fn with_zeros(text: &str) -> String {
     out
 }
 
-/// Capitalises the first letter.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

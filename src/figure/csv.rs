@@ -17,7 +17,6 @@ const COLUMNS: [&str; 27] = [
 /// Columns that every figure of points has, even if empty.
 const CURVE: [&str; 6] = ["series", "x", "y", "lo", "hi", "n"];
 
-/// A row: field by column.
 type Row = BTreeMap<&'static str, String>;
 
 /// Writes the figure's points as CSV: comment lines `# key: value`, then one table. Numbers can be parsed back exactly; missing fields are

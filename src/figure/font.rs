@@ -41,7 +41,7 @@ fn measured(face: &Face<'_>, id: GlyphId) -> f64 {
     f64::from(face.glyph_hor_advance(id).unwrap_or(0)) / f64::from(face.units_per_em().max(1))
 }
 
-/// Finds the embedded font that contains a character, its glyph, and the glyph's width in em.
+/// The embedded font with a character, its glyph, and the glyph's width in em.
 fn found(c: char) -> Option<(usize, GlyphId, f64)> {
     let (number, face, id) = faces().iter().enumerate().find_map(|(k, face)| Some((k, face, face.glyph_index(c)?)))?;
     Some((number, id, measured(face, id)))
@@ -56,7 +56,7 @@ fn own(c: char) -> Option<(usize, GlyphId, f64)> {
     }
 }
 
-/// Finds the embedded font that contains a character, and its glyph.
+/// The embedded font with a character, and its glyph.
 pub(crate) fn embedded(c: char) -> Option<(usize, u16)> {
     own(c).map(|(number, id, _)| (number, id.0))
 }
@@ -65,7 +65,7 @@ pub(crate) fn has(c: char) -> bool {
     own(c).is_some()
 }
 
-/// Returns the hexadecimal digits of a character without a font, in two rows of equal length.
+/// Hexadecimal digits of a character, in two rows of equal length.
 fn digits(c: char) -> [String; 2] {
     let code = format!("{:04X}", c as u32);
     let code = if code.len() % 2 == 1 { format!("0{code}") } else { code };
@@ -96,7 +96,7 @@ struct Letter<'f> {
     advance: f64,
     /// Distance from the cell's left edge to the glyph's origin.
     shift: f64,
-    /// Glyph size as a share of the font size.
+    /// Glyph size relative to the font size.
     share: f64,
     ink: Ink,
 }
@@ -112,7 +112,6 @@ impl<'a> Fonts<'a> {
         Self { spare }
     }
 
-    /// True if any of the fonts contains this character.
     pub(crate) fn draws(&self, c: char) -> bool {
         has(c) || self.spare.iter().any(|(_, characters)| characters.contains(&c))
     }
@@ -137,7 +136,7 @@ impl<'a> Fonts<'a> {
         self.letter(c).map_or_else(|| self.box_width(c), |letter| letter.advance)
     }
 
-    /// Width of the box drawn for a character without a font; at least as wide as the character would be in a font.
+    /// Width of the box for a character without a font; a wide character gets at least its usual width.
     fn box_width(&self, c: char) -> f64 {
         let room = digits(c).iter().map(|d| self.width(d, DIGIT)).fold(0.0, f64::max) + 4.0 * AROUND;
         if c.width() == Some(2) { room.max(WIDE) } else { room }
@@ -180,7 +179,6 @@ impl<'a> Fonts<'a> {
         lines.iter().map(|line| self.cut(line, size, room)).collect()
     }
 
-    /// Draws a line of text from its left end at the baseline.
     pub(crate) fn draw(&self, text: &str, (mut x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
         for c in text.chars() {
             let Some(letter) = self.letter(c) else {
@@ -222,7 +220,6 @@ impl<'a> Fonts<'a> {
     }
 }
 
-/// Fill rule of an outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
     /// A letter of the embedded font, thickened because that font is light.
@@ -237,7 +234,6 @@ pub(crate) enum Ink {
 pub(crate) trait Pen {
     /// Fills the outlines since the last call.
     fn fill(&mut self, ink: Ink);
-    /// Starts an outline.
     fn move_to(&mut self, x: f64, y: f64);
     fn line_to(&mut self, x: f64, y: f64);
     /// Adds a quadratic Bézier curve.

@@ -34,7 +34,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Returns the number of examples behind each value; empty for layers without data.
+    /// Numbers of examples behind the values; empty for layers without data.
     pub(crate) fn counts(&self) -> Vec<Count> {
         match self {
             Self::Line(line) => line.points.iter().map(|p| p.n).collect(),
@@ -45,7 +45,7 @@ impl Layer {
         }
     }
 
-    /// Returns the intervals that are drawn.
+    /// Intervals that are drawn.
     pub(crate) fn intervals(&self) -> Vec<(f64, f64)> {
         match self {
             // A line without dash and marker is a range.
@@ -71,11 +71,11 @@ pub struct Count {
 }
 
 /// Minimum number of independent units for an interval: the smallest with simulated coverage. Student's t over two or three units spans the
-/// axis, or almost nothing if they happen to agree.
+/// axis, or almost nothing if these happen to agree.
 pub const FEWEST: usize = 10;
 
 impl Count {
-    /// Returns the number of independent units if they are too few for an interval; drawings show this number instead.
+    /// The number of units if they are too few for an interval; drawings show it instead.
     pub fn few(&self) -> Option<usize> {
         self.units.filter(|units| *units < FEWEST)
     }
@@ -112,7 +112,6 @@ pub fn counted(counts: impl Iterator<Item = usize>, noun: &str) -> Option<String
     })
 }
 
-/// Formats an integer with commas between thousands.
 pub fn grouped(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -125,7 +124,7 @@ pub fn grouped(n: usize) -> String {
     out
 }
 
-/// Legend texts for the intervals of lines and bars, and for the numbers that replace them; empty where nothing is to be explained.
+/// Legend texts for the intervals of lines and bars, and for the numbers that replace them; empty if unused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Intervals {
     pub wide: String,
@@ -137,7 +136,7 @@ pub struct Intervals {
     /// Texts for faint points on a plane, and for points without a rating ([`Datum::is_unrated`]).
     pub faint: String,
     pub unrated: String,
-    /// True if the wide ends are a margin rather than an interval; margins are drawn as an area, even with two replicates.
+    /// True if the wide ends are a margin, which is drawn as an area even with two replicates.
     pub is_margin: bool,
 }
 
@@ -171,29 +170,27 @@ pub struct Datum {
     pub is_unrated: bool,
     /// Number of examples behind the point.
     pub n: Count,
-    /// Emphasis of the point relative to its line.
     pub emphasis: Emphasis,
 }
 
 impl Datum {
-    /// Returns the interval if there are enough units and replicates.
+    /// The interval if there are enough units and replicates.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 
-    /// Returns the narrow interval if there are enough units and replicates.
+    /// The narrow interval if there are enough units and replicates.
     pub(crate) fn narrow(&self) -> Option<(f64, f64)> {
         self.inner.filter(|_| self.n.few().is_none() && self.pair.is_none())
     }
 }
 
-/// Individual points. Points with the stroke marker on a numeric axis are levels without an x value; paper draws them beside the vertical
-/// axis.
+/// Individual points. Stroke markers on a numeric axis are levels without an x value, drawn on paper beside the vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// Legend entry.
     pub label: String,
-    /// Appearance; the default marker is a circle.
+    /// The default marker is a circle.
     pub role: Role,
     /// Points in any order.
     pub points: Vec<Spot>,
@@ -212,15 +209,13 @@ pub struct Spot {
     pub pairs: Option<[(f64, f64); 2]>,
     /// Colour of this point, drawn with a dark edge; `None` for the layer's colour.
     pub hue: Option<usize>,
-    /// Text next to the point; empty for none. Labels that do not fit, and all labels of a layer with many points, are in the CSV but not
-    /// in the drawing.
+    /// Text next to the point; empty for none. Labels that do not fit, and all labels of crowded layers, are only in the CSV.
     pub label: String,
     /// Number of examples behind the point.
     pub n: Count,
 }
 
 impl Spot {
-    /// Returns the intervals of x and y, if there are enough replicates.
     pub(crate) fn intervals(&self) -> [Option<(f64, f64)>; 2] {
         if self.pairs.is_some() { [None; 2] } else { [self.x_band, self.y_band] }
     }
@@ -231,7 +226,7 @@ impl Spot {
 pub struct Bars {
     /// Legend entry.
     pub label: String,
-    /// Appearance; the marker distinguishes series if there is no colour.
+    /// The marker distinguishes series if there is no colour.
     pub role: Role,
     pub bars: Vec<Bar>,
 }
@@ -253,7 +248,6 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Returns the interval if there are enough units.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         self.band.filter(|_| self.n.few().is_none())
     }
@@ -275,7 +269,7 @@ pub struct Ranges {
     pub label: String,
     /// Legend entry of the dots; empty for none.
     pub dots: String,
-    /// Appearance; the marker is drawn at the mean.
+    /// The marker is drawn at the mean.
     pub role: Role,
     /// True if the ends belong to an interval; paper then draws a line with caps instead of a box.
     pub are_intervals: bool,
@@ -301,7 +295,6 @@ pub struct Ranks {
     pub lines: Vec<RankLine>,
 }
 
-/// The ranks of one item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankLine {
     /// Name, drawn at the end of the line.
@@ -336,7 +329,7 @@ pub enum Shades {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cell {
-    /// The value; missing or not finite is drawn as hatching on blank.
+    /// The value; drawn as hatching on blank if missing or not finite.
     pub value: Option<f64>,
     /// True if the value is doubtful: its colour is then hatched.
     pub doubtful: bool,
@@ -359,9 +352,8 @@ pub struct Graph {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Node {
     pub label: String,
-    /// Column and row in grid units of the lab's choice, from the upper left; scaled to fit the drawing.
+    /// Column and row on a grid chosen by the lab, from the upper left; scaled to fit.
     pub at: (f64, f64),
-    /// True if it is on the highlighted path.
     pub lit: bool,
 }
 
@@ -388,12 +380,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A horizontal rule, in all panels.
     pub fn level(at: f64, label: impl Into<String>) -> Self {
         Self { at, label: label.into(), upright: false, panel: None }
     }
 
-    /// A vertical rule, in all panels.
     pub fn upright(at: f64, label: impl Into<String>) -> Self {
         Self { upright: true, ..Self::level(at, label) }
     }
@@ -419,7 +409,6 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 
-    /// Regression: the n in a caption used to have no noun.
     #[test]
     fn counts_have_their_noun() {
         let said = |counts: &[usize]| counted(counts.iter().copied(), "facts");

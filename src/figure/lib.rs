@@ -59,7 +59,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// True if the layers are drawn on axes; figures of only tokens or a graph have none.
+    /// True if the layers are drawn on axes; tokens and graphs have none.
     pub fn has_axes(&self) -> bool {
         let free = |l: &Layer| matches!(l, Layer::Tokens(_) | Layer::Graph(_));
         self.layers.is_empty() || !self.layers.iter().all(free)
@@ -67,13 +67,13 @@ impl Figure {
 }
 
 impl Figure {
-    /// Returns the provenance entries; the entry on intervals is included only if intervals are drawn.
+    /// Provenance entries; the one on intervals only if intervals are drawn.
     pub fn entries(&self) -> impl Iterator<Item = &(String, String)> {
         let has_intervals = self.layers.iter().any(|l| !l.intervals().is_empty());
         self.provenance.entries.iter().filter(move |(key, _)| has_intervals || key != "intervals")
     }
 
-    /// Returns the texts that name the contents: title, axes, panels, series and rules.
+    /// Texts that name the contents: title, axes, panels, series and rules.
     fn names(&self) -> impl Iterator<Item = &str> {
         let axes = [&self.y, &self.x].into_iter().flat_map(|axis| {
             let texts = axis.panels.iter().chain(&axis.categories).map(String::as_str);
@@ -91,7 +91,7 @@ impl Figure {
         [self.title.as_str()].into_iter().chain(axes).chain(layers)
     }
 
-    /// Adds the terms that the figure uses, for its caption. `terms` are names with meanings.
+    /// Adds the terms that the figure uses, for its caption; `terms` are names with meanings.
     pub fn with_terms<'t>(mut self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Self {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();
@@ -101,8 +101,8 @@ impl Figure {
         self
     }
 
-    /// Adds the number of examples per point, or its range, to the provenance as n. `examples` is a plural noun, as is `units`: the units
-    /// of the intervals, if these are not examples.
+    /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
+    /// those of the intervals, if not examples.
     pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
         let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
         let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));
@@ -130,7 +130,6 @@ pub struct Provenance {
 
 #[derive(Debug, Error)]
 pub enum FigureError {
-    /// The file extension is not a known format.
     #[error("{}: figures are written as .png, .svg, .pdf or .csv", path.display())]
     Extension {
         /// The file that was to be written.
@@ -154,7 +153,7 @@ pub enum Format {
 impl Format {
     pub const ALL: [Self; 4] = [Self::Png, Self::Svg, Self::Pdf, Self::Csv];
 
-    /// Returns the file extension, which is also the name on the command line.
+    /// The file extension, which is also the name on the command line.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Png => "png",
@@ -164,7 +163,7 @@ impl Format {
         }
     }
 
-    /// Returns the format that a file's extension names.
+    /// The format of a file's extension.
     ///
     /// # Errors
     /// [`FigureError::Extension`] for an unknown extension.
@@ -175,10 +174,7 @@ impl Format {
     }
 }
 
-/// Renders a figure to the bytes of a file.
-///
-/// # Errors
-/// [`FigureError::Draw`] if it cannot be drawn.
+/// Fails with [`FigureError::Draw`] if the figure cannot be drawn.
 pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<u8>, FigureError> {
     match format {
         Format::Png => png::to_png(figure, options),
@@ -188,9 +184,8 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
     }
 }
 
-/// Writes a figure to `path` in the format of its extension, and returns the full paths written. In [`Style::Paper`], which has no title or
-/// provenance on the page, the caption goes to a text file next to a picture. Files are written under a temporary name and then moved, so
-/// each appears complete or not at all. Existing files are replaced only with `force`.
+/// Writes a figure to `path` in the format of its extension, and returns the full paths written. In [`Style::Paper`], a picture's caption
+/// goes to a text file next to it. Each file is written atomically, and replaces an existing one only with `force`.
 ///
 /// # Errors
 /// [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file exists or cannot be written.
@@ -215,7 +210,7 @@ fn placed(whole: Whole, path: &Path, bytes: &[u8]) -> Result<PathBuf, FigureErro
     Ok(std::path::absolute(path).map_err(|source| FileError::Write { path: path.to_owned(), source })?)
 }
 
-/// Returns pairs of texts that overlap in a figure's drawing.
+/// Pairs of texts that overlap in a figure's drawing.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if it cannot be drawn.

@@ -26,7 +26,6 @@ pub enum Style {
 impl Style {
     pub const ALL: [Self; 4] = [Self::LabBook, Self::Paper, Self::Slides, Self::Dark];
 
-    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::LabBook => "lab-book",
@@ -36,7 +35,7 @@ impl Style {
         }
     }
 
-    /// Returns the default page width in millimetres.
+    /// Default page width in millimetres.
     pub fn usual_width(self) -> f64 {
         match self {
             Self::LabBook | Self::Dark => 135.5,
@@ -64,10 +63,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the options if they are valid.
-    ///
-    /// # Errors
-    /// The invalid option and its valid values.
+    /// Returns the options if they are valid, otherwise the invalid one with its valid values.
     pub fn checked(self) -> Result<Self, String> {
         if let Some(width) = self.width.filter(|w| !WIDTHS.contains(w)) {
             return Err(format!("width {width} mm is not allowed: use {} to {} mm", WIDTHS.start(), WIDTHS.end()));
@@ -92,10 +88,10 @@ impl Options {
     }
 }
 
-/// Measures and colours of a page. Lengths are in page units, of which a tick label is 11 high.
+/// Measures and colours of a page. A tick label is 11 page units high.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Look {
-    /// Page width in page units.
+    /// In page units.
     pub width: f64,
     /// Points per page unit.
     pub unit: f64,
@@ -118,7 +114,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// A page of this width, in points.
+    /// `width` is in points.
     fn new(style: Style, width: f64) -> Self {
         let light = Self {
             width: width / 0.48,

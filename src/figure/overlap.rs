@@ -6,7 +6,6 @@ use super::font::{self, Fonts};
 /// Two opposite corners of a rectangle, the upper left first.
 pub(crate) type Rect = (At, At);
 
-/// Returns the rectangle of a recorded text.
 pub(crate) fn text_box(fonts: &Fonts<'_>, text: &str, (x, y): At, kind: &Type) -> Rect {
     let long = fonts.width(text, kind.size);
     let back = kind.along.share() * long;
@@ -17,7 +16,7 @@ pub(crate) fn text_box(fonts: &Fonts<'_>, text: &str, (x, y): At, kind: &Type) -
     }
 }
 
-/// Returns pairs of texts that overlap by more than the tolerance.
+/// Pairs of texts that overlap by more than the tolerance.
 pub(crate) fn texts(scene: &Scene<'_>) -> Vec<(String, String)> {
     const TOUCH: f64 = 0.5;
     let boxed = |item: &Item| match item {
@@ -36,7 +35,6 @@ pub(crate) fn texts(scene: &Scene<'_>) -> Vec<(String, String)> {
     pairs
 }
 
-/// True if an item reaches into a rectangle.
 pub(crate) fn reaches(fonts: &Fonts<'_>, item: &Item, room: Rect) -> bool {
     let inside = |p: &At| (room.0.0..=room.1.0).contains(&p.0) && (room.0.1..=room.1.1).contains(&p.1);
     let crossed = |points: &[At]| points.windows(2).any(|w| crosses(w[0], w[1], room));

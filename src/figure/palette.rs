@@ -11,9 +11,9 @@ impl Rgb {
     }
 }
 
-/// Okabe and Ito's colours, which remain distinct with any colour vision deficiency; the pale yellow is the last of them. The first is
-/// darker and the second lighter than the originals, so that the first three also differ in grey. Four more serve figures with every method
-/// and its controls; they also differ by marker.
+/// Okabe and Ito's colours, distinct with any colour vision deficiency; the pale yellow is the last of them. The first is darker and the
+/// second lighter than the originals, so that the first three also differ in grey. Four more, for figures with every method and its
+/// controls, also differ by marker.
 pub(crate) const SERIES: [Rgb; 12] = [
     Rgb(0x00, 0x4f, 0x8f),
     Rgb(0xe8, 0x78, 0x1a),
@@ -59,7 +59,7 @@ impl Rgb {
         self.luminance() > 0.18
     }
 
-    /// Returns the nearest of the 216 colours and 24 greys in the 256-colour terminal palette, by its index.
+    /// The nearest of the 216 colours and 24 greys in the 256-colour terminal palette, by index.
     pub fn indexed(self) -> u8 {
         const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
         let nearest = |c: u8| (0..6u8).min_by_key(|k| LEVELS[usize::from(*k)].abs_diff(c)).unwrap_or(0);
@@ -101,7 +101,7 @@ fn between(stops: &[Rgb], share: f64) -> Rgb {
 mod tests {
     use super::*;
 
-    /// The colour as seen by a deuteranope (Viénot, Brettel and Mollon 1999): red and green collapse into one.
+    /// Simulates deuteranopia (Viénot, Brettel and Mollon 1999): red and green collapse into one channel.
     fn deuteranope(c: Rgb) -> [f64; 2] {
         let [r, g, b] = [c.0, c.1, c.2].map(f64::from);
         [0.29 * r + 0.71 * g, b]

@@ -1,7 +1,7 @@
 //! PDF export: vector drawing with subsets of the embedded fonts, and provenance in the information dictionary.
 //!
-//! A PDF is a list of numbered objects and a table of their offsets. It is written here, because the needed parts are too few to justify a
-//! dependency. Letters of system fonts, which may not be embedded, are drawn as outlines.
+//! A PDF is a list of numbered objects and a table of their offsets. It is written here because a dependency would bring far more than is
+//! needed. Letters of system fonts, which may not be embedded, are drawn as outlines.
 
 mod truetype;
 
@@ -29,7 +29,6 @@ const CONTENT: usize = 4;
 const STATES: usize = 5;
 const INFO: usize = 6;
 const FIRST_FONT: usize = 7;
-/// Number of objects per font.
 const FONT_OBJECTS: usize = 5;
 /// Distance of a Bézier control point from the end of a quarter circle, as a share of the radius.
 const KAPPA: f64 = 0.552_284_749_8;
@@ -75,7 +74,6 @@ fn write(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Drawn<Vec<u8>>
     Ok(file.finish())
 }
 
-/// Formats the information dictionary: title, program and provenance.
 fn info(figure: &Figure, fonts: &[String]) -> String {
     let mut out = format!(
         "<< /Title {} /Producer {}",
@@ -105,7 +103,6 @@ fn real(x: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// The file written so far.
 struct File {
     bytes: Vec<u8>,
     /// Byte offset of each object.
@@ -283,12 +280,11 @@ impl font::Pen for Page {
     }
 }
 
-/// Formats the three channels of a colour, each from 0 to 1.
 fn channels(Rgb(r, g, b): Rgb) -> String {
     [r, g, b].map(|c| real(f64::from(c) / 255.0)).join(" ")
 }
 
-/// Writes the five objects of an embedded font: font, descendant, measures, outlines, character map.
+/// Writes the five objects of an embedded font: font, descendant, metrics, outlines, character map.
 fn font_objects(file: &mut File, first: usize, bytes: &[u8], used: &BTreeMap<u16, char>) -> Drawn {
     let subset = truetype::subset(bytes, &used.keys().copied().collect())
         .ok_or_else(|| FigureError::Draw("an embedded font is damaged".into()))?;

@@ -192,7 +192,7 @@ fn encode(
     Ok(out)
 }
 
-/// Returns the keyword of a text chunk: 1 to 79 ASCII characters.
+/// The keyword of a text chunk: 1 to 79 ASCII characters.
 fn keyword(key: &str) -> String {
     let key: String = format!("probity:{key}").chars().filter(char::is_ascii_graphic).collect();
     key.chars().take(79).collect()

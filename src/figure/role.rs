@@ -34,12 +34,10 @@ impl Emphasis {
 }
 
 impl Role {
-    /// A solid line of this hue without markers.
     pub fn line(hue: usize) -> Self {
         Self { hue, dash: Some(Dash::Solid), ..Self::default() }
     }
 
-    /// Markers of this hue without a line.
     pub fn points(hue: usize, marker: Marker) -> Self {
         Self { hue, marker: Some(marker), ..Self::default() }
     }
@@ -104,7 +102,6 @@ pub enum Marker {
     Square,
     Star,
     Diamond,
-    /// A triangle pointing down.
     Down,
     /// A short horizontal stroke.
     Stroke,

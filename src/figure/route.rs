@@ -2,10 +2,8 @@
 
 use super::canvas::At;
 
-/// The box of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Room {
-    /// Centre.
     pub at: At,
     /// Half the width and half the height.
     pub half: (f64, f64),
@@ -18,8 +16,8 @@ impl Room {
     }
 }
 
-/// Returns points along the arrow between the two boxes. The arrow bends if a straight one would come within `air` of another box, and
-/// stays between two page edges. It is straight if no bend helps, and empty if the boxes touch.
+/// Returns points along the arrow between the two boxes. The arrow stays between two page edges, and bends if a straight one would come
+/// within `air` of another box. It is straight if no bend helps, and empty if the boxes touch.
 pub(crate) fn course(from: &Room, to: &Room, others: &[Room], (air, edges): (f64, (f64, f64))) -> Vec<At> {
     const STEPS: u32 = 80;
     let (a, b) = (from.at, to.at);
@@ -60,7 +58,6 @@ mod tests {
         assert!(course(&room(0.0), &room(1.0), &[], page).is_empty());
     }
 
-    /// Regression: at column width, an arrow of the causal model used to run off the page.
     #[test]
     fn an_arrow_stays_on_the_page() {
         let room = |y: f64| Room { at: (0.0, y), half: (5.0, 3.0) };

@@ -110,7 +110,6 @@ fn hex(colour: Rgb) -> String {
     format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
 }
 
-/// Formats a length with at most two decimals.
 fn short(x: f64) -> String {
     let text = format!("{x:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -23,11 +23,9 @@ pub enum Action {
     /// A command was chosen by name rather than by key.
     Command(&'static str),
     Paste(String),
-    /// The mouse was used at a cell.
     Mouse(Mouse),
     /// The terminal's new size in columns and rows.
     Resize(u16, u16),
-    /// Time passed during an animation.
     Tick,
     Event(Box<Event>),
     /// The link to the engine went down (`Some`) or came back (`None`).
@@ -53,7 +51,6 @@ pub enum Action {
     Submitted(Result<String, Problem>),
     /// Text was copied to this destination.
     Copied(&'static str),
-    /// The session is no longer being recorded.
     RecordingFailed(Problem),
     /// A notice from this program rather than the engine.
     Notice(Notice),
@@ -106,13 +103,11 @@ pub enum ReplayControl {
 pub enum Effect {
     /// Send a command to the engine; the board has already processed it.
     Send(Command),
-    /// Estimate the duration of an experiment.
     Forecast(Box<Spec>),
     Export(Box<Export>, Existing),
     Save(Box<Document>, Existing),
     /// Read text files for a screen.
     Load(ScreenId, Vec<PathBuf>),
-    /// List the recorded sessions.
     ListSessions,
     /// Rename or delete the recorded session in a file, and list them all again.
     ChangeSession(PathBuf, Change),
@@ -124,9 +119,7 @@ pub enum Effect {
     ResumeSession(PathBuf, Option<Box<Spec>>),
     /// Record the measurements of the named session as the past of this one.
     Adopt(String, Vec<Entry>),
-    /// Write a note into the recorded session.
     Note(String),
-    /// Rename the session being recorded.
     NameSession(String),
     /// Reconnect to the engine now.
     TryLink,
@@ -134,7 +127,6 @@ pub enum Effect {
     Mouse(bool),
     Copy(String),
     Replay(ReplayControl),
-    /// Resubmit the failed cells of the followed grid.
     Submit,
     Quit,
     /// Disconnect and end the program; a remote engine continues.

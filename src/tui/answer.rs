@@ -72,7 +72,7 @@ fn tell_of_more(out: &mut Vec<(Role, String)>, note: &str, room: usize) {
     }
 }
 
-/// Returns the sentences that fit completely into `kept` rows; only the first may be cut.
+/// The sentences that fit completely into `kept` rows; only the first may be cut.
 fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, String)> {
     let mut out = Vec::new();
     for (role, text) in all {
@@ -84,7 +84,7 @@ fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, Strin
     out
 }
 
-/// Returns the most serious doubts that fit into `rows` rows: only the first if a second would be cut.
+/// The most serious doubts that fit into `rows` rows: only the first if a second would be cut.
 fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
     let both = answer.doubt().map(|text| wrapped(&text, room)).filter(|lines| lines.len() <= rows);
     let first = || answer.doubts.first().map(|text| clipped(&format!("Doubt: {text}."), room, rows));
@@ -95,11 +95,10 @@ fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
 #[derive(Clone, Copy, PartialEq)]
 enum Whose {
     SoFar,
-    /// The run is in progress, and settings have changed since it started.
+    /// In progress, and settings have changed since the start.
     SoFarBefore,
-    /// The run was cancelled.
+    /// Cancelled.
     OfPart,
-    /// The run failed.
     OfFailed,
     /// Settings have changed since the run.
     Before,
@@ -170,7 +169,6 @@ pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
     lines
 }
 
-/// Returns the text shown until there is an answer.
 fn nothing(state: &State) -> (Role, String) {
     let key = |name| state.keymap.short_label(name);
     if state.replay.as_ref().is_some_and(|replay| replay.opening) {
@@ -359,7 +357,6 @@ mod tests {
         assert!(!some.concat().contains('…'));
     }
 
-    /// Regression: at 80x24 nothing used to show that doubts were left out.
     #[test]
     fn what_a_small_screen_leaves_out_is_announced_in_the_last_row_or_in_one_more() {
         let mut out = vec![(Role::Warning, "Doubt: short.".to_owned())];
@@ -370,7 +367,6 @@ mod tests {
         assert_eq!((out.len(), out[1].1.trim()), (2, "A: all of it"));
     }
 
-    /// Regression: the second doubt used to be cut in mid-sentence.
     #[test]
     fn a_doubt_that_would_be_cut_gives_way_whole() {
         let of = |texts: &[&str]| Answer::new(Vec::new(), texts.iter().map(|text| (*text).to_owned()).collect());

@@ -16,14 +16,14 @@ const NAME: &str = " Probity ";
 /// Minimum columns for the state of the recording.
 const LAMP: usize = 10;
 
-/// Returns the tab of a screen: its name, preceded by its key if that is one character.
+/// The tab of a screen: its name, preceded by its key if that is one character.
 fn tab_of(state: &State, screen: &dyn Screen) -> String {
     let key = state.keymap.short_label(screen.tab().name);
     if key.chars().count() == 1 { format!("{key} {}", screen.title()) } else { screen.title().to_owned() }
 }
 
-/// Returns the text before the tabs, and the tabs: with names, closer together if needed, or else with keys only. Names are shown only if
-/// `LAMP` columns remain.
+/// The text before the tabs, and the tabs: with names, closer together if needed, or else with keys only. Names are shown only if `LAMP`
+/// columns remain.
 fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     let there = || SCREENS.iter().filter(|s| !s.watches() || state.followed.is_some());
     let all = |of: &dyn Fn(&dyn Screen) -> String| there().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
@@ -78,7 +78,7 @@ fn right(area: Rect, used: usize) -> Rect {
     Rect { x: area.x + used, width: area.width - used, ..area }
 }
 
-/// Describes the recording or replay, from the longest form to the shortest.
+/// The recording or replay in words, from the longest form to the shortest.
 fn lamp(state: &State) -> (Vec<String>, Role) {
     let ascii = state.view.glyphs == Glyphs::Ascii;
     if let Some(replay) = state.replay.as_ref().filter(|replay| replay.live) {
@@ -116,7 +116,7 @@ fn lamp(state: &State) -> (Vec<String>, Role) {
     }
 }
 
-/// Returns the screen whose tab is at a column of the title line.
+/// The screen whose tab is at a column.
 pub(crate) fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
     let (name, tabs) = screen_tabs(state);
     let mut start = width(name);
@@ -127,12 +127,11 @@ pub(crate) fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
     })
 }
 
-/// Returns the visible pane of each slot.
+/// The visible pane of each slot.
 fn folded(state: &State) -> Vec<Pane> {
     state.screen().slots().iter().map(|slot| state.here().shown(slot)).collect()
 }
 
-/// Draws the tabs of the slots on a small screen.
 pub(crate) fn tabs(frame: &mut Frame, area: Rect, state: &State) {
     let span = |pane: &Pane| {
         let here = state.focused(*pane);
@@ -142,7 +141,7 @@ pub(crate) fn tabs(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Line::from(folded(state).iter().map(span).collect::<Vec<_>>()), area);
 }
 
-/// Returns the pane whose tab is at a column.
+/// The pane whose tab is at a column.
 pub(crate) fn tab_at(state: &State, x: u16) -> Option<Pane> {
     let mut start = 0;
     folded(state).into_iter().find(|pane| {

@@ -13,7 +13,6 @@ use super::screens::{SCREENS, screen};
 use super::setup;
 use super::state::{Popup, Recording, State};
 
-/// Context in which a command's keys apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
     /// Everywhere, including text fields.
@@ -66,7 +65,6 @@ pub struct Entry {
     pub context: Context,
     /// Word and rank in the footer; commands with the same word share its place.
     pub footer: Option<(&'static str, u8)>,
-    /// True if the command can be used now.
     pub(crate) enabled: fn(&State) -> bool,
     pub run: fn(&mut State) -> Vec<Effect>,
 }

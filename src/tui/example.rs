@@ -58,7 +58,7 @@ pub(crate) fn session(lab: LabId) -> Result<(String, Session), Problem> {
     Ok((name.clone(), session.map_err(problem)?))
 }
 
-/// Returns the run in a lab's example; a test checks that all examples can be parsed.
+/// The run in a lab's example; a test checks that all can be parsed.
 pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     let (_, session) = session(lab).ok()?;
     let mut board = Board::default();
@@ -96,12 +96,12 @@ impl State {
         self.example.as_ref().filter(|example| example.run.job.spec.lab() == lab)
     }
 
-    /// The run that the screen of a lab shows: of this session, or the example's.
+    /// The run that the screen of a lab shows: this session's, or the example's.
     pub(crate) fn shown_run(&self, lab: LabId) -> Option<&Run> {
         self.example_of(lab).map(|example| &example.run).or_else(|| self.board.run_of(lab))
     }
 
-    /// The results that the screen of a lab shows: of this session, or the example's.
+    /// The results that the screen of a lab shows: this session's, or the example's.
     pub(crate) fn results<R: LabResults>(&self) -> &R {
         let example = self.example_of(R::LAB).and_then(|example| R::within(&example.run.results));
         example.unwrap_or_else(|| self.board.results())

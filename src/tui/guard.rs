@@ -25,7 +25,7 @@ pub(crate) struct Guard {
     line: ChildStdin,
 }
 
-/// Returns the terminal's settings in the format of `stty -g`; must be called before raw mode.
+/// The terminal's settings in the format of `stty -g`; must be called before raw mode.
 pub(crate) fn settings() -> Option<String> {
     let output = Command::new("stty").arg("-g").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -63,7 +63,7 @@ impl Drop for Guard {
     }
 }
 
-/// True if the terminal on standard input is gone, because its settings cannot be read.
+/// True if the terminal on standard input is gone.
 pub(crate) fn gone() -> bool {
     nix::sys::termios::tcgetattr(io::stdin()).is_err()
 }
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the shell's output after these lines and the end of the pipe.
+    /// The shell's output after these lines and the end of the pipe.
     fn told(lines: &[u8]) -> String {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "probity-guard", "sane"])

@@ -13,7 +13,6 @@ pub struct Key {
     pub modifiers: KeyModifiers,
 }
 
-/// Error for a text that does not name a key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{0}` is not a key: write a character, or ctrl-, alt-, shift- before one, or a name such as enter, esc, tab, left"
@@ -44,7 +43,7 @@ impl Key {
         Self { code, modifiers: KeyModifiers::NONE }
     }
 
-    /// Returns the character that the key types, if any.
+    /// The character that the key types, if any.
     pub fn character(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),

@@ -28,12 +28,12 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// Returns the keys of a command; empty for an unknown command.
+    /// The keys of a command; empty for an unknown command.
     pub fn keys(&self, name: &str) -> &[Key] {
         number_of(name).map_or(&[], |i| &self.keys[i])
     }
 
-    /// Returns the command of a key in the first context that contains it.
+    /// The command of a key in the first context that contains it.
     pub fn command(&self, key: Key, contexts: &[Context]) -> Option<&'static Entry> {
         contexts.iter().find_map(|context| {
             let mut all = COMMANDS.iter().zip(&self.keys);

@@ -28,7 +28,6 @@ const WIDE: (u16, u16) = (100, 32);
 /// Minimum rows for the answer on a small screen, and for the first start's strip.
 const LOW: u16 = 16;
 
-/// Rectangles of the screen's parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     pub title: Rect,
@@ -40,7 +39,6 @@ pub struct Layout {
     pub tabs: Option<Rect>,
     /// The area between the lines at the top and at the bottom.
     pub body: Rect,
-    /// Visible panes.
     pub panes: Vec<(Pane, Rect)>,
     /// Status line: entry under the cursor, messages, text fields.
     pub about: Rect,
@@ -125,9 +123,7 @@ pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
     [(settings, a), (list, b), (figure, c), (detail, d)].map(|(slot, rect)| (place.shown(slot), rect)).to_vec()
 }
 
-/// Rows of the first start's strip.
 const WELCOME: u16 = 3;
-/// Width of settings and list, in columns.
 const SIDE: u16 = 43;
 
 impl Layout {
@@ -137,18 +133,15 @@ impl Layout {
         Rect { y: top, height: self.about.y.saturating_sub(top), ..self.body }
     }
 
-    /// Returns the rectangle of a pane, if drawn.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes.iter().find(|(p, _)| *p == pane).map(|(_, rect)| *rect)
     }
 
-    /// Returns the pane at a cell.
     pub(crate) fn pane_at(&self, x: u16, y: u16) -> Option<(Pane, Rect)> {
         self.panes.iter().copied().find(|(_, rect)| rect.contains((x, y).into()))
     }
 }
 
-/// The inside of a bordered pane.
 pub fn inside(pane: Rect) -> Rect {
     Rect { x: pane.x + 1, y: pane.y + 1, width: pane.width.saturating_sub(2), height: pane.height.saturating_sub(2) }
 }
@@ -157,10 +150,9 @@ pub fn inside(pane: Rect) -> Rect {
 pub const LABEL: u16 = 19;
 /// Width of the value beside a slider, in columns.
 pub(crate) const VALUE: u16 = 8;
-/// Width of label and value in the form, in columns.
 pub(crate) const FORM: u16 = 46;
 
-/// Returns the first column and the length of a slider's track on a line of the pane or the form.
+/// The first column and the length of a slider's track, on a line of the pane or the form.
 pub fn track(line: Rect, form: bool) -> (u16, u16) {
     let columns = if form { line.width.min(FORM) } else { line.width };
     (line.x + LABEL, columns.saturating_sub(LABEL + VALUE + 1))

@@ -29,15 +29,14 @@ pub struct Memory {
     pub export: Vec<String>,
     /// Folder of exported figures; empty for the working directory.
     pub export_folder: PathBuf,
-    /// Added models.
+    /// Models added by the user.
     pub models: Vec<String>,
-    /// Added data sets.
+    /// Data sets added by the user.
     pub data: Vec<String>,
     /// Settings of each lab, as a spec in TOML.
     pub settings: BTreeMap<String, String>,
 }
 
-/// Glyph sets by name.
 const GLYPHS: [(&str, Glyphs); 3] =
     [("braille", Glyphs::Braille), ("blocks", Glyphs::Blocks), ("ascii", Glyphs::Ascii)];
 

@@ -248,7 +248,6 @@ impl App {
         drawn.map_err(|e| TuiError::Terminal(io::Error::other(e)))
     }
 
-    /// Returns the state on top.
     fn top(&self) -> &State {
         self.over.as_ref().map_or(&self.state, |over| &over.state)
     }

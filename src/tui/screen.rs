@@ -26,7 +26,6 @@ pub struct ScreenId(pub &'static str);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pane(pub &'static str);
 
-/// The provenance of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// Description of the number.
@@ -36,7 +35,7 @@ pub struct Origin {
     pub command: String,
 }
 
-/// A screen's unanswered question, separate from the run.
+/// A screen's question that waits for its answer, separate from the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting<'a> {
     /// Name shown until the engine reports a stage.
@@ -84,7 +83,7 @@ pub trait Screen: Sync {
         3
     }
 
-    /// Describes the entry under the cursor in one sentence.
+    /// One sentence on the entry under the cursor.
     fn about(&self, _state: &State, _pane: Pane) -> String {
         String::new()
     }
@@ -130,7 +129,6 @@ pub trait Screen: Sync {
         None
     }
 
-    /// Moves the cursor of a pane, or scrolls it.
     fn travel(&self, _state: &mut State, _pane: Pane, _by: i64) -> Vec<Effect> {
         Vec::new()
     }
@@ -165,7 +163,6 @@ pub trait Screen: Sync {
         None
     }
 
-    /// Provenance of the number under the cursor.
     fn origin(&self, _state: &State) -> Option<Origin> {
         None
     }
@@ -215,7 +212,6 @@ pub trait Screen: Sync {
         None
     }
 
-    /// A question, separate from the run, that waits for its answer.
     fn waiting<'a>(&self, _state: &'a State) -> Option<Waiting<'a>> {
         None
     }

@@ -241,7 +241,6 @@ impl Own {
     }
 }
 
-/// Returns the text of the annotator's file; `None` if it does not exist.
 fn load(path: &Path) -> Result<Option<String>, CliError> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
@@ -250,14 +249,13 @@ fn load(path: &Path) -> Result<Option<String>, CliError> {
     base::read::text(path, MOST_BYTES).map(Some).map_err(usage)
 }
 
-/// The sentences with the answers so far.
 struct Work {
     sentences: Vec<Annotation>,
     made: Vec<Option<Annotation>>,
     own: Own,
     /// Indices of the sentences to ask about.
     asked: Vec<usize>,
-    /// Reasons for skipping sentences, with counts.
+    /// Skipped sentences, by reason.
     passed_over: Vec<(&'static str, usize)>,
     /// Number of the standard input line that was read last.
     line: usize,
@@ -325,7 +323,6 @@ impl Work {
         self.made[k].as_ref().is_some_and(|a| task.is_answered(a))
     }
 
-    /// Asks about all unanswered sentences, until all are answered or the input ends.
     fn ask(
         &mut self,
         task: Task,

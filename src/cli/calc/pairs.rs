@@ -81,7 +81,6 @@ struct Scored<'a> {
     cluster: &'a str,
 }
 
-/// Pairs, and the number of rows that are not pairs.
 #[derive(Default)]
 struct Pairs {
     items: Vec<Item>,
@@ -91,8 +90,7 @@ struct Pairs {
     beyond: u64,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for an unusable file, model or level; [`CliError::Cancelled`] after Ctrl-C.
+/// Fails with [`CliError::Usage`] for an unusable file, model or level; [`CliError::Cancelled`] after Ctrl-C.
 pub fn answer(args: &PairsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if !(0.5..1.0).contains(&args.level) {
         return Err(CliError::Usage(format!("--level {}: a level is between 0.5 and 1", args.level)));
@@ -159,7 +157,6 @@ fn read(args: &PairsArgs) -> Result<Pairs, CliError> {
     }
 }
 
-/// Scores the good and the bad sentence of each pair.
 fn scored(scorer: &Scorer<'_>, items: &[Item]) -> Result<Vec<[Option<f64>; 2]>, CliError> {
     let stop = stop_on_interrupt();
     let texts: Vec<&str> = items.iter().flat_map(|i| [i.good.as_str(), i.bad.as_str()]).collect();

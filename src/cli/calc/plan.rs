@@ -13,7 +13,6 @@ use stats::power::Discord;
 use stats::required::{Aim, required};
 use stats::special::normal_quantile;
 
-/// Answers to the three questions, and the design.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// Plan without data: asks for whichever of --metric, --accuracy (or --sd) and --difference is missing.
@@ -96,7 +95,7 @@ fn between(name: &str, text: &str, least: f64, most: f64) -> Result<f64, CliErro
     }
 }
 
-/// Computes the items of a paired and of an unpaired comparison, assuming independent items, each answered once.
+/// Items of a paired and of an unpaired comparison, with independent items, each answered once.
 fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f64; 2]), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let metric = ask(args.metric.as_deref(), "What is measured, accuracy or score?", input)?;
@@ -131,7 +130,6 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
     }
 }
 
-/// Asks for missing values and prints the required sizes.
 pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     aim.check().map_err(|e| CliError::Usage(e.to_string()))?;
     let (difference, single) = sizes(args, aim, &mut std::io::stdin().lock())?;

@@ -134,7 +134,6 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     spread(&report, out)
 }
 
-/// Prints the spread over prompts.
 fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     let total = report.relations.len();
     for (model, means, over) in &report.models {
@@ -246,7 +245,6 @@ mod tests {
         assert!(printed.contains("t.tsv, line 2"), "{printed}");
     }
 
-    /// Compares the published statistics with those recomputed from the published table.
     #[test]
     fn the_published_table_gives_the_published_spread() {
         let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());

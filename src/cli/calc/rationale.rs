@@ -116,8 +116,7 @@ struct Answer {
     random_f1: Option<f64>,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for files that cannot be read or judged, and for invalid rules.
+/// Fails with [`CliError::Usage`] for files that cannot be read or judged, and for invalid rules.
 pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(several) = &args.several_people {
         return super::rounds::answer(several, out);
@@ -174,7 +173,6 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
     lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))
 }
 
-/// Parses the rule for K.
 fn size(text: &str) -> Result<SizeRule, CliError> {
     let bad = |why: &str| {
         let what =
@@ -196,7 +194,6 @@ fn size(text: &str) -> Result<SizeRule, CliError> {
     }
 }
 
-/// Reads all rows and collects the messages of the readers.
 fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let (mut gathered, mut notes) = (Gathered::default(), Vec::new());
@@ -233,7 +230,6 @@ fn alone(estimate: Option<Estimate>) -> String {
     estimate.map_or("–".to_owned(), |e| format!("{:.4}", e.mean))
 }
 
-/// Describes the results on all inputs together.
 fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<String> {
     let mut lines = vec![
         format!(
@@ -293,7 +289,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
     lines
 }
 
-/// Groups the originals by dimension, in order of appearance.
+/// Originals by dimension, in order of appearance.
 fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
     let mut groups: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for (dimension, judged) in &found.judged {
@@ -329,7 +325,6 @@ fn parts(found: &Judgement, level: f64, lines: &mut Vec<String>) {
     }
 }
 
-/// Prints the interpretability tables, over all perturbations and by perturbation.
 fn tables(found: &Judgement, level: f64, form: FormArg, out: &mut dyn Write) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for (dimension, group) in dimensions(found) {

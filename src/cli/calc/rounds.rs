@@ -29,7 +29,6 @@ pub enum Several {
     Merge(MergeArgs),
 }
 
-/// Files of several people, and the output format.
 #[derive(Debug, Args)]
 pub struct FileArgs {
     /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. People who score are
@@ -90,8 +89,7 @@ struct Merge<'a> {
     masks: Option<&'a [RatedMask<'a>]>,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
+/// Fails with [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
 pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     match several {
         Several::Annotate(args) => super::annotate::annotate(args, out),
@@ -100,7 +98,7 @@ pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// Reads the people, named after their files, and the level of the intervals.
+/// People, named after their files, and the level of the intervals.
 fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
     let level = probability_of(&args.level)?;
     if level <= 0.0 || level >= 1.0 {
@@ -143,7 +141,6 @@ fn agreement(found: &Alphas) -> Vec<String> {
     lines
 }
 
-/// Reports the number of annotations left out because their words differ.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
     (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words in an earlier file"))

@@ -115,8 +115,7 @@ impl SaliencyArgs {
     }
 }
 
-/// # Errors
-/// [`CliError::Usage`] for a sentence without a mask or an unusable model or method; [`CliError::Failed`] if the computation fails.
+/// Fails with [`CliError::Usage`] for a sentence without a mask or an unusable model or method; [`CliError::Failed`] if the computation fails.
 pub fn answer(args: &SaliencyArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (method, spec) = (args.method()?, args.spec()?);
     let sentence = own(&args.text, args.answer.as_deref()).map_err(CliError::Usage)?;
@@ -159,7 +158,6 @@ fn told(fault: Fault) -> CliError {
     }
 }
 
-/// Describes the model, the method and the prediction.
 fn head(model: &str, method: &dyn Method, prediction: &PredictionFinding, row: &SaliencyFinding) -> String {
     let top =
         prediction.top.iter().take(3).map(|g| format!("{} {}", printable_label(&g.answer), probability(g.probability)));

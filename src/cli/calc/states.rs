@@ -49,8 +49,7 @@ pub struct StatesArgs {
     force: bool,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for an unusable spec or model, [`CliError::Failed`] if the file cannot be written.
+/// Fails with [`CliError::Usage`] for an unusable spec or model, [`CliError::Failed`] if the file cannot be written.
 pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Spec::Interventions(spec) = Spec::read(&args.spec)? else {
         let what = format!("{}: not a spec of the interventions lab", args.spec.display());

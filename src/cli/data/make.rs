@@ -43,13 +43,11 @@ pub struct MakeArgs {
     model: Vec<String>,
 }
 
-/// The sets with their formats, for `data list`.
 pub(crate) fn listed() -> impl Iterator<Item = (BuiltIn, Vec<&'static str>)> {
     built_in().map(|set| (set, layouts(&set).iter().map(|l| l.id()).collect()))
 }
 
-/// # Errors
-/// [`CliError::Usage`] for an unusable name or number or an existing file, [`CliError::Failed`] if the file cannot be written.
+/// Fails with [`CliError::Usage`] for an unusable name or number or an existing file, [`CliError::Failed`] if the file cannot be written.
 pub(crate) fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let set = BuiltIn::named(&args.set).ok_or_else(|| {
         let known: Vec<&str> = built_in().map(|b| b.id).collect();

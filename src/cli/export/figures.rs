@@ -84,7 +84,7 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     figures.into_iter().map(&mut distinct).collect()
 }
 
-/// Writes all figures and tables of a session to a folder and returns their paths; several runs get a subfolder each.
+/// Writes all figures and tables of a session to a folder and returns the paths; several runs get a subfolder each.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.

@@ -14,7 +14,6 @@ fn first_sentence(caption: &str) -> &str {
     ends.map_or(caption, |(at, _)| &caption[..=at])
 }
 
-/// Prints the figures and tables of every run of a session, each with a description.
 pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.iter().filter(|run| !run.gone) {
         let lab = labs::by_id(run.job.spec.lab());

@@ -58,7 +58,6 @@ pub(super) fn show(path: &Path) {
     }
 }
 
-/// Encodes the picture for the terminal.
 fn message(protocol: Protocol, png: &[u8]) -> String {
     let data = STANDARD.encode(png);
     match protocol {

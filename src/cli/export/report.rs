@@ -126,7 +126,6 @@ fn add(
     );
 }
 
-/// The session's file name, for the heading.
 fn name_of(session: &str) -> String {
     let file = Path::new(session).file_name().map_or(session.into(), |name| name.to_string_lossy());
     file.trim_end_matches(".jsonl").trim_end_matches(".probity").to_owned()
@@ -159,7 +158,7 @@ fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     (short, is_whole)
 }
 
-/// Escapes session text as plain Markdown text.
+/// Escapes text as plain Markdown text.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in printable(text).chars() {

@@ -15,7 +15,6 @@ use session::parts::watch::{View, sign};
 /// Maximum number of finished cells read between two looks at the folder.
 const AT_ONCE: usize = 64;
 
-/// Messages about a followed grid.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Told {
     View(Box<View>),
@@ -53,7 +52,6 @@ impl Told {
     }
 }
 
-/// Reads the results of each finished cell once.
 pub(super) struct Found<'a> {
     folder: &'a Folder,
     told: Vec<bool>,

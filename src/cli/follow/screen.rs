@@ -123,7 +123,7 @@ fn action(told: Told) -> Option<Action> {
 
 #[cfg(unix)]
 mod far {
-    //! The same through ssh, from the output of the follower there.
+    //! The same through ssh.
 
     use std::ops::ControlFlow;
 

@@ -15,7 +15,6 @@ use engine::message;
 use gallery::series::{self, Event, Job, Plan};
 use pretraining::{GalleryError, Progress, RECIPES, Recipe, Stage};
 
-/// Default output folder.
 const FOLDER: &str = "gallery-seeds";
 /// Default number of seeds of a mini.
 const SEEDS: u64 = 5;
@@ -114,7 +113,6 @@ impl Board {
         }
     }
 
-    /// Redraws the single line for all trainings in progress.
     fn draw(&mut self) {
         if self.drawn.is_some_and(|at| at.elapsed() < DRAW_EVERY) {
             return;

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use gallery::spread::{self, Spread};
 use gallery::{Card, bars};
 
-/// Width of the name column.
 const NAME: usize = 13;
 
 /// Formats a few lines per model: shape, scores of the shipped model, and minimum, median and maximum over seeds; minis also list their
@@ -53,7 +52,6 @@ pub(crate) fn text(cards: &[Card]) -> String {
     text
 }
 
-/// Formats the scores of a row.
 fn columns(score: &dyn Fn(&str) -> Option<f64>) -> String {
     let share = |id: &str| score(id).map_or("n/a".to_owned(), |x| format!("{:.1}", 100.0 * x));
     let pair = |a: &str, b: &str| format!("{} / {}", share(a), share(b));

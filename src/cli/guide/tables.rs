@@ -34,7 +34,6 @@ pub fn table(name: &str) -> Option<String> {
     })
 }
 
-/// Formats a Markdown table.
 fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = line(&head.map(str::to_owned));
@@ -43,7 +42,6 @@ fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String;
     text
 }
 
-/// Lists the keys, one table per context.
 fn keys() -> String {
     let keymap = Keymap::default();
     let mut text = String::new();

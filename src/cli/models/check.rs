@@ -32,7 +32,6 @@ pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) ->
     if report.passed() { Ok(()) } else { Err(CliError::Reported) }
 }
 
-/// Formats the report.
 fn lines(report: &Report) -> Vec<String> {
     let against = if report.reference.is_empty() { "values of unknown origin" } else { &report.reference };
     let head = printable_label(&format!("{} on {}, against {against}", report.model, report.device));

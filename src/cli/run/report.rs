@@ -21,7 +21,6 @@ pub(super) const FINDINGS: &str = "findings.jsonl";
 const INCOMPLETE: &str = "findings-incomplete.jsonl";
 pub(super) const FIGURES: [&str; 3] = ["png", "svg", "csv"];
 
-/// Output for findings, with its path for messages.
 pub(super) type Written = (Box<dyn Write>, PathBuf);
 
 pub(super) struct Report {
@@ -102,7 +101,7 @@ impl Report {
     }
 }
 
-/// Starts recording the session; if that fails, the run continues without.
+/// Starts recording the session; if that fails, the run continues without it.
 fn record(
     args: &RunArgs,
     task: &Task,

@@ -63,7 +63,6 @@ fn cells_in_words(n: usize) -> String {
     if n == 1 { "1 cell".into() } else { format!("{n} cells") }
 }
 
-/// Parses the number of shards from a script.
 fn jobs_of(script: &str) -> Option<usize> {
     let after = script.split(TASK).nth(1)?;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
@@ -73,7 +72,7 @@ fn jobs_of(script: &str) -> Option<usize> {
 /// Array tasks to resubmit.
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
-    /// Their numbers, from 1.
+    /// Numbers from 1.
     jobs: BTreeSet<usize>,
     /// Number of cells that they will compute.
     cells: usize,

@@ -34,7 +34,6 @@ struct Sent {
     sha256: String,
 }
 
-/// The specs and files to send.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Parcel {
     specs: Vec<Sent>,
@@ -74,7 +73,6 @@ fn arguments(args: &SubmitArgs, dir: String) -> Vec<String> {
     all
 }
 
-/// Runs the program on the remote machine and returns its output.
 pub(crate) fn command(
     address: &Address,
     can_ask: bool,

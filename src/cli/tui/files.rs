@@ -7,8 +7,7 @@ use base::files::Whole;
 use session::name;
 use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved};
 
-/// Writes a figure to `folder` in each of its formats. Depending on `existing`, existing files are an error, are replaced, or are kept by
-/// choosing another name.
+/// Writes a figure to `folder` in each of its formats; `existing` decides about existing files.
 pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
     let Export { figure, options: ExportOptions { look, formats, folder: chosen } } = wanted;
     // An absolute path can be opened from any folder.
@@ -52,8 +51,7 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
 /// Maximum size of a text file, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Writes a document; a relative path is resolved in `folder`. Depending on `existing`, an existing file is an error, is replaced, or is
-/// kept by choosing another name.
+/// Writes a document; a relative path is resolved in `folder`. `existing` decides about an existing file.
 pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Result<Saved, Problem> {
     let path = folder.join(&document.path);
     let path = std::path::absolute(&path).unwrap_or(path);

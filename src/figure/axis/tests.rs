@@ -82,8 +82,7 @@ fn zero_has_a_place_left_of_a_logarithmic_axis() {
     assert_eq!((without.place(0.0), without.gap(), without.place(-1.0)), (None, None, None));
 }
 
-/// Regression: a single value near the largest or smallest float used to give a logarithmic axis from 0 or to infinity, with an endless
-/// loop over its decades.
+/// Regression: a single value near the largest or smallest float used to loop endlessly over the decades of an axis from 0 or to infinity.
 #[test]
 fn an_axis_around_a_single_value_ends_where_numbers_do() {
     for value in [f64::MAX, 1.1e308, f64::MIN_POSITIVE, 5e-324, -f64::MAX] {
@@ -137,7 +136,7 @@ fn an_axis_of_one_value_has_one_tick() {
     assert!(labels(&fitted(Scale::Linear, Some((0.0, 1.0)), &[0.5]), 700.0).len() > 2);
 }
 
-/// Regression: the ticks of a sweep of three strengths used to be at 0.1 and 0.5, where nothing was measured.
+/// Regression: ticks of a sweep of three strengths used to be at 0.1 and 0.5, where nothing was measured.
 #[test]
 fn settings_have_ticks_at_their_values_where_they_are_few() {
     let at = |axis: Axis, values: &[f64]| {

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tokens {
     pub strips: Vec<Strip>,
-    /// Aligned tokens of an original and a perturbed input: an index into an even-numbered strip and one into the odd-numbered strip below.
+    /// Aligned tokens of an original and a perturbed input, as indices into an even-numbered strip and the odd-numbered one below it.
     /// Empty: aligned by position.
     pub pairs: Vec<(usize, usize)>,
     /// Absolute score of the strongest colour; `None` for the largest score drawn.
@@ -35,8 +35,8 @@ pub struct Token {
 }
 
 impl Tokens {
-    /// Aligns the tokens: for each column, the index of its token in every strip. Pairs that cross earlier ones are left out, which keeps
-    /// each sentence in order.
+    /// Aligns the tokens: for each column, the index of its token in every strip. Pairs that cross earlier ones are left out to keep each
+    /// sentence in order.
     pub fn columns(&self) -> Vec<Vec<Option<usize>>> {
         let length = |odd: usize| {
             let strips = self.strips.iter().enumerate().filter(|(k, _)| k % 2 == odd);
@@ -68,7 +68,7 @@ impl Tokens {
         columns.into_iter().map(|c| (0..self.strips.len()).map(|k| place(k, c)).collect()).collect()
     }
 
-    /// Returns the distinct reasons for doubt in the order of the strips.
+    /// Distinct reasons for doubt, in the order of the strips.
     pub fn doubts(&self) -> Vec<&str> {
         let mut out: Vec<&str> = Vec::new();
         for doubt in self.strips.iter().filter_map(|s| s.doubt.as_deref()) {
@@ -79,7 +79,7 @@ impl Tokens {
         out
     }
 
-    /// Returns the score of the strongest colour: positive and finite.
+    /// The score of the strongest colour, positive and finite.
     pub fn largest(&self) -> f64 {
         let scores = self.strips.iter().flat_map(|s| &s.tokens).filter_map(|t| t.score);
         let found = scores.map(f64::abs).filter(|s| s.is_finite()).fold(0.0, f64::max);
@@ -105,7 +105,6 @@ mod tests {
         );
         assert_eq!(tokens(&[2], &[]).columns(), [vec![Some(0)], vec![Some(1)]]);
         assert_eq!(tokens(&[1, 2], &[]).columns(), [vec![Some(0), Some(0)], vec![None, Some(1)]]);
-        // Includes a crossing pair, a repeated one, and one that does not exist.
         let columns = tokens(&[3, 3], &[(0, 2), (1, 0), (1, 0), (9, 1), (2, 2)]).columns();
         for k in 0..2 {
             let seen: Vec<usize> = columns.iter().filter_map(|c| c[k]).collect();

@@ -14,7 +14,6 @@ use super::{SMALL, type_of};
 const WIDEST: f64 = 60.0;
 /// Opacity of a full bar, low enough to show intervals on it.
 const SOLID: f64 = 0.55;
-/// Opacity of a range.
 pub(crate) const SPAN: f64 = 0.3;
 /// Radius of an individual value in a range, and distance between equal values.
 pub(crate) const VALUE: f64 = 1.9;
@@ -32,13 +31,13 @@ pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     canvas.frame(a, b, Pen::new(colour, 0.9))
 }
 
-/// Returns the part of a span for the k-th of several series.
+/// The part of a span for the k-th of several series.
 fn slot((from, to): (f64, f64), (k, of): (usize, usize)) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
 }
 
-/// Returns the part of a category for a layer's ranges or points: layers that share a category are side by side.
+/// The part of a category for a layer's ranges or points: layers that share a category are side by side.
 pub(crate) fn part(chart: &Chart<'_>, figure: &Figure, layer: usize, category: f64) -> (f64, f64) {
     let has = |layer: &Layer| match layer {
         Layer::Ranges(l) => l.ranges.iter().any(|r| r.category as f64 == category),
@@ -74,7 +73,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
     Ok(())
 }
 
-/// Draws a marker, with its numbers of examples and units, in place of a bar: a bar of too few units would look as reliable as one of many.
+/// Draws a marker instead of a bar, with the numbers of examples and units: a bar of too few units would look as reliable as one of many.
 fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
     const R: f64 = 3.6;
     canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;
@@ -111,7 +110,6 @@ pub(crate) fn whisker<'a>(
     Ok(())
 }
 
-/// Draws the ranges of this layer with their values and means.
 pub(crate) fn ranges<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,

@@ -23,7 +23,6 @@ fn shade(cells: &Cells, value: f64) -> Rgb {
     }
 }
 
-/// Draws the cells and their scale.
 pub(crate) fn draw<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, cells: &Cells) -> Drawn {
     let columns = chart.x.categories().map_or(0, <[String]>::len);
     let rows = chart.y.categories().map_or(0, <[String]>::len);

@@ -82,7 +82,6 @@ enum Labels {
     Upright(usize),
 }
 
-/// The plotting area.
 pub(crate) struct Chart<'a> {
     context: ChartContext<'a, Recorder<'a>, Cartesian2d<Ruler, Ruler>>,
     pub left: f64,
@@ -96,7 +95,6 @@ pub(crate) struct Chart<'a> {
     inset: f64,
     /// Axis labels, wrapped into lines.
     names: (String, String),
-    /// True if the ticks of the horizontal axis have labels.
     labelled: bool,
 }
 
@@ -176,7 +174,7 @@ impl<'a> Chart<'a> {
         Ok(Self { context, left, right, top, bottom: floor, x, y, labels, inset: x_inset, names, labelled })
     }
 
-    /// Returns the position of a pair of values; `None` if an axis cannot show it.
+    /// Position of a pair of values; `None` if an axis cannot show it.
     pub(crate) fn at(&self, x: f64, y: f64) -> Option<At> {
         self.x.place(x)?;
         self.y.place(y)?;
@@ -193,7 +191,6 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// Draws a line in data units.
     pub(crate) fn draw_series(&mut self, line: LineSeries<Recorder<'a>, (f64, f64)>) -> Drawn {
         self.context.draw_series(line)?;
         Ok(())
@@ -287,12 +284,10 @@ pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     }
 }
 
-/// Wraps a rotated label into lines.
 fn upwards(fonts: &Fonts<'_>, label: &str, most: usize) -> String {
     fonts.wrapped(label, SMALL, LONGEST, most).join("\n")
 }
 
-/// Width of the longest line.
 fn widest(fonts: &Fonts<'_>, lines: &str) -> f64 {
     lines.lines().map(|line| fonts.width(line, SMALL)).fold(0.0, f64::max)
 }
@@ -310,7 +305,6 @@ pub(super) fn height_of(lines: &str, size: f64) -> f64 {
     lines.lines().count() as f64 * size * LINE
 }
 
-/// Wraps an axis label into lines that fit along the axis.
 pub(super) fn named(fonts: &Fonts<'_>, label: &str, room: f64) -> String {
     match printable_label(label) {
         label if label.is_empty() => label,
@@ -326,7 +320,6 @@ fn y_room(length: f64) -> Room<'static> {
     Room { length, gap: 4.0, terse: false, measure: &line_height }
 }
 
-/// Chooses the layout of category names below a frame of this width.
 fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
     let Some(names) = x.categories() else { return Labels::Straight };
     let slot = width / names.len().max(1) as f64 - GAP;
@@ -372,7 +365,7 @@ fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, length: f64) -> Vec<Ti
     }
 }
 
-/// Width needed to the right of the frame, by labels of guides and rank lines and the scale of cells.
+/// Width to the right of the frame for labels of guides and rank lines, and for the scale of cells.
 fn beside(canvas: &Canvas<'_>, figure: &Figure) -> f64 {
     let longest = longest(canvas);
     let long = |text: &str, size| canvas.fonts.width(&printable_label(text), size).min(longest) + 14.0;

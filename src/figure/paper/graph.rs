@@ -8,7 +8,6 @@ use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
 pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
-/// Height of a node.
 const NODE: f64 = 30.0;
 /// Vertical distance between rows of the grid.
 const ROW: f64 = 110.0;
@@ -64,7 +63,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
         canvas.rectangle(a, b, canvas.look.paper, 1.0)?;
         if node.lit {
-            // A wider line is visible without colour.
+            // The tint is visible in grey too.
             canvas.rectangle(a, b, LIT, 0.2)?;
         }
         let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
@@ -82,7 +81,7 @@ fn subscripted(line: &str) -> Option<(&str, &str, &str)> {
     Some((letter, &rest[..end], &rest[end..]))
 }
 
-/// The tint is visible in grey too.
+/// Draws a node's name with its subscript, centred in the box.
 fn named_node(canvas: &Canvas<'_>, label: &str, (x, y): At, size: f64) -> Drawn {
     const SMALLER: f64 = 0.75;
     let count = label.lines().count() as f64;

@@ -25,7 +25,7 @@ const MOST_LABELLED: usize = 12;
 /// Distance between a label and other lines and markers.
 const AIR: f64 = 2.0;
 
-/// Returns the first place with the lowest cost over the items after the first `from`, and that cost; `None` if all places overlap text.
+/// The first place with the lowest cost over the items after the first `from`, and that cost; `None` if all places overlap text.
 fn best(
     canvas: &Canvas<'_>,
     (from, away): (usize, usize),
@@ -36,12 +36,10 @@ fn best(
     weighed.min_by_key(|(weight, ..)| *weight).map(|(weight, step, r)| (weight, (step, r)))
 }
 
-/// Total height of lines of text.
 fn height(lines: usize, size: f64) -> f64 {
     size * (1.0 + 1.2 * lines.saturating_sub(1) as f64)
 }
 
-/// True if a rectangle is within the frame.
 fn inside(chart: &Chart<'_>, r: &Rect) -> bool {
     r.0.0 >= chart.left + AIR && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom
 }
@@ -103,12 +101,11 @@ pub(crate) fn points(
     Ok(())
 }
 
-/// Returns the distance of a point from a rectangle.
 fn distance(r: &Rect, (x, y): At) -> f64 {
     (x - x.clamp(r.0.0, r.1.0)).hypot(y - y.clamp(r.0.1, r.1.1))
 }
 
-/// Returns label positions around a point, best first.
+/// Label positions around a point, best first.
 fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 8] {
     let corners = [
         (x + off, y - h / 2.0),

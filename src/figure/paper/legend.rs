@@ -17,7 +17,6 @@ use super::spread::{Spread, is_range};
 use super::{SMALL, pen, type_of};
 use base::text::printable_label;
 
-/// Line height.
 const LINE: f64 = 13.5;
 /// Space below a line of entries.
 const BELOW: f64 = 4.5;
@@ -28,7 +27,6 @@ const BETWEEN: f64 = 18.0;
 const HIDDEN: f64 = 0.025;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
-/// Maximum lines of a label.
 const LINES: usize = 4;
 /// Maximum legend inside a frame, as shares of its width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
@@ -37,7 +35,6 @@ const CLEAR: f64 = 12.0;
 /// Distance between a frame and the legend beside it.
 const AIR: f64 = 6.0;
 
-/// The sample in front of a label.
 enum Sample {
     Line(Role),
     /// A line with its marker on a plane.
@@ -46,7 +43,6 @@ enum Sample {
     Range(Vec<Role>),
     Wide(Shape),
     Narrow(Shape),
-    /// Numbers of units that replace intervals.
     Few(&'static str),
     Faint,
     Unrated,
@@ -66,7 +62,6 @@ enum Sample {
     Negative,
 }
 
-/// The shape of an interval.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Area,
@@ -131,7 +126,7 @@ impl Legend {
         self.entries.is_empty()
     }
 
-    /// Lays out entries in rows of this width, and returns their total height.
+    /// Lays out entries in rows of this width; also returns the total height.
     fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
         let (mut x, mut y, mut high) = (0.0, 0.0, 0.0f64);
         let mut placed = Vec::new();
@@ -154,12 +149,11 @@ impl Legend {
         self.rows(fonts, room).1
     }
 
-    /// Draws the legend in rows from its upper left.
     pub(crate) fn draw_rows(&self, canvas: &Canvas<'_>, at: At, room: f64) -> Drawn {
         self.draw(canvas, at, &self.rows(canvas.fonts, room).0, 0.0)
     }
 
-    /// Lays out entries in one column of this width; returns the width of the samples, the total width, the height and the entries.
+    /// Lays out entries in one column of this width; returns the samples' width, the total width, the height and the entries.
     fn column(&self, fonts: &Fonts<'_>, room: f64) -> (f64, f64, f64, Vec<Placed>) {
         let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);

@@ -1,4 +1,3 @@
-//! Lines with bands, points, and rank lines on paper.
 
 use plotters::element::{ErrorBar, Polygon};
 use plotters::series::LineSeries;
@@ -17,9 +16,8 @@ use super::spread::{self, ASIDE, LEVELS, Spread, is_range};
 use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
 
-/// Opacity of a wide band.
 pub(crate) const BAND: f64 = 0.18;
-/// Opacity of a narrow one, over the wide one.
+/// Opacity of a narrow band, over the wide one.
 pub(crate) const INNER: f64 = 0.26;
 /// Distance between the vertical strokes of a range.
 const COMB: f64 = 5.0;
@@ -116,7 +114,7 @@ fn of_range(canvas: &Canvas<'_>, role: Role) -> Rgb {
     canvas.look.series(role.hue).mixed(canvas.look.ink, 0.45)
 }
 
-/// Draws a range without a line above all bands, with vertical strokes, which no interval has.
+/// Draws a range without a line, above all bands, with vertical strokes to distinguish it from intervals.
 pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread: &Spread) -> Drawn {
     if spread.is_plane || !is_range(line.role) {
         return Ok(());
@@ -162,7 +160,7 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
     Ok(())
 }
 
-/// True if some range of a figure is too narrow to be distinguished from a line.
+/// True if a range is too narrow to be distinguished from a line.
 pub(crate) fn has_thin_ranges(figure: &Figure) -> bool {
     const THINNEST: f64 = 0.01;
     let y = Fitted::vertical(figure);
@@ -234,7 +232,6 @@ pub(crate) fn interval(canvas: &Canvas<'_>, (x, low, high): (f64, f64, f64), pen
     Ok(())
 }
 
-/// Draws the line and its markers.
 pub(crate) fn line(
     canvas: &Canvas<'_>,
     chart: &Chart<'_>,
@@ -303,8 +300,8 @@ pub(crate) fn full(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> 
     if marker == Marker::Circle { canvas.disc(at, R, colour) } else { canvas.marker(at, marker, R, colour) }
 }
 
-/// Selects the points with a marker, leaving out markers that would touch the previous one. Lines that take turns get the markers of their
-/// turn, and those of unconnected points.
+/// Selects the points with a marker, omitting markers that would touch the previous one. Lines that alternate mark the points of their turn
+/// and unconnected points.
 fn marked<'l>(
     chart: &Chart<'_>,
     line: &'l Line,
@@ -331,7 +328,7 @@ fn marked<'l>(
     out
 }
 
-/// Writes the numbers of units, where they are too few for intervals, above the frame.
+/// Writes numbers of units above the frame if they are too few for intervals.
 pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) -> Drawn {
     let mut found: Vec<(At, Vec<usize>)> = Vec::new();
     let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });

@@ -28,12 +28,10 @@ const TITLE: f64 = 15.0;
 const LABEL: f64 = 12.5;
 const SMALL: f64 = 11.0;
 const FINE: f64 = 9.5;
-/// Line height of the footer.
 const FOOT: f64 = FINE + 4.0;
-/// Minimum page width for narrowing a chart to make room for a legend beside it, and the chart's share of the page then.
+/// Minimum page width for narrowing a chart beside its legend, and the chart's share of the page then.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
-/// Maximum number of lines of a title.
 const TITLE_LINES: usize = 2;
 
 /// Lays out a figure, with notes below its provenance. The drawing depends only on the figure and the fonts.
@@ -65,7 +63,7 @@ enum Place {
     Above,
 }
 
-/// Lays out the figure with its legend in this place; `None` if the legend does not fit there.
+/// Lays out the figure with its legend in this place; `None` if it does not fit there.
 fn attempt<'a>(
     figure: &Figure,
     panels: &Panels,
@@ -139,7 +137,7 @@ fn attempt<'a>(
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
-/// Returns notes on points that the drawing moves or omits; the CSV keeps them.
+/// Notes on points that the drawing moves or omits; the CSV keeps them.
 pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let panels = Panels::new(figure);
     let parts = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
@@ -295,7 +293,7 @@ fn type_of(size: f64, colour: Rgb, along: Side, across: Side) -> Type {
     Type { size, colour, along, across, upwards: false }
 }
 
-/// Returns the width and opacity of a series' line, by emphasis.
+/// Width and opacity of a series' line.
 fn weight(role: super::Role) -> (f64, f64) {
     match role.emphasis {
         super::Emphasis::Normal => (1.9, 1.0),

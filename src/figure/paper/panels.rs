@@ -19,7 +19,7 @@ const TITLED: f64 = 100.0;
 /// Gap between panels side by side.
 const BETWEEN: f64 = 14.0;
 
-/// A figure and the panels that it is divided into; no panels if it is not divided.
+/// A figure and its panels; none if it is not divided.
 pub(super) struct Panels {
     /// All layers, with the names in the legend.
     pub whole: Figure,

@@ -31,13 +31,10 @@ pub(crate) fn are_levels(points: &Points, x: &Fitted) -> bool {
     points.role.marker == Some(Marker::Stroke) && x.categories().is_none()
 }
 
-/// The way a figure shows the intervals of its lines.
 pub(crate) struct Spread {
-    /// True if intervals are drawn at each point.
     pub by_point: bool,
     /// True if the wide ends are margins.
     pub is_margin: bool,
-    /// True if narrow intervals are drawn.
     pub narrow: bool,
     /// True on a plane, where lines have no intervals because these would cover it.
     pub is_plane: bool,
@@ -60,7 +57,6 @@ pub(crate) fn is_plane(figure: &Figure) -> bool {
     is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)))
 }
 
-/// True if both axes have the same range.
 pub(crate) fn is_square(figure: &Figure) -> bool {
     let (x, y) = (&figure.x, &figure.y);
     x.range.is_some() && x.range == y.range && x.scale == y.scale
@@ -73,7 +69,7 @@ fn line(layer: &Layer) -> Option<&Line> {
     }
 }
 
-/// Returns the ends of a point's interval, or its value twice.
+/// The ends of a point's interval, or its value twice.
 fn ends(p: &Datum) -> (f64, f64) {
     p.interval().or(p.pair).unwrap_or((p.y, p.y))
 }
@@ -161,7 +157,7 @@ impl Spread {
         Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, margin, places, apart }
     }
 
-    /// Returns the index of a layer's line among those with alternating markers, and their number.
+    /// The index of a layer's line among those with alternating markers, and their number.
     pub(crate) fn turn(&self, figure: &Figure, layer: usize) -> (usize, usize) {
         let is_drawn = |l: &&Layer| line(l).is_some_and(|l| l.role.dash.is_some() && l.role.marker.is_some());
         let before = figure.layers[..layer].iter().filter(is_drawn).count();
@@ -175,7 +171,7 @@ impl Spread {
         beside.max(self.margin)
     }
 
-    /// True if points of lines are drawn side by side, and if points at zero are.
+    /// True if points are drawn side by side; the second is for points at zero.
     pub(crate) fn is_beside(&self) -> [bool; 2] {
         [self.places.iter().any(|points| !points.is_empty()), self.apart.iter().any(|place| *place > 0.0)]
     }
@@ -189,17 +185,14 @@ impl Spread {
         place.map_or(0.0, |(_, place)| place * STEP)
     }
 
-    /// The wide interval of a point, or its margin.
     pub(crate) fn wide(&self, p: &Datum) -> Option<(f64, f64)> {
         if self.is_margin { p.band } else { p.interval() }
     }
 
-    /// The narrow interval of a point, if drawn.
     pub(crate) fn narrow(&self, p: &Datum) -> Option<(f64, f64)> {
         p.narrow().filter(|_| self.narrow)
     }
 
-    /// True if a line's intervals are drawn at each point.
     pub(crate) fn is_by_point(&self, line: &Line) -> bool {
         !self.is_plane && (self.by_point || self.is_crowded && !is_range(line.role))
     }

@@ -13,7 +13,6 @@ use super::{lay_out, lines};
 
 mod marks;
 
-/// Lays out a figure for a journal column.
 fn drawn<T>(figure: &Figure, look: impl FnOnce(&Scene<'_>) -> T) -> T {
     let options = Options { style: Style::Paper, width: Some(84.0), dpi: None };
     let fonts = Fonts::own();
@@ -219,7 +218,6 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
     }
 }
 
-/// Regression: the areas of many lines used to overlap.
 #[test]
 fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     let of = |k: usize| match flat("", 0.1 * (k + 2) as f64, 99, 20) {
@@ -230,7 +228,6 @@ fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     assert_eq!([4, 5].map(|count| drawn(&figure(count), areas)), [4, 0]);
 }
 
-/// Regression: if two models had the same order, one line used to hide the other.
 #[test]
 fn a_line_that_lies_on_another_is_moved_beside_it() {
     let line = |k: usize, band: Option<(f64, f64)>| {
@@ -317,7 +314,6 @@ fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes()
     });
 }
 
-/// Regression: the texts of prompts used to be cut below a figure of ranks.
 #[test]
 fn long_names_of_categories_that_run_upwards_have_several_lines() {
     let prompts = [
@@ -399,7 +395,6 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     drawn(&arms(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 2)));
 }
 
-/// Regression: every marker of PGD used to hide one of FGSM.
 #[test]
 fn lines_that_meet_have_their_marks_by_turns() {
     let line = |k: usize| {

@@ -13,9 +13,7 @@ const ONWARD: f64 = 16.0;
 const WIDEN: f64 = 18.0;
 /// Font size of tokens.
 const WORD: f64 = 13.0;
-/// Height of a strip: box, underline, score.
 const STRIP: f64 = 48.0;
-/// Height of a token's box.
 const BOX: f64 = 24.0;
 /// Gap between two lines of strips.
 const BETWEEN: f64 = 10.0;
@@ -39,7 +37,6 @@ pub(crate) fn mark(canvas: &Canvas<'_>, (x, y): At) -> Drawn {
     canvas.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], canvas.look.ink, 1.0)
 }
 
-/// True if the score printed below the token is negative.
 pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }

@@ -95,7 +95,6 @@ fn number(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(data.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Returns the glyphs that form a composite glyph.
 fn components(outline: &[u8]) -> Vec<u16> {
     const WORDS: u16 = 0x1;
     const SCALE: u16 = 0x8;
@@ -124,7 +123,7 @@ fn components(outline: &[u8]) -> Vec<u16> {
     out
 }
 
-/// Assembles a font file from tables sorted by tag.
+/// Assembles a font file; `tables` must be sorted by tag.
 fn assemble(tables: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     let count = tables.len() as u16;
     let power = if count == 0 { 0 } else { count.ilog2() as u16 };

@@ -26,7 +26,6 @@ fn decoded(figure: &Figure) -> Picture {
     Picture { width, height, pixels, texts }
 }
 
-/// Regression: pictures in paper style used to end in a grey row.
 #[test]
 fn the_last_row_and_column_have_the_colour_of_the_page() {
     for width in [84.0, 174.0] {
@@ -200,7 +199,6 @@ fn hostile_text_and_numbers_are_drawn_without_harm() {
     }
 }
 
-/// Regression: Chinese characters used to be drawn as boxes on every machine.
 #[test]
 fn chinese_is_drawn_with_a_font_of_the_system_and_the_file_says_with_which() {
     use crate::spare::tests::font;

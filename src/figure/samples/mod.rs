@@ -27,7 +27,7 @@ fn noise(k: usize) -> f64 {
     ((k * 7919 + 104_729) % 1000) as f64 / 1000.0
 }
 
-/// Returns a figure for every kind of layer, as the labs draw them.
+/// A figure for every kind of layer, as the labs draw them.
 pub fn all() -> Vec<Figure> {
     vec![curves(), power(), scatter(), bars(), histogram(), ranges(), ranks(), cells(), tokens(), graph()]
 }

@@ -9,7 +9,6 @@ const MOST_FILES: usize = 4_000;
 const MOST_ENTRIES: usize = 40_000;
 /// Maximum depth below a font folder.
 const DEPTH: usize = 6;
-/// File extensions of fonts.
 const EXTENSIONS: [&str; 4] = ["ttf", "otf", "ttc", "otc"];
 
 /// Font folders of this system, the user's first.
@@ -30,8 +29,8 @@ pub(crate) fn usual() -> Vec<PathBuf> {
     folders
 }
 
-/// Finds font files in the folders and below, first by folder, then by name. A folder reached in several ways, such as through links, is
-/// read once.
+/// Finds font files in the folders and below, by folder and then by name. A folder reached in several ways, such as through links, is read
+/// once.
 pub(crate) fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut walk = Walk { read: BTreeSet::new(), entries: 0, files: Vec::new() };
     folders.iter().for_each(|folder| walk.folder(folder, DEPTH));

@@ -21,7 +21,6 @@ use super::{Figure, paper};
 
 /// Environment variable that names a font file.
 pub(crate) const VARIABLE: &str = "PROBITY_FONT";
-/// Maximum number of faces besides the embedded ones.
 const MOST_FACES: usize = 4;
 /// Scripts that run from right to left or whose letters change shape and join: Hebrew to Burmese, Khmer, and related scripts. Drawn letter
 /// by letter they would be misread, so these characters stay boxes.
@@ -35,10 +34,8 @@ const LAID_OUT: [(char, char); 8] = [
     ('\u{10800}', '\u{11fff}'),
     ('\u{1e800}', '\u{1efff}'),
 ];
-/// Weight of an ordinary text font.
 const REGULAR: u16 = 400;
 
-/// The system faces for characters that the embedded fonts lack.
 #[derive(Default)]
 pub(crate) struct Spare {
     faces: Vec<Loaded>,
@@ -65,13 +62,12 @@ struct Candidate {
 }
 
 impl Spare {
-    /// Finds system fonts for the characters.
     pub(crate) fn of_system(wanted: &BTreeSet<char>) -> Self {
         let named = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         Self::search(named.as_deref(), &folders::usual(), wanted)
     }
 
-    /// Finds fonts for the characters, in the named file first and then in the folders.
+    /// Searches the named file first and then the folders.
     pub(crate) fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
         let mut spare = Self::default();
         let mut left: BTreeSet<char> = wanted.iter().copied().filter(|c| stands_alone(*c)).collect();
@@ -111,7 +107,7 @@ impl Spare {
         self.faces.iter().filter_map(|f| Some((tables::face(&f.tables)?, &f.characters))).collect()
     }
 
-    /// Returns the file names, without folders.
+    /// File names, without folders.
     pub(crate) fn names(&self) -> Vec<String> {
         self.faces.iter().map(|f| f.file.clone()).collect()
     }
@@ -175,12 +171,11 @@ fn stands_alone(c: char) -> bool {
     !LAID_OUT.iter().any(|(from, to)| (*from..=*to).contains(&c))
 }
 
-/// Returns advice on installing a font.
 fn advice() -> String {
     format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
 }
 
-/// Returns the system font file for a character that the embedded fonts lack.
+/// The system font file for a character that the embedded fonts lack.
 ///
 /// # Errors
 /// Advice, if there is none.
@@ -192,7 +187,7 @@ pub fn spare_font(c: char) -> Result<String, String> {
     spare.names().first().cloned().ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
 }
 
-/// Returns the faces of a file that cover some of the characters.
+/// Faces of a file that cover some of the characters.
 fn candidates(path: &Path, wanted: &BTreeSet<char>) -> Vec<Candidate> {
     let Some(source) = Source::open(path) else { return Vec::new() };
     let directories = source.directories();
@@ -220,7 +215,7 @@ fn candidates(path: &Path, wanted: &BTreeSet<char>) -> Vec<Candidate> {
     directories.into_iter().filter_map(of).collect()
 }
 
-/// Returns the characters that a character map maps to a glyph.
+/// Characters that a character map maps to a glyph.
 fn covered(map: &[u8], wanted: &BTreeSet<char>) -> BTreeSet<char> {
     let Some(map) = cmap::Table::parse(map) else { return BTreeSet::new() };
     let leads = |c: &char| {

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use ttf_parser::{Face, RawFaceTables, Tag};
 
-/// Maximum number of faces in a collection.
 const MOST_FACES: u32 = 64;
 /// Maximum number of tables in a font; the format defines about 60.
 const MOST_TABLES: u16 = 128;
@@ -58,12 +57,12 @@ impl Source {
         (bytes.len() as u64 == count).then_some(bytes)
     }
 
-    /// Returns the faces of the file in order; empty if it is not a font.
+    /// The faces of the file in order; empty if it is not a font.
     pub(crate) fn directories(&self) -> Vec<Directory> {
         self.starts().into_iter().flatten().filter_map(|at| self.directory(at)).collect()
     }
 
-    /// Returns the byte offsets of the faces.
+    /// Byte offsets of the faces.
     fn starts(&self) -> Option<Vec<u64>> {
         let head = self.bytes(0, 12)?;
         if !head.starts_with(b"ttcf") {
@@ -93,7 +92,7 @@ impl Source {
         self.bytes(*at, *count)
     }
 
-    /// Returns the tables for outlines and widths; `None` if they are too large or a required one is missing.
+    /// The tables for outlines and widths; `None` if they are too large or a required one is missing.
     pub(crate) fn outlines(&self, directory: &Directory) -> Option<Vec<Table>> {
         let length = |tag: &[u8; 4]| {
             directory.tables.iter().find(|(name, _, _)| name == tag).map_or(0, |(_, _, length)| *length)

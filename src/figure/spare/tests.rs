@@ -5,7 +5,7 @@ use ttf_parser::RawFace;
 use super::*;
 use crate::font::{Fonts, Ink, Pen};
 
-/// Returns the tables of Hack, with each character mapped to the glyph of a letter.
+/// The tables of Hack, with each character mapped to the glyph of a letter.
 fn tables(map: &[(char, char)], weight: u16) -> Vec<Table> {
     let hack = epaint_default_fonts::HACK_REGULAR;
     let raw = RawFace::parse(hack, 0).unwrap();
@@ -32,7 +32,7 @@ fn tables(map: &[(char, char)], weight: u16) -> Vec<Table> {
     all
 }
 
-/// Assembles tables behind their directory, which starts at offset `at` of the file.
+/// Assembles tables after their directory, which starts at offset `at` of the file.
 fn assembled(at: usize, tables: &[Table]) -> Vec<u8> {
     let mut head = [0, 1, 0, 0].to_vec();
     head.extend([tables.len() as u16, 0, 0, 0].map(u16::to_be_bytes).concat());
@@ -65,7 +65,6 @@ fn collection(faces: &[Vec<Table>]) -> Vec<u8> {
     [head, starts, rest].concat()
 }
 
-/// Searches a folder with these files.
 fn search(files: &[(&str, Vec<u8>)], named: Option<&str>, wanted: &str) -> Spare {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
@@ -82,7 +81,6 @@ fn draws(spare: &Spare, text: &str) -> bool {
     text.chars().all(|c| fonts.draws(c))
 }
 
-/// Records the corners of a drawing.
 #[derive(Default, PartialEq, Debug)]
 struct Corners {
     at: Vec<(f64, f64)>,

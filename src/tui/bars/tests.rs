@@ -29,7 +29,7 @@ fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
     }
 }
 
-/// Regression: at 80 columns the tabs of other screens used to be digits only.
+/// Regression: at 80 columns the tabs of other screens used to be digits.
 #[test]
 fn at_80_columns_screens_are_named() {
     let state = state(80);
@@ -59,7 +59,6 @@ fn a_click_on_a_pane_tab_meets_its_pane() {
 
 // ---- contents of the lines ----------------------------------------------------------------------------------------
 
-/// Draws a line and returns its text.
 fn drawn(state: &State, draw: fn(&mut Frame, Rect, &State)) -> String {
     let (columns, _) = state.view.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();

@@ -13,7 +13,7 @@ use ratatui::backend::TestBackend;
 
 const RECORDING: &str = include_str!("../../../sessions/agreement.probity.jsonl");
 
-/// Returns the final findings under the first oracle, with questions and answers, after the header.
+/// The final findings under the first oracle, with questions and answers, after the header.
 fn lines() -> String {
     let mut out = String::new();
     for (i, line) in RECORDING.lines().enumerate() {
@@ -68,7 +68,6 @@ fn the_example_is_packed_from_the_shipped_recording() {
     assert!(*unpacked(PACKED).unwrap() == *lines().as_bytes(), "PROBITY_PINS=write packs it again");
 }
 
-/// Regression: a first start used to run for minutes without being asked.
 #[test]
 fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
     for size in [(120, 40), (80, 24)] {
@@ -169,7 +168,6 @@ fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
     }
 }
 
-/// Regression: there used to be nothing to compare a first run with.
 #[test]
 fn the_example_is_one_of_the_runs_to_compare_with() {
     for size in [(120, 40), (80, 24)] {

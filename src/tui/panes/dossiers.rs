@@ -17,20 +17,17 @@ use base::text::{fit, pad, printable, wrapped};
 
 pub(crate) struct Dossiers {
     pub id: ScreenId,
-    /// Pane of the list.
     pub list: Pane,
     /// Pane of the details; its title is followed by the entry's name.
     pub page: Pane,
     /// Width of the list in percent if the panes are side by side.
     pub share: u16,
-    /// Returns the names of all entries.
     pub names: fn(&State) -> Vec<String>,
     /// Formats details of the entry under the cursor, wrapped to a width.
     pub lines: fn(&State, usize) -> Vec<Line<'static>>,
 }
 
 impl Dossiers {
-    /// Returns the names that match the list's filter.
     pub(crate) fn listed(&self, state: &State) -> Vec<String> {
         let mut names = (self.names)(state);
         names.retain(|name| table::occurs(state.place(self.id), self.list, name));
@@ -41,14 +38,12 @@ impl Dossiers {
         Listing { len: self.listed(state).len(), cursor: state.place(self.id).scrolled(self.list) }
     }
 
-    /// Returns the entry under the cursor.
     pub(crate) fn under_cursor(&self, state: &State) -> Option<String> {
         let mut names = self.listed(state);
         let at = state.place(self.id).scrolled(self.list).min(names.len().checked_sub(1)?);
         Some(names.swap_remove(at))
     }
 
-    /// Places the two panes.
     pub(crate) fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let (list, page) = split(body, self.listed(state).len(), self.share);
         vec![(self.list, list), (self.page, page)]
@@ -88,7 +83,6 @@ impl Dossiers {
         self.show_from_top(state);
     }
 
-    /// Scrolls the details to their first line.
     pub(crate) fn show_from_top(&self, state: &mut State) {
         state.place_mut(self.id).scroll.remove(&self.page);
     }

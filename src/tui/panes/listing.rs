@@ -14,7 +14,6 @@ const WIDE: u16 = 100;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Listing {
-    /// Number of lines.
     pub len: usize,
     /// Index of the line under the cursor; positions past the end mean the last line.
     pub cursor: usize,
@@ -32,7 +31,7 @@ pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
     (list, rest)
 }
 
-/// Returns by how many lines a pane can be scrolled until the last of `lines(width)` is visible.
+/// Number of lines that a pane can be scrolled until the last of `lines(width)` is visible.
 pub(crate) fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
     let inner = inside(pane);
     lines(inner.width.into()).saturating_sub(inner.height.into())
@@ -42,7 +41,6 @@ pub(crate) fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize 
 pub(crate) const MARK: u16 = 2;
 
 impl Listing {
-    /// Returns the index of the line at a screen position.
     pub(crate) fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
         let inner = inside(pane);
         let line =
@@ -55,7 +53,6 @@ impl Listing {
         self.cursor.min(self.len.saturating_sub(1))
     }
 
-    /// Returns the index of the first visible line.
     fn first(&self, inner: Rect) -> usize {
         scrolled(self.here(), self.len, usize::from(inner.height.saturating_sub(1)))
     }

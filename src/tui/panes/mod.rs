@@ -64,7 +64,7 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// Returns the border of a pane. If several panes share a slot, the border has their names and the title goes below.
+/// The border of a pane. If several panes share a slot, their names are on it and the title goes below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
     // Every pane of an example is marked as recorded.
@@ -88,13 +88,13 @@ pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'stati
     border(state, focused).title(Line::from(spans.collect::<Vec<_>>())).title_bottom(caption)
 }
 
-/// Returns the panes in a pane's slot that have contents, if several share the slot.
+/// The panes in a pane's slot that have contents, if several share the slot.
 fn several(state: &State, pane: Pane) -> Option<Vec<Pane>> {
     let slots = state.screen().slots();
     slots.iter().find(|slot| slot.len() > 1 && slot.contains(&pane)).map(|slot| state.offered(slot))
 }
 
-/// Returns the names of a slot's panes that fit on the border, and whether each is visible: all, or those around the visible one.
+/// The names of a slot's panes that fit on the border, each with its visibility: all, or those around the visible one.
 fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     let at = slot.iter().position(|pane| *pane == here).unwrap_or(0);
     let room = usize::from(width).saturating_sub(6);
@@ -122,7 +122,7 @@ fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     names
 }
 
-/// Returns the pane whose name is at a column of a visible pane's border.
+/// The pane whose name is at a column of a visible pane's border.
 pub(crate) fn tab_at(state: &State, pane: Pane, rect: Rect, x: u16) -> Option<Pane> {
     let slot = several(state, pane)?;
     let mark = usize::from(state.focused(pane));
@@ -135,7 +135,7 @@ pub(crate) fn tab_at(state: &State, pane: Pane, rect: Rect, x: u16) -> Option<Pa
     slot.iter().copied().find(|pane| hit.is_some_and(|(name, _)| pane.0 == name))
 }
 
-/// Returns a border with a title. A focused pane has a heavier border and a mark, so that colour is not needed.
+/// A border with a title; a focused pane has a heavier border and a mark, so that colour is not needed.
 pub fn block(state: &State, title: &str, focused: bool) -> Block<'static> {
     let role = if focused { Role::Focus } else { Role::Title };
     let mark = if focused { "» " } else { "" };
@@ -176,7 +176,6 @@ const ASCII_FOCUS: border::Set = border::Set {
     horizontal_bottom: "=",
 };
 
-/// Draws a message in the centre of an empty pane.
 pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     let columns = usize::from(area.width.max(1));
     let rows = printable(text).lines().map(|l| text_width(l).div_ceil(columns).max(1)).sum::<usize>() as u16;
@@ -187,7 +186,7 @@ pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     frame.render_widget(text, area);
 }
 
-/// Draws a problem in the pane of the failed question: what failed, where, and a remedy.
+/// Draws the problem of a pane's failed question: what failed, where, and a remedy.
 pub fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
     let theme = state.theme();
     let line = |text: &str, role| Line::styled(printable(&state.in_labels(text)).into_owned(), theme.style(role));

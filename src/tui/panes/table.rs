@@ -68,12 +68,12 @@ impl Table {
         column == 0 || !has_number() && self.rows.iter().any(|row| row.cells[column].0.chars().any(char::is_alphabetic))
     }
 
-    /// Returns the word for the rows that always come last, if there are any.
+    /// The word for the rows that always come last, if there are any.
     fn held_last(&self) -> Option<&'static str> {
         self.rows.iter().find_map(|row| row.last)
     }
 
-    /// Returns the row indices in display order; rows whose first column starts with the filter come first.
+    /// Row indices in display order; rows whose first column starts with the filter come first.
     pub(crate) fn order(&self, place: &Place, pane: Pane) -> Vec<usize> {
         let listed = place.listed.get(&pane);
         let wanted = listed.map_or(String::new(), |l| l.filter.to_lowercase());
@@ -128,7 +128,6 @@ impl Table {
         (shown.map(|k| (k, widths[k])).collect(), first)
     }
 
-    /// Draws the list in a pane, with the cursor on the row at index `cursor` of its order.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, state: &State, (pane, name): (Pane, &str), cursor: usize) {
         let place = state.here();
         let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
@@ -218,7 +217,7 @@ impl Table {
         }
     }
 
-    /// Returns the index, within the order, of the row at a screen position.
+    /// Index, within the order, of the row at a screen position.
     pub(crate) fn at(&self, state: &State, pane: Pane, area: Rect, cursor: usize, y: u16) -> Option<usize> {
         let inner = inside(area);
         let line = usize::from(y.checked_sub(inner.y + 1).filter(|_| y < inner.bottom())?);
@@ -250,7 +249,7 @@ pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, h
     }
 }
 
-/// Returns the list that `/`, `s` and `S` act on: the focused pane, or the lab's list.
+/// The list that `/`, `s` and `S` act on: the focused pane, or the lab's list.
 fn target(state: &State) -> Option<(Pane, Table)> {
     let screen = state.screen();
     let focus = state.here().focus;
@@ -268,12 +267,12 @@ pub(crate) fn filters(state: &State) -> bool {
     !state.here().form && filtered(state).is_some()
 }
 
-/// Returns the list that `/` acts on: a focused list without columns, or otherwise the one that `s` sorts.
+/// The list that `/` acts on: a focused list without columns, or otherwise the one that `s` sorts.
 fn filtered(state: &State) -> Option<Pane> {
     state.screen().filters(state.here().focus).or_else(|| target(state).map(|(pane, _)| pane))
 }
 
-/// Returns the filter of a pane; empty for none.
+/// The filter of a pane; empty for none.
 fn filter_of(place: &Place, pane: Pane) -> &str {
     place.listed.get(&pane).map_or("", |listed| listed.filter.as_str())
 }
@@ -293,7 +292,7 @@ pub(crate) fn titled(state: &State, pane: Pane, title: &str, columns: u16) -> St
     }
 }
 
-/// Returns the text of an empty list: no entry matches the filter, or otherwise `nothing`.
+/// Text of an empty list: no entry matches the filter, or otherwise `nothing`.
 pub(crate) fn empty(state: &State, pane: Pane, nothing: String) -> String {
     match filter_of(state.here(), pane) {
         "" => nothing,
@@ -361,7 +360,6 @@ pub(crate) fn clear_filter(state: &mut State) -> bool {
     true
 }
 
-/// Moves the column selection of a list by some steps.
 pub(crate) fn step_column(state: &mut State, pane: Pane, table: &Table, by: i64) -> Vec<Effect> {
     let listed = state.here_mut().listed.entry(pane).or_default();
     listed.column = moved(listed.column, by, table.columns.len());
@@ -392,7 +390,6 @@ fn meaning(state: &State, head: &str) -> Option<&'static str> {
     terms.first().map(|term| term.meaning)
 }
 
-/// True if a text field is the filter's.
 pub(crate) fn is_filter(purpose: &Purpose) -> bool {
     matches!(purpose, Purpose::Ask(prompt) if std::ptr::eq(*prompt, &FILTER))
 }
@@ -405,7 +402,6 @@ pub(crate) fn next_column(state: &mut State) -> Vec<Effect> {
     })
 }
 
-/// Reverses the sort order.
 pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
     sort(state, |(column, down), _| (column, !down))
 }

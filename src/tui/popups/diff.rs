@@ -83,7 +83,7 @@ fn text(state: &State, room: usize) -> Vec<String> {
     pair(state).map_or(Vec::new(), |[a, b]| engine::beside::lines(a, b, room))
 }
 
-/// Returns the two runs with their numbers.
+/// The two runs with their numbers.
 fn pair(state: &State) -> Option<[(usize, &Run); 2]> {
     let (a, b) = state.view.compared;
     Some([runs::named(state, a)?, runs::named(state, b)?])
@@ -127,7 +127,6 @@ fn overlaid(state: &State) -> Option<Figure> {
     })
 }
 
-/// Draws the figure of both runs as lines of a page.
 fn drawn(state: &State, room: usize) -> Vec<Line<'static>> {
     let Some(figure) = overlaid(state) else { return Vec::new() };
     let area = Rect::new(0, 0, u16::try_from(room).unwrap_or(u16::MAX).min(100), ROWS);

@@ -47,14 +47,14 @@ static FOLDER: Prompt = Prompt {
     follow: None,
 };
 
-/// Returns the absolute export folder.
+/// The absolute export folder.
 fn folder(state: &State) -> String {
     let path: PathBuf = state.folder.join(&state.view.export.folder).components().collect();
     printable(&path.display().to_string()).into_owned()
 }
 
-/// Returns the focused pane's figure, named as its files will be. If the lab has several runs, the name includes the shown run's
-/// differences, so that figures of two layers do not replace each other.
+/// The focused pane's figure, named as its files will be. If the lab has several runs, the name includes the shown run's differences, so
+/// that figures of two layers do not replace each other.
 fn figure_of_run(state: &State) -> Option<Figure> {
     let mut figure = state.screen().figure(state).cloned()?;
     let setup = state.screen().setup();
@@ -106,7 +106,7 @@ impl Choice {
         }
     }
 
-    /// Returns its name on the screen and in the saved state.
+    /// Name on the screen and in the saved state.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Style(style) => style.name().into(),
@@ -226,7 +226,6 @@ mod tests {
     use crate::state::Start;
     use base::text::width;
 
-    /// Marks the line with this name.
     fn mark(state: &mut State, name: &str) {
         let entry = Choice::all().position(|choice| choice.name() == name).unwrap();
         ExportFigure.mark(state, entry);
@@ -250,7 +249,6 @@ mod tests {
         assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
     }
 
-    /// Regression: figures used to be written to the working directory only.
     #[test]
     fn another_folder_is_typed_from_the_dialog_and_used() {
         let mut state = State::new(Start { folder: "/work".into(), ..Start::new() });

@@ -34,7 +34,6 @@ const KEYS: usize = 18;
 
 /// A popup to read.
 pub trait Page: Sync {
-    /// Identifies the popup.
     fn name(&self) -> &'static str;
 
     fn title(&self, state: &State) -> String;
@@ -42,7 +41,7 @@ pub trait Page: Sync {
     /// Formats the contents, wrapped to `room` columns where possible.
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>>;
 
-    /// Returns the text that `copy` puts on the clipboard.
+    /// The text that `copy` puts on the clipboard.
     fn copy(&self, _state: &State) -> Option<String> {
         None
     }
@@ -50,7 +49,6 @@ pub trait Page: Sync {
 
 /// A popup to choose from, with one line per entry.
 pub trait Picker: Sync {
-    /// Identifies the popup.
     fn name(&self) -> &'static str;
 
     fn title(&self, state: &State) -> String;
@@ -71,7 +69,6 @@ pub trait Picker: Sync {
         false
     }
 
-    /// Toggles the checkbox of an entry.
     fn mark(&self, _state: &mut State, _entry: usize) -> Vec<Effect> {
         Vec::new()
     }
@@ -112,7 +109,7 @@ pub(crate) fn pick(state: &mut State, picker: &'static dyn Picker, selected: usi
 /// Minimum number of entries for a filter.
 const LONG: usize = 7;
 
-/// Returns the indices of the open picker's entries that match its filter.
+/// Indices of the open picker's entries that match its filter.
 pub(crate) fn found(state: &State) -> Vec<usize> {
     let Some(Popup::Pick { picker, selected, filter }) = &state.view.popup else { return Vec::new() };
     matching(&picker.lines(state, *selected), filter)
@@ -141,7 +138,7 @@ pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
     true
 }
 
-/// Returns the filter of the open picker; empty for none.
+/// The filter of the open picker; empty for none.
 pub(crate) fn filter(state: &State) -> &str {
     if let Some(Popup::Pick { filter, .. }) = &state.view.popup { filter } else { "" }
 }
@@ -201,7 +198,7 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
     Content { title, lines, first }
 }
 
-/// Returns the last position of the popup's cursor, or its largest scroll offset.
+/// The last position of the popup's cursor, or its largest scroll offset.
 pub(crate) fn last(state: &State) -> usize {
     match &state.view.popup {
         None => 0,
@@ -214,7 +211,7 @@ pub(crate) fn last(state: &State) -> usize {
     }
 }
 
-/// Returns the number of lines that can be scrolled until the last is visible.
+/// Number of lines that can be scrolled until the last is visible.
 fn overflow(state: &State, area: Rect) -> usize {
     let Some(popup) = &state.view.popup else { return 0 };
     let lines = content(state, popup, area).lines.len();
@@ -231,7 +228,7 @@ fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
     Rect { x: area.x + x, y: area.y + y, width: columns, height: rows }
 }
 
-/// Returns the cursor mark of an entry, or spaces of the same width.
+/// The cursor mark of an entry, or spaces of the same width.
 pub(crate) fn mark(state: &State, here: bool) -> String {
     format!("{} ", state.view.glyphs.cursor(here))
 }
@@ -280,7 +277,7 @@ fn keys_of(state: &State, entry: &Entry) -> String {
     }
 }
 
-/// Returns the commands in the current screen's menu that can be used now.
+/// Commands in the current screen's menu that can be used now.
 pub(crate) fn menu_entries(state: &State) -> Vec<&'static Entry> {
     state.screen().menu().iter().filter(|entry| (entry.enabled)(state)).collect()
 }

@@ -57,7 +57,7 @@ impl Page for Provenance {
     }
 }
 
-/// The lab's question and the whole answer, of which a small screen shows only a part.
+/// The question and the whole answer; a small screen shows only a part of it.
 pub(crate) struct Answer;
 
 impl Page for Answer {

@@ -22,7 +22,6 @@ const MODELS: usize = 40;
 /// Maximum width of the text that distinguishes a waiting run from others.
 const APART: usize = 90;
 
-/// Formats the lines of a picker.
 pub(crate) fn entries(state: &State, selected: usize, texts: impl Iterator<Item = String>) -> Vec<Line<'static>> {
     let line = |(i, text): (usize, String)| {
         let role = if i == selected { Role::Selection } else { Role::Text };

@@ -1,4 +1,3 @@
-//! The picker of a lab's presets.
 
 use ratatui::text::Line;
 
@@ -12,7 +11,7 @@ use labs::{LabId, Preset, Spec};
 /// Picker of presets; choosing one sets the lab up.
 pub(crate) struct Presets {
     pub lab: LabId,
-    /// Name of the picker, see [`Picker::name`].
+    /// See [`Picker::name`].
     pub name: &'static str,
     /// Word for the entries.
     pub what: &'static str,

@@ -244,7 +244,6 @@ fn a_second_run_is_offered_after_the_one_that_is_named() {
     assert!(said(&state).1.contains("Run this after it (about 40 s"), "{:?}", said(&state));
 }
 
-/// Regression: a repeated message used to be listed four times.
 #[test]
 fn a_message_that_came_several_times_stands_once_with_its_count() {
     let mut state = state();
@@ -257,7 +256,6 @@ fn a_message_that_came_several_times_stands_once_with_its_count() {
     assert!(lines[0].contains("(3 times)") && lines.len() == 2, "{lines:?}");
 }
 
-/// Regression: messages used to name no run.
 #[test]
 fn a_message_names_the_runs_that_it_came_from() {
     use crate::reduce::job;

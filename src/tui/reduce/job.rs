@@ -176,7 +176,6 @@ fn next(state: &mut State) -> Vec<Effect> {
     begin(state, spec)
 }
 
-/// Finds the screen and the setup of a spec's lab.
 fn setup_of(spec: &Spec) -> Option<(&'static dyn Screen, &'static dyn Setup)> {
     labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)))
 }
@@ -256,7 +255,6 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     effects
 }
 
-/// Pauses or resumes the run.
 pub fn pause(state: &mut State) -> Vec<Effect> {
     let hold = state.board.job().is_some_and(|job| !job.held);
     send(state, Command::Pause { hold })
@@ -300,7 +298,7 @@ pub(crate) fn ask_quit(state: &mut State) -> Vec<Effect> {
     ask_unsaved(state, ask_stop)
 }
 
-/// Asks about unsaved work; continues if there is none, or if the question is already open.
+/// Asks about unsaved work; continues if there is none or the question is already open.
 fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Effect> {
     let asked = state.popup_name() == Some("unsaved");
     if asked || SCREENS.iter().all(|screen| screen.unsaved(state).is_none()) {
@@ -322,7 +320,6 @@ pub(crate) fn stop_then_quit(state: &mut State) -> Vec<Effect> {
     cancel(state)
 }
 
-/// Quits once the run has ended.
 pub(crate) fn wait_then_quit(state: &mut State) -> Vec<Effect> {
     state.quitting = true;
     let key = state.keymap.label("cancel");

@@ -9,7 +9,6 @@ use crate::setup;
 use crate::state::{Glyphs, Opening, Prompt, Purpose, State, TextEntry};
 use base::text::printable;
 
-/// Moves the cursor of the focused pane, or scrolls it.
 pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     let (screen, pane) = (state.screen(), state.here().focus);
     match pane {
@@ -21,7 +20,6 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     }
 }
 
-/// Moves the focus to the next slot, or the previous one.
 pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
     let slots = state.screen().slots();
     let at = slots.iter().position(|slot| slot.contains(&state.here().focus)).unwrap_or(0);
@@ -31,7 +29,7 @@ pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Returns the slot whose panes are cycled: the focused one, or else the first with several panes.
+/// The slot whose panes are cycled: the focused one, or else the first with several panes.
 fn turning(state: &State) -> Option<&'static [Pane]> {
     let slots = state.screen().slots();
     let several = || slots.iter().copied().filter(|slot| slot.len() > 1);
@@ -82,7 +80,6 @@ pub(crate) fn mouse(state: &mut State) -> Vec<Effect> {
     vec![Effect::Mouse(!state.view.mouse_free)]
 }
 
-/// Toggles whether the focused pane fills the screen.
 pub fn zoom(state: &mut State) -> Vec<Effect> {
     state.here_mut().zoom = !state.here().zoom;
     Vec::new()
@@ -103,7 +100,6 @@ pub fn back(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Switches to the next set of glyphs.
 pub fn glyphs(state: &mut State) -> Vec<Effect> {
     state.view.glyphs = match state.view.glyphs {
         Glyphs::Braille => Glyphs::Blocks,
@@ -113,7 +109,6 @@ pub fn glyphs(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Switches to the next theme.
 pub fn theme(state: &mut State) -> Vec<Effect> {
     state.view.theme = (state.view.theme + 1) % state.themes.len();
     state.view.toast = Some(format!("theme: {}", state.theme().name));

@@ -25,7 +25,6 @@ use base::text::printable;
 use engine::message::{Event, Notice, NoticeLevel};
 use session::parts::watch::View;
 
-/// Folds an action into the state and returns the effects for the loop.
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let derives = !matches!(
         &action,

@@ -8,7 +8,6 @@ use crate::state::{Popup, State, moved};
 /// Entries or lines per page step.
 pub const PAGE: i64 = 10;
 
-/// Moves the cursor of the popup, or scrolls it.
 pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     let last = popups::last(state);
     // Skips entries that the filter hides.
@@ -32,7 +31,6 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Chooses the entry under the cursor and closes the popup.
 pub fn accept(state: &mut State) -> Vec<Effect> {
     if popups::found(state).is_empty() && !popups::filter(state).is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Replays: entries of a recording, and the controls.
+//! Replay commands, and the application of recorded entries.
 
 use crate::action::{Effect, ReplayControl};
 use crate::popups::{self, Picker};
@@ -43,7 +43,7 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
     }
 }
 
-/// Returns the timeline mark of an entry: the start of a run, or a note.
+/// The timeline mark of an entry: the start of a run, or a note.
 fn mark(replay: &ReplayState, entry: &Entry) -> Option<(f64, String)> {
     let text = match &entry.item {
         Item::Command(Command::Run { spec, .. }) => {

@@ -16,18 +16,17 @@ fn lab(state: &State) -> Option<LabId> {
     state.screen().setup().map(|setup| setup.lab())
 }
 
-/// Returns the current lab's runs whose results are in memory, in order.
+/// The current lab's runs whose results are in memory, in order.
 pub(crate) fn all(state: &State) -> Vec<&Run> {
     lab(state).map_or(Vec::new(), |lab| state.board.runs_of(lab).filter(|run| !run.gone).collect())
 }
 
-/// Returns the index of the shown run in [`all`].
+/// Index of the shown run in [`all`].
 pub(crate) fn shown(state: &State) -> Option<usize> {
     let generation = state.board.run_of(lab(state)?)?.job.generation;
     all(state).iter().position(|run| run.job.generation == generation)
 }
 
-/// True if the lab has several runs.
 pub(crate) fn several(state: &State) -> bool {
     all(state).len() > 1
 }
@@ -105,8 +104,7 @@ pub(crate) fn list(state: &mut State) -> Vec<Effect> {
     popups::pick(state, &popups::Runs, at)
 }
 
-/// Returns indices of the runs to compare the shown one with: finished ones first, starting with the previous run, which is chosen most
-/// often.
+/// Indices of the runs to compare the shown one with: finished ones first, starting with the previous run, the most frequent choice.
 pub(crate) fn others(state: &State) -> Vec<usize> {
     let (all, now) = (all(state), shown(state).unwrap_or(0));
     let mut places: Vec<usize> = (0..all.len()).filter(|place| *place != now).collect();
@@ -123,7 +121,7 @@ pub(crate) fn can_compare(state: &State) -> bool {
     several(state) || state.replay.is_none() && !all(state).is_empty()
 }
 
-/// Returns the run of this generation with its number in the list (0 for the recorded example).
+/// The run of this generation with its number in the list (0 for the recorded example).
 pub(crate) fn named(state: &State, generation: u64) -> Option<(usize, &Run)> {
     if generation == EXAMPLE {
         return state.beside.as_ref().map(|example| (0, &example.run));

@@ -90,7 +90,7 @@ fn switching_screens_keeps_focus_zoom_and_cursor_of_each() {
         keys(&mut state, "j tab");
     }
     state.show(home);
-    // Cycling also reached this pane, and moved on by one.
+    // Regression: cycling used to reach this pane too, and move on by one.
     assert_eq!(state.here().zoom, place.zoom);
     assert_ne!(state.here().focus, place.focus);
 }
@@ -197,7 +197,8 @@ fn ctrl_c_stops_and_never_quits() {
     assert!(keys(&mut state, "ctrl-c").is_empty());
 }
 
-/// Regression: keys used to change their meaning between screens: `t` a filter, a study or an experiment; `x` an axis, a swap or an export.
+/// Regression: keys used to have different meanings on different screens: `t` a filter, a study or an experiment; `x` an axis, a swap or an
+/// export.
 #[test]
 fn a_key_has_one_intent_on_all_screens() {
     let outside = |e: &&&Entry| !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing);
@@ -406,7 +407,6 @@ fn a_screen_that_is_too_small_takes_keys_and_ignores_the_mouse() {
     assert!(keys(&mut state, "q").contains(&Effect::Quit));
 }
 
-/// Regression: notes in sessions used to be parsed but never shown.
 #[test]
 fn a_replay_lists_its_runs_and_notes_and_goes_to_them() {
     let mut state = replayed();

@@ -47,7 +47,6 @@ pub fn insert(state: &mut State, text: &str) -> Vec<Effect> {
     follow(state)
 }
 
-/// Removes the character before the caret, or the whole text.
 pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
     if let Some((buffer, caret)) = buffer(state) {
         if all {
@@ -62,7 +61,6 @@ pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
     follow(state)
 }
 
-/// Removes the character after the caret.
 pub(crate) fn erase_after(state: &mut State) -> Vec<Effect> {
     if let Some(entry) = state.view.entry.as_mut().filter(|e| e.after > 0) {
         entry.buffer.remove(entry.caret());
@@ -81,7 +79,7 @@ pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Reports typed text to its consumer; a digit that cannot be part of a setting's number is rejected.
+/// Passes typed text to its consumer; rejects text that cannot become a setting's number.
 fn follow(state: &mut State) -> Vec<Effect> {
     let Some(entry) = &state.view.entry else { return Vec::new() };
     let text = entry.buffer.clone();

@@ -1,4 +1,3 @@
-//! End of the terminal program.
 
 use std::io;
 

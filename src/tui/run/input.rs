@@ -1,4 +1,3 @@
-//! Conversion of terminal input to actions.
 
 use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
 

@@ -13,7 +13,7 @@ use engine::{Down, Engine};
 use session::format::{Entry, Item as Line};
 use session::replay::{Recorded, Step};
 
-/// Returns the reason why an unrecorded session cannot be renamed or annotated.
+/// Reason why an unrecorded session cannot be renamed or annotated.
 fn unrecorded() -> Problem {
     Problem {
         what: "the session is not recorded".into(),
@@ -30,7 +30,6 @@ pub(super) enum Feed {
     Closed,
 }
 
-/// An item from a source.
 pub(super) enum Item {
     Event(Event),
     Step(Step),
@@ -49,7 +48,7 @@ impl Feed {
         }
     }
 
-    /// Returns an item that is already waiting.
+    /// An item that is already waiting.
     pub(super) fn try_next(&mut self) -> Option<Item> {
         match self {
             Feed::Events(events) => events.try_recv().ok().map(Item::Event),
@@ -104,7 +103,7 @@ impl Link {
         }
     }
 
-    /// Describes the outage if the link to the engine is down.
+    /// The outage, if the link to the engine is down.
     pub(super) fn down(&self) -> Option<Down> {
         match self {
             Link::Live { engine, .. } | Link::Seen { engine, .. } => engine.down(),

@@ -13,7 +13,7 @@ impl Pace {
         self.wanted = Some(self.wanted.map_or(gap, |w| w.min(gap)));
     }
 
-    /// Returns the time of the next frame; `None` if no frame is requested.
+    /// The time of the next frame; `None` if no frame is requested.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.wanted.map(|gap| self.drawn + gap)
     }

@@ -15,7 +15,6 @@ use super::state::{Start, State};
 /// Defines the screens, one line each in tab order; a screen's folder provides a static `SCREEN` and its view state `View`.
 macro_rules! registry {
     ($($name:ident: $doc:literal;)+) => {
-        /// The view state of every screen.
         #[derive(Debug, Clone)]
         pub struct Views { $( #[doc = $doc] pub $name: $name::View, )+ }
 
@@ -40,7 +39,7 @@ registry! {
     shards: "A grid that others compute.";
 }
 
-/// Returns the screen with this identifier, or else the first one.
+/// The screen with this identifier, or else the first one.
 pub fn screen(id: ScreenId) -> &'static dyn Screen {
     SCREENS.iter().copied().find(|s| s.id() == id).unwrap_or(SCREENS[0])
 }
@@ -50,7 +49,6 @@ pub fn labs() -> impl Iterator<Item = &'static dyn Screen> {
     SCREENS.iter().copied().filter(|s| s.setup().is_some())
 }
 
-/// Shows a model on the models screen.
 pub(crate) fn open_model(state: &mut State, name: &str) {
     models::open_at(state, name);
 }

@@ -8,7 +8,7 @@ enum Form {
     Bare,
     /// `%` or `points`: hundredths of a proportion.
     Points,
-    /// `units`: the unit of a metric that is not a proportion.
+    /// `units`, for a metric that is not a proportion.
     Units,
 }
 
@@ -33,7 +33,7 @@ impl Amount {
         Some(Self { value, form })
     }
 
-    /// Returns a margin in the unit of the values; for proportions, a bare number is between 0 and 1.
+    /// Margin in the unit of the values; for proportions, a bare number is from 0 to 1.
     pub(super) fn margin(self) -> f64 {
         if self.form == Form::Points { self.value / 100.0 } else { self.value }
     }
@@ -63,7 +63,7 @@ impl Amount {
         Err(CliError::Usage(why))
     }
 
-    /// Returns the size in a condition, in the unit of the values; for proportions, a bare number of 1 or more is in points.
+    /// Size in the unit of the values; for proportions, a bare number of 1 or more is in points.
     pub(super) fn condition(self, share: bool) -> Result<f64, CliError> {
         let value = self.value;
         match (self.form, share) {

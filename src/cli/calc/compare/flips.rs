@@ -33,7 +33,7 @@ struct Flip<'r> {
     traits: BTreeMap<&'r str, &'r str>,
 }
 
-/// Prints the items whose value changed and that pass the filters, with counts by shared facts.
+/// Prints the changed items that pass the filters, with counts by shared facts.
 pub(super) fn print(
     (a, b): (&Results, &Results),
     (task, metric): (&str, &str),
@@ -122,7 +122,7 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
     Err(CliError::Usage(format!("--sort {}: must be one of {known}", shortened(key, 60))))
 }
 
-/// Sort keys that every list of changed items supports.
+/// Sort keys available in every list.
 const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
 
 /// Sorts by a field or a fact: numbers numerically, texts alphabetically; items without the fact come last.
@@ -138,7 +138,7 @@ fn sort(flips: &mut [Flip<'_>], key: &str) {
             "input" => f.input.to_owned(),
             fact => f.traits.get(fact).map_or(String::new(), |t| (*t).to_owned()),
         };
-        // Maps floats to integers in their total order: inverts negative ones and puts positive ones above them.
+        // Maps floats to integers in the same order: negative ones are inverted, positive ones follow.
         let bits = |x: f64| if x.is_sign_negative() { !x.to_bits() } else { x.to_bits() | 1 << 63 };
         (text.is_empty(), text.trim().parse::<f64>().map_or(u64::MAX, bits), text)
     });

@@ -92,7 +92,7 @@ impl Gates {
         shares.try_for_each(|share| sizes.iter().try_for_each(|by| by.condition(share).map(|_| ())))
     }
 
-    /// Checks a difference and returns a line with the result; `at` computes the interval at a level.
+    /// Checks a difference and describes the result; `at` computes the interval at a level.
     ///
     /// # Errors
     /// [`CliError::Gate`] (exit code 3) if a condition fails; [`CliError::Usage`] for a size that does not fit the metric.

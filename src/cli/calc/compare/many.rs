@@ -79,7 +79,6 @@ pub(super) struct PooledRow {
     pub found: Pooled,
     pub ends: Option<(f64, f64)>,
     pub holm_p: Option<f64>,
-    /// Reason why coverage is below the nominal level.
     pub doubt: Option<String>,
 }
 
@@ -95,13 +94,12 @@ pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
     all.into_iter().filter_map(row).collect()
 }
 
-/// Returns why the interval of a task covers less than its nominal level.
+/// Reason why the interval of a task covers less than its nominal level.
 pub(super) fn doubt(t: &TaskComparison) -> Option<String> {
     few_values(&t.finding, t.n, "items")
 }
 
-/// # Errors
-/// [`CliError::Usage`] for systems that cannot be compared, [`CliError::Gate`] for a condition that is not met.
+/// Fails with [`CliError::Usage`] for systems that cannot be compared, [`CliError::Gate`] for a condition that is not met.
 pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let all = matrix(systems, asked.baseline, asked.metric, asked.terms).map_err(|e| usage(&e))?;
@@ -126,7 +124,6 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
     gates(systems, &all, asked)
 }
 
-/// Reports tasks and metrics that are not compared.
 fn left_out(versus: &Versus, chosen: bool) {
     for (name, tasks) in [(&versus.a, &versus.only_a), (&versus.b, &versus.only_b)] {
         if !tasks.is_empty() {
@@ -152,7 +149,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Checks the conditions for the first of two systems, or with a baseline for every other system.
+/// Checks the conditions: for the first of two systems, or with a baseline for every other one.
 fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     if asked.gates.is_empty() {
         return Ok(());
@@ -210,14 +207,13 @@ fn json(all: &[Versus], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), Cl
     Ok(())
 }
 
-/// Columns of the task table; the last one is present only if items are left out.
+/// Columns of the task table; the last one only if items are left out.
 pub(super) fn head(versus: &Versus) -> Vec<&'static str> {
     let left_out = versus.tasks.iter().any(|t| t.unmatched_a + t.unmatched_b > 0);
     let all = ["task", "metric", "n", "A", "B", "A − B", "p", "Holm p", "verdict", "items left out"];
     all[..all.len() - usize::from(!left_out)].to_vec()
 }
 
-/// Describes the items that only one side has.
 fn unmatched(a: usize, b: usize) -> String {
     let side = |n: usize, name: &str| (n > 0).then(|| format!("{} only in {name}", grouped(n)));
     [side(a, "A"), side(b, "B")].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -250,7 +246,6 @@ fn span(e: Estimate) -> String {
     format!("{} [{}, {}]", points(e.mean), points(e.lo), points(e.hi))
 }
 
-/// Describes the pooled differences, the family of p-values and the margin, one line each.
 pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let over_items = match versus.fixed {
@@ -291,7 +286,6 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     lines
 }
 
-/// Describes the tests that form a family, and the margin.
 fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     let margins: BTreeSet<String> = versus
         .tasks
@@ -308,7 +302,6 @@ fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     }
 }
 
-/// A one-line summary for a log.
 pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
     let count = |verdict| versus.count(verdict, asked.alpha);
     let overall = versus.overall().map_or("nothing to pool".into(), |(mean, o)| {

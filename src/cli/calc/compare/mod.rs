@@ -134,8 +134,7 @@ pub struct CompareArgs {
     json: bool,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for files that cannot be read or compared, with file and line.
+/// Fails with [`CliError::Usage`] for files that cannot be read or compared, with file and line.
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     if args.csv {
@@ -182,7 +181,6 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     pair::files(args, (first, second), &wanted, (terms, amount), aim, &gates, out)
 }
 
-/// Warns about results that appear twice.
 fn same_twice(paths: &[PathBuf]) {
     let real: Vec<_> = paths.iter().map(|path| path.canonicalize().ok()).collect();
     for (k, path) in paths.iter().enumerate() {
@@ -201,7 +199,6 @@ fn level_text(level: f64) -> String {
     format!("{} %", (level * 1e8).round() / 1e6)
 }
 
-/// Compares whole folders, or more than two files.
 fn systems(
     args: &CompareArgs,
     wanted: &Wanted,

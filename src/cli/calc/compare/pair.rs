@@ -42,7 +42,7 @@ struct Answer<'f> {
     accuracy_a: Estimate,
     accuracy_b: Estimate,
     outlook: Option<Outlook>,
-    /// Reason why coverage is below the nominal level.
+    /// Reason why the interval covers less than its nominal level.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
 }
@@ -78,7 +78,6 @@ impl Outlook {
     }
 }
 
-/// The runs of one side under one filter.
 type Side = Vec<(String, Vec<Results>)>;
 
 /// Joins the files of a side, dropping filters that some of them lack.
@@ -98,10 +97,8 @@ fn side(read: Vec<(&PathBuf, Vec<Group>)>) -> Side {
     side
 }
 
-/// A filter of both sides, with the runs of each.
 type Shared = (String, [Vec<Results>; 2]);
 
-/// Pairs the filters that both sides have.
 fn by_filter(a: Side, b: Side) -> Result<Vec<Shared>, CliError> {
     let names = |side: &Side| {
         let all: Vec<&str> = side.iter().map(|(filter, _)| filter.as_str()).collect();
@@ -198,7 +195,6 @@ pub(super) fn files(
 }
 
 impl Compared<'_> {
-    /// The metric, with its filter if there is one.
     fn metric(&self) -> String {
         match self.filter {
             NO_FILTER => self.finding.metric.clone(),
@@ -312,7 +308,6 @@ fn tell(
     }
 }
 
-/// Describes the mean of each side with its interval.
 fn sides(found: &Matched, c: &ComparisonFinding, level: f64) -> String {
     let side = |name: &str, first: bool| {
         let e = found.pairs.accuracy(first, level);
@@ -335,7 +330,6 @@ fn table(c: &ComparisonFinding) -> Option<String> {
     ))
 }
 
-/// Prints power and required n of a future comparison, predicted from the pilot.
 fn outlook(pilot: &Pilot, c: &ComparisonFinding, n: usize, aim: Aim, out: &mut dyn Write) -> Result<(), CliError> {
     let found = pilot.power(n as u64, aim).ok();
     let power = found.as_ref().map_or(0.0, |p| p.0.mean);

@@ -24,7 +24,6 @@ const LEVEL: f64 = 0.95;
 /// Maximum number of messages about items left out.
 const LISTED: usize = 5;
 
-/// Options that apply to predictions only.
 #[derive(Debug, Args)]
 pub(super) struct OfPredictions {
     /// Predictions: draws of relations for the rank consistency [default: 1000].
@@ -117,8 +116,7 @@ struct Whole {
     left_out: Vec<Left>,
 }
 
-/// # Errors
-/// [`CliError::Usage`] for an invalid file, or a subset with more relations than the file has.
+/// Fails with [`CliError::Usage`] for an invalid file, or a subset with more relations than the file has.
 pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
     let found =
@@ -156,7 +154,7 @@ pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut 
     tell(&said, relations, ranked.as_ref(), out)
 }
 
-/// Collects all statistics except rank consistency.
+/// All statistics except rank consistency.
 fn said(found: &Predictions, draws: &Draws) -> Whole {
     let left = |m: &Missing| Left { relation: m.relation.clone(), instances: m.instances, reason: m.reason.clone() };
     Whole {
@@ -243,7 +241,7 @@ mod tests {
     use super::super::tests::run;
     use crate::error::CliError;
 
-    /// Returns three models on four relations: the first is always right, the second only under the second prompt, the third never.
+    /// Three models on four relations: the first is always right, the second only under the second prompt, the third never.
     fn lines() -> String {
         let mut text = String::new();
         for relation in 0..4 {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::paper::bars::SPAN;
 
-/// Lays out a figure on a page of this width, in millimetres.
+/// Lays out a figure on a page of `width` millimetres.
 fn on<T>(figure: &Figure, width: f64, look: impl FnOnce(&Scene<'_>) -> T) -> T {
     let options = Options { style: Style::Paper, width: Some(width), dpi: None };
     let fonts = Fonts::own();
@@ -17,7 +17,7 @@ fn place(scene: &Scene<'_>, wanted: &str) -> Option<At> {
     })
 }
 
-/// Returns the x positions of discs with the radius of an individual value.
+/// The x positions of individual values, found by their radius.
 fn values(scene: &Scene<'_>) -> Vec<f64> {
     let discs = scene.items.iter().filter_map(|item| match item {
         Item::Disc { at, radius, .. } if (radius - crate::paper::bars::VALUE).abs() < 0.01 => Some(at.0),

@@ -18,7 +18,6 @@ fn keys(state: &mut State, keys: &str) {
     });
 }
 
-/// Returns a state with the focus on a lab's list.
 fn listed() -> State {
     let mut state = State::new(Start::new());
     state.focus_on(LIST);
@@ -47,7 +46,6 @@ fn every_head_of_a_list_is_explained_where_it_is() {
     assert!(heads > 20, "{heads}");
 }
 
-/// Regression: `l` in a list used to move the slider in the settings.
 #[test]
 fn l_in_a_list_selects_a_column_and_leaves_the_slider() {
     let mut state = listed();

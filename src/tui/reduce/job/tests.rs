@@ -27,7 +27,6 @@ fn seed(state: &mut State, seed: u64) {
     setup.take(state, &spec);
 }
 
-/// Queues runs with these seeds.
 fn queued(state: &mut State, seeds: &[u64]) {
     for seed in seeds {
         self::seed(state, *seed);
@@ -40,7 +39,7 @@ fn ended(state: &mut State, job: JobId, outcome: Outcome) -> Vec<Effect> {
     reduce(state, Action::Event(Box::new(event)))
 }
 
-/// Returns number, generation and seed of each run sent.
+/// Number, generation and seed of each run sent.
 fn runs(effects: &[Effect]) -> Vec<(JobId, Generation, u64)> {
     let run = |e: &Effect| match e {
         Effect::Send(Command::Run { job, generation, spec }) => Some((*job, *generation, spec.seed())),
@@ -361,7 +360,6 @@ fn one_who_attaches_has_what_was_measured_and_runs_nothing() {
     assert_eq!(state.board.job().unwrap().id, 2, "its numbers go on");
 }
 
-/// Regression: the replaced run used to be hard to find.
 #[test]
 fn a_replaced_run_is_said_to_stay_and_how_it_is_shown() {
     let mut state = running();
@@ -381,7 +379,6 @@ fn waiting_runs_are_told_apart_by_what_differs() {
     assert!(lines[0].ends_with("Interventions: seed 7") && lines[1].ends_with("Interventions: seed 8"), "{lines:?}");
 }
 
-/// Regression: the form used to hide the requested run.
 #[test]
 fn the_form_closes_when_a_run_begins_and_stays_when_it_cannot() {
     let mut state = running();
@@ -419,7 +416,6 @@ fn an_answer_of_a_run_with_other_settings_says_what_tells_it_from_them() {
     assert!(drawn(&state).contains("Answer so far of the run in progress: run 2 of 2, seed 7"), "{}", drawn(&state));
 }
 
-/// Regression: a lab that has run nothing used to be blank.
 #[test]
 fn a_lab_that_has_run_nothing_says_what_it_would_run_and_opens_an_example() {
     for screen in labs() {
@@ -432,7 +428,6 @@ fn a_lab_that_has_run_nothing_says_what_it_would_run_and_opens_an_example() {
     }
 }
 
-/// Regression: a run whose data files are missing used to be queued and fail later.
 #[test]
 fn a_run_whose_files_are_not_there_is_refused_at_once() {
     for busy in [false, true] {
@@ -452,7 +447,6 @@ fn a_run_whose_files_are_not_there_is_refused_at_once() {
     }
 }
 
-/// Regression: a failed run used to be titled "Answer from a part".
 #[test]
 fn a_failed_run_is_called_failed() {
     let mut state = running();

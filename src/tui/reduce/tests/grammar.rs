@@ -10,7 +10,7 @@ fn pressed() -> BTreeSet<&'static str> {
     COMMANDS.iter().filter(outside).flat_map(|e| e.keys.iter().copied()).chain(["2", "9", ".", "Q"]).collect()
 }
 
-/// Returns every screen with each of its panes in focus.
+/// Every screen with each of its panes in focus.
 fn places() -> Vec<State> {
     let mut all = Vec::new();
     for screen in SCREENS {
@@ -24,7 +24,7 @@ fn places() -> Vec<State> {
     all
 }
 
-/// Formats everything that a key can change without an effect.
+/// Formats all state that a key can change without an effect.
 fn seen(state: &State) -> String {
     format!("{:?} {:?} {:?} {:?}", state.view, state.screens, state.queue, state.board.generation)
 }

@@ -13,7 +13,6 @@ fn drawn(state: &State, columns: u16, rows: u16) -> String {
     terminal.backend().to_string()
 }
 
-/// Shows a screen by its title.
 fn show(state: &mut State, title: &str) -> crate::screen::ScreenId {
     let screen = SCREENS.iter().find(|s| s.title() == title).unwrap();
     state.show(screen.id());
@@ -88,7 +87,6 @@ fn the_cursor_moves_in_a_menu_and_enter_takes_its_row() {
     assert!(state.view.popup.is_none() && asked.iter().any(checks), "{effects:?}");
 }
 
-/// Regression: `r` used to rerun unchanged settings at once, for minutes.
 #[test]
 fn unchanged_settings_run_again_only_when_asked_twice() {
     let mut state = state();
@@ -182,7 +180,6 @@ fn a_list_behind_the_form_of_settings_is_not_filtered() {
     assert!(state.view.entry.is_some());
 }
 
-/// Regression: a long list of choices used to have no filter.
 #[test]
 fn a_picker_is_filtered_by_what_is_typed() {
     for (columns, rows) in [(120, 40), (80, 24)] {
@@ -206,7 +203,6 @@ fn a_picker_is_filtered_by_what_is_typed() {
     }
 }
 
-/// Regression: a list of a hundred sessions used to have no filter.
 #[test]
 fn the_lists_of_home_are_filtered_too() {
     let mut state = state();

@@ -13,9 +13,7 @@ use base::text::{pad, printable};
 use engine::board::DataDossier;
 use labs::setting::Value;
 
-/// Width of the name column.
 const NAME: usize = 25;
-/// Width of the row count column.
 const ROWS: usize = 6;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {

@@ -21,13 +21,11 @@ use engine::message::{Command, Event, Question, Topic};
 
 pub const ID: ScreenId = ScreenId("data");
 pub const LIST: Pane = Pane("Data");
-/// Details of the set under the cursor.
 pub const PAGE: Pane = Pane("Data set");
 
 /// State of this screen, apart from its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The built-in sets.
     pub sets: Vec<BuiltIn>,
     /// Number of the latest question at the time when all were cancelled.
     pub cancelling: Option<u64>,
@@ -93,7 +91,6 @@ pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }
 
-/// Results for the set under the cursor.
 fn known(state: &State) -> Option<&DataDossier> {
     state.board.set_of(&under_cursor(state)?)
 }
@@ -107,14 +104,12 @@ fn current(state: &State) -> Option<&DataWaiting> {
     all().filter(|w| w.progress.is_some()).min_by_key(|w| w.ticket).or_else(|| all().min_by_key(|w| w.ticket))
 }
 
-/// True if all questions are being cancelled.
 fn stopping(state: &State) -> bool {
     let Some(latest) = state.screens.data.cancelling else { return false };
     let mut waiting = state.board.sets.iter().flat_map(|d| &d.waiting);
     current(state).is_some() && waiting.all(|w| w.ticket <= latest)
 }
 
-/// Asks the engine about the set under the cursor.
 fn ask(state: &mut State, question: DataQuestion) -> Vec<Effect> {
     under_cursor(state).map_or(Vec::new(), |set| send(state, &set, question))
 }

@@ -1,4 +1,3 @@
-//! Drawing of the opening screen's panes.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -22,7 +21,6 @@ const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
 /// Width of a session's date and time, in columns.
 const DATE: usize = 18;
 
-/// Draws the questions that the screens answer, with their keys.
 pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, LABS, "What do you want to know?"), area);
     let all: Vec<_> = answering().collect();
@@ -36,7 +34,7 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     listing(state, LABS).draw(frame, inner, state, &header, entry);
 }
 
-/// Draws the recorded sessions, newest first.
+/// Draws the sessions, newest first.
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));

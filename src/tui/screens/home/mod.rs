@@ -20,7 +20,6 @@ use base::text::printable;
 use session::shelf::{Change, Recorded};
 
 pub const ID: ScreenId = ScreenId("home");
-/// Questions and the screens that answer them.
 pub const LABS: Pane = Pane("Labs");
 pub const SESSIONS: Pane = Pane("Sessions");
 pub const MODELS: Pane = Pane("Available models");
@@ -98,7 +97,6 @@ fn answering() -> impl Iterator<Item = (&'static dyn Screen, &'static str)> {
     SCREENS.iter().filter_map(|s| s.question().map(|question| (*s, question)))
 }
 
-/// Sessions that match the filter.
 fn sessions(state: &State) -> Vec<&Recorded> {
     let text = |session: &Recorded| format!("{} {} {}", session.name, session.lab, session.about);
     let listed = |session: &&Recorded| table::occurs(state.place(ID), SESSIONS, &text(session));
@@ -158,12 +156,10 @@ fn take(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// True if the cursor is on a model's checkbox.
 fn can_tick(state: &State) -> bool {
     live(state) && state.focused(MODELS) && !models(state).is_empty()
 }
 
-/// Toggles the model under the cursor for the lab's next run.
 fn tick(state: &mut State) -> Vec<Effect> {
     let at = state.place(ID).scrolled(MODELS);
     models(state).into_iter().nth(at).map_or(Vec::new(), |(name, _)| setup::tick_model(state, &name))

@@ -109,7 +109,6 @@ fn a_session_is_renamed_and_deleted_from_the_menu_after_its_name_was_typed() {
     assert_eq!((DELETE.take)(&mut state, "a").unwrap(), [Effect::ChangeSession(path(), Change::Delete)]);
 }
 
-/// Regression: the lab used to show "Not run yet" while the session's runs were being read.
 #[test]
 fn a_lab_says_that_runs_are_coming_back() {
     let mut state = state();
@@ -143,7 +142,6 @@ fn a_session_is_listed_by_its_last_finished_run_and_the_number_of_runs() {
     }
 }
 
-/// Regression: at 80 columns three of six questions used to be cut in the middle.
 #[test]
 fn no_question_is_cut_at_80_columns() {
     let mut state = state();

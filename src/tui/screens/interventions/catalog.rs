@@ -3,7 +3,6 @@
 use figure::Scale;
 use labs::interventions::{Goal, Scale as ParameterScale, registry};
 
-/// Methods that can be picked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Catalog {
     pub methods: Vec<MethodEntry>,
@@ -22,14 +21,12 @@ pub struct MethodEntry {
     pub parameter: ParameterEntry,
 }
 
-/// Hyperparameter swept by a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterEntry {
     /// Name in findings, such as `epsilon`.
     pub name: String,
     /// Symbol on axes and sliders, such as `ε`.
     pub symbol: String,
-    /// Scale of its axis.
     pub scale: Scale,
     pub min: f64,
     pub max: f64,
@@ -42,7 +39,6 @@ pub struct ParameterEntry {
 }
 
 impl Catalog {
-    /// Every method in the registry.
     pub(crate) fn registered() -> Self {
         let methods = registry().iter().map(|method| {
             let parameter = method.parameter;

@@ -44,7 +44,6 @@ fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     }
 }
 
-/// Area of the chart inside the pane.
 pub(crate) fn chart_area(inner: Rect, state: &State) -> Rect {
     Rect { height: inner.height - numbers(inner.height, distances(state).is_some(), without(state).is_some()), ..inner }
 }
@@ -104,7 +103,7 @@ fn calibration_error(state: &State) -> Option<f64> {
     judges.map(|p| p.value.calibration_error).max_by(f64::total_cmp)
 }
 
-/// Formats the scores at the marker; the strength is also in standard deviations if space for n remains.
+/// Scores at the marker. The strength is also in standard deviations if that leaves space for n.
 fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'static>> {
     let theme = state.theme();
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
@@ -129,7 +128,7 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
     Some(spans(true)).filter(fits).unwrap_or_else(|| spans(false))
 }
 
-/// Formats n: C is measured on all test examples, S and therefore R on those with the other property.
+/// n: C is measured on all test examples, S and therefore R on those with the other property.
 fn count(p: &ReliabilityFinding) -> String {
     match p.n_c == p.n_s {
         true => format!("  n {}", grouped(p.n_c)),
@@ -137,7 +136,6 @@ fn count(p: &ReliabilityFinding) -> String {
     }
 }
 
-/// Formats the numbers at the marker.
 fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let readout = measured(state)?;
     let theme = state.theme();
@@ -165,7 +163,7 @@ fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
     without(state).is_some() || p.beside.eligible == Some(false)
 }
 
-/// Describes how the numbers at the marker were measured, with notes: as much as fits, warnings first.
+/// How the numbers at the marker were measured, with notes: as much as fits, warnings first.
 fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
     let b = &p.beside;
@@ -197,14 +195,13 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(role)))
 }
 
-/// Names the first property that is no longer readable, or "the other property" if only one should stay.
+/// The first property that is no longer readable, or "the other property" if only one should stay.
 fn lost(p: &ReliabilityFinding) -> String {
     let lost = p.beside.selectivities.iter().find(|on| !on.eligible);
     lost.map_or_else(|| "the other property".into(), |on| printable(&on.property).replace('_', " "))
 }
 
-/// Formats S by property if several properties should stay, in the longest form that fits `room`: with intervals and n, with intervals, or
-/// plain.
+/// S by property if several properties should stay, in the longest form that fits `room`: with intervals and n, with intervals, or plain.
 fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let on = &p.beside.selectivities;
     let form = |intervals: bool, counts: bool| {
@@ -221,7 +218,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     forms.filter(|_| !on.is_empty()).find(|text| width(text) <= room)
 }
 
-/// Formats the evidence that the drawn method is more reliable than its closest rival, and the strength at which this reverses.
+/// The evidence that the drawn method is more reliable than its closest rival, and the strength at which this reverses.
 fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
         let text = fit(&format!(" ! no best strength: {}", printable(&none.value.reason)), room).into_owned();
@@ -249,7 +246,6 @@ fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(role)))
 }
 
-/// Formats the model's behaviour at the marker.
 fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     let b = measured_behaviour(state)?;
     let v = &b.value;
@@ -284,8 +280,8 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(Role::Dim)))
 }
 
-/// Formats the distance of edited states from real ones at the marker, relative to unedited states; with intervals if they fit, and
-/// shortened if space is scarce.
+/// Distance of edited states from real ones at the marker, relative to unedited states. Intervals are shown if they fit; the text is
+/// shortened if not.
 fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     let d = distances(state)?;
     // The first ratio is in words; the others, and the intervals, follow if they fit.
@@ -305,12 +301,11 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 
-/// Formats the mean with its interval, or with the values of two trainings.
+/// The mean with its interval, or with the values of two trainings.
 pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
     format!("{} {}", score(b.mean), b.spread(trainings))
 }
 
-/// Draws the reason why there is no curve.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let key = |id| state.keymap.label(id);

@@ -118,7 +118,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     lines
 }
 
-/// Formats a name and one line per value: the probability before and after, and the direction of the change.
+/// A name and one line per value: the probability before and after, and the direction of the change.
 fn group(state: &State, form: Form, name: &str, shifts: &[Shift], correct: Option<usize>) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let name = printable(name);

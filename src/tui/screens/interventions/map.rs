@@ -86,7 +86,7 @@ pub(crate) fn press(state: &mut State, pane: Rect, mouse: Mouse) {
     }
 }
 
-/// Returns the cell under the cursor, if it has numbers.
+/// The cell under the cursor, if it has numbers.
 pub(crate) fn pointed(state: &State) -> Option<&Tagged<MapFinding>> {
     let map = map(state)?;
     let (row, column) = cursor(state, map.layers.len());
@@ -132,7 +132,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// Formats position, n, scores of a cell and how they were measured: in full if there is space; n is always included.
+/// Position, n and scores of a cell, and how they were measured: in full if there is space; n is always included.
 fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'static>> {
     let (theme, p) = (state.theme(), &cell.value.point);
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
@@ -178,7 +178,6 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
     vec![Line::styled(place, theme.style(Role::Marker)), scores, last]
 }
 
-/// Formats the reason why the cell under the cursor has no numbers.
 fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: usize) -> Vec<Line<'static>> {
     let text = match map.reason(layer) {
         _ if read < layer => format!("n/a: an oracle at layer {read} reads before layer {layer} is written"),
@@ -190,7 +189,6 @@ fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: us
     lines.map(|line| Line::styled(format!(" {line}"), style)).collect()
 }
 
-/// Formats the cells as tab-separated text.
 pub(crate) fn text(state: &State) -> Option<String> {
     let map = map(state)?;
     let mut text = String::from("layer\toracle_layer\tvalue\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn_c\tn_s\n");

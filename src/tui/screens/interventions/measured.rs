@@ -35,8 +35,7 @@ pub fn curve(state: &State) -> Option<&Curve> {
     })
 }
 
-/// Returns the point at the marker, from the curve or from the slider's answer, whichever has more examples; failing both, the curve's
-/// nearest point.
+/// The point at the marker, from the curve or the slider's answer, whichever has more examples; failing both, the curve's nearest point.
 pub fn readout(state: &State) -> Option<Readout<'_>> {
     let marker = marker(state);
     let at = |p: &&Tagged<ReliabilityFinding>| same(p.value.value, marker);
@@ -125,7 +124,6 @@ pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     mine.min_by(|a, b| toss(a).total_cmp(&toss(b)))
 }
 
-/// Example of the latest answer.
 pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
     results(state).point.as_ref()?.example.as_ref()
 }
@@ -139,7 +137,6 @@ pub(crate) fn awaiting_point(state: &State) -> bool {
     results(state).point.as_ref().map_or(0, |p| p.ticket) < asked
 }
 
-/// Scale of the horizontal axis.
 pub fn scale(state: &State) -> Scale {
     view(state).scale.or_else(|| method(state).map(|m| m.parameter.scale)).unwrap_or(Scale::Linear)
 }
@@ -232,8 +229,8 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// Describes the front, and returns whether it has a knee: the knee or why there is none, and the number of dominated settings. Forms range
-/// from the longest to the shortest; each has the count before any part that may be cut.
+/// The knee or why there is none, and the number of dominated settings, from the longest form to the shortest; true if there is a knee.
+/// Each form has the count before any part that may be cut.
 pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {
@@ -264,7 +261,7 @@ pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     Some((rated.front.knee.is_ok(), forms))
 }
 
-/// Describes the knee by the symbol of its parameter: `PGD, ε .136`.
+/// The knee by the symbol of its parameter: `PGD, ε .136`.
 fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
     let p = &rated.points.get(rated.front.knee.as_ref().ok()?.at)?.value;
     let entry = view(state).catalog.method(&p.method);

@@ -49,7 +49,6 @@ pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     out
 }
 
-/// True if the setup runs a method.
 fn runs(state: &State, name: &str) -> bool {
     view(state).spec.methods.iter().any(|m| m.name == name)
 }
@@ -122,7 +121,6 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// Index of the drawn method in the list.
 pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     let all = listed(state);
     let order = table(state).order(state.here(), pane);
@@ -130,7 +128,6 @@ pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     order.iter().position(|i| all[*i] == drawn).unwrap_or(0)
 }
 
-/// Draws the method at an index of the list.
 pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> {
     let order = table(state).order(state.here(), pane);
     let Some(entry) = order.get(at).map(|i| listed(state)[*i].clone()) else { return Vec::new() };
@@ -222,7 +219,6 @@ pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     }
 }
 
-/// Draws the next or the previous model of the run.
 pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     let models = run_models(state);
     let len = models.len().max(1);
@@ -255,7 +251,6 @@ pub(crate) fn intervals(figure: Option<&Figure>) -> Option<String> {
     Some(if layers.iter().any(has_pairs) { found.pair } else { found.wide })
 }
 
-/// Describes the entry under the cursor in one sentence.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
         METHODS => match (reason(state), method(state)) {

@@ -44,7 +44,6 @@ use labs::setting::Value;
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("interventions");
-/// Methods of the run.
 pub const METHODS: Pane = Pane("methods");
 /// C, S and R by strength.
 pub const CURVES: Pane = Pane("scores");
@@ -56,7 +55,6 @@ pub const BEHAVIOUR: Pane = Pane("the model itself");
 pub const DISTANCE: Pane = Pane("distance");
 /// Scores by edited layer and oracle layer: R, C, S.
 pub const MAPS: [Pane; 3] = [Pane("layers R"), Pane("layers C"), Pane("layers S")];
-/// Audit of oracles and probes.
 pub const PROBES: Pane = Pane("probes");
 /// One example before and after.
 pub const EXAMPLE: Pane = Pane("example");
@@ -72,9 +70,7 @@ static SLOTS: &[&[Pane]] = &[
 pub struct View {
     /// The experiment set up by the user.
     pub spec: Spec,
-    /// Available methods.
     pub catalog: Catalog,
-    /// Drawn method.
     pub method: String,
     /// Index of its options, if the spec runs it with several.
     pub nth: usize,
@@ -82,13 +78,10 @@ pub struct View {
     pub picked: bool,
     /// Method, index and `picked` before the list was filtered.
     pub(crate) before_filter: Option<(String, usize, bool)>,
-    /// Drawn model.
     pub model: String,
     /// Oracle whose scores are drawn.
     pub oracle: OracleKind,
-    /// Slider position of each method.
     pub(crate) markers: BTreeMap<String, f64>,
-    /// Index of the shown example.
     pub example: usize,
     /// Horizontal scale, if the user overrides the method's.
     pub scale: Option<Scale>,
@@ -246,7 +239,7 @@ fn settle(view: &mut View) {
     view.nth = view.nth.min(settings.saturating_sub(1));
 }
 
-/// Returns the measured strength or stop of the grid that is nearest to a value on the axis.
+/// The measured strength or stop of the grid that is nearest to a value on the axis.
 fn nearest_stop(state: &State, value: f64) -> Option<f64> {
     let log = scale(state) == Scale::Log;
     let gap = |s: f64| if log && value > 0.0 && s > 0.0 { (s / value).ln() } else { s - value };
@@ -450,7 +443,6 @@ impl Screen for Interventions {
     }
 }
 
-/// Figure of a pane.
 fn lines(state: &State, pane: Pane) -> Option<&Figure> {
     let view = view(state);
     match pane {

@@ -81,7 +81,6 @@ fn origin_of<T>(state: &State, what: String, number: &Tagged<T>) -> Origin {
     Origin { what, entries: origin(state, number), command }
 }
 
-/// Provenance of a number, as key-value pairs.
 fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
     let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
     if let Some(data) = results(state).data.iter().find(|d| d.model == number.model) {
@@ -105,7 +104,7 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
     entries
 }
 
-/// Returns a self-contained shell command that runs a spec.
+/// A self-contained shell command that runs a spec.
 fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run interventions --json".into();

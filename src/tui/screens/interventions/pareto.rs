@@ -38,7 +38,6 @@ fn dim(state: &State, text: &str) -> Line<'static> {
     Line::styled(printable(text).into_owned(), state.theme().style(Role::Dim))
 }
 
-/// Formats the most reliable strength of all methods.
 fn best_line(state: &State) -> Option<Line<'static>> {
     let view = view(state);
     let mine = results(state).optima.iter();
@@ -54,7 +53,7 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }
 
-/// Formats the front after the symbol of its knee: in the longest form that fits, or the shortest one, cut.
+/// The front after the symbol of its knee, in the longest form that fits; otherwise the shortest form, cut.
 fn front_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (has_knee, forms) = view(state).front.as_ref()?;
     let sign = marker_char(Marker::Diamond, state.view.glyphs);

@@ -17,11 +17,9 @@ const GOAL: usize = 14;
 
 pub(crate) static METHODS: Methods = Methods;
 
-/// Picker of the paper's experiments.
 pub(crate) static EXPERIMENTS: Presets =
     Presets { lab: LabId::Interventions, name: "experiments", what: "Experiments of Canby et al.", adopt };
 
-/// Sets the lab up from one of the experiments.
 fn adopt(state: &mut State, spec: Spec) {
     if let Some(spec) = own(&spec) {
         let view = view_mut(state);

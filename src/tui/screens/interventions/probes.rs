@@ -125,7 +125,7 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
     lines
 }
 
-/// Formats the results of single trainings, and the number of settings that tie with the chosen one.
+/// Results of single trainings, and the number of settings that tie with the chosen one.
 fn trainings(p: &ProbeFinding) -> Option<String> {
     let c = p.choice.as_ref()?;
     let [lo, hi] = c.accuracy_range.map(|a| format!("{:.1}", 100.0 * a));
@@ -137,7 +137,7 @@ fn trainings(p: &ProbeFinding) -> Option<String> {
     Some(format!("{trained}; {} other {settings} as good", c.rivals.len()))
 }
 
-/// Formats the grid, and the correlation that remains in the data.
+/// The grid, and the correlation that remains in the data.
 fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
@@ -184,7 +184,6 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
 mod tests {
     use super::*;
 
-    /// Regression: the pane used to show `1x64 lr 1e-4`.
     #[test]
     fn a_classifier_is_named_in_words() {
         assert_eq!(in_words("1x64 lr 1e-4"), "1 layer of 64, rate 1e-4");

@@ -18,7 +18,7 @@ fn state() -> State {
     state
 }
 
-/// Returns a state whose default experiment has been sent.
+/// The default experiment, already sent.
 fn started() -> State {
     let mut state = state();
     job::run(&mut state);
@@ -416,7 +416,6 @@ fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
     assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an entry that is not there");
 }
 
-/// Regression: the cursor used to be on the first row while another method was drawn.
 #[test]
 fn the_row_under_the_cursor_is_the_method_that_is_drawn() {
     let drawn = |state: &State| {
@@ -452,7 +451,6 @@ fn too_few_examples_are_warned_about_in_their_row() {
     assert!(said.starts_with("Warning: "), "{said}");
 }
 
-/// Regression: changing an option of a method that had run used to refit it without notice.
 #[test]
 fn a_changed_option_says_that_the_method_is_fitted_anew() {
     let mut state = started();

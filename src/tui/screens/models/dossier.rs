@@ -12,7 +12,6 @@ use base::text::{fit, pad, printable, wrapped};
 use engine::inspection::CheckRow;
 use engine::message::ModelQuestion;
 
-/// Width of the key column.
 const KEY: usize = 21;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {

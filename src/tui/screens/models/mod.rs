@@ -19,7 +19,6 @@ use engine::message::{ModelQuestion, Question};
 
 pub const ID: ScreenId = ScreenId("models");
 pub const LIST: Pane = Pane("Models");
-/// Details of the model under the cursor.
 pub const PAGE: Pane = Pane("Model");
 
 /// Empty: the frame keeps the cursors.
@@ -79,7 +78,6 @@ pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }
 
-/// Shows the screen with the cursor on a model.
 pub fn open_at(state: &mut State, name: &str) {
     state.show(ID);
     state.focus_on(LIST);
@@ -90,7 +88,6 @@ fn select(state: &mut State) -> Vec<Effect> {
     under_cursor(state).map_or(Vec::new(), |name| setup::tick_model(state, &name))
 }
 
-/// Asks the engine about the model under the cursor.
 fn ask(state: &mut State, what: ModelQuestion) -> Vec<Effect> {
     let Some(model) = under_cursor(state) else { return Vec::new() };
     DOSSIERS.show_from_top(state);

@@ -58,7 +58,7 @@ fn moving_to_another_model_shows_its_page_show_from_top() {
     assert_eq!(state.place(ID).scrolled(PAGE), 0, "an empty page does not scroll");
 }
 
-/// Draws a pane of this width and returns its text.
+/// Draws a pane of `columns` columns and returns its text.
 fn drawn(columns: u16, draw: impl FnOnce(&mut ratatui::Frame)) -> String {
     let backend = ratatui::backend::TestBackend::new(columns, 12);
     let mut terminal = ratatui::Terminal::new(backend).unwrap();

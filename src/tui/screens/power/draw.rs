@@ -40,7 +40,6 @@ fn chart(
     }
 }
 
-/// Draws a figure with a line of numbers.
 pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let found = results(state);
     let shown = view(state).figure(pane);
@@ -93,7 +92,6 @@ fn curve_title(state: &State) -> String {
     }
 }
 
-/// Formats the number of items needed.
 fn needed(state: &State) -> Option<String> {
     let found = results(state);
     let r = found.needed()?;
@@ -160,7 +158,6 @@ fn write(frame: &mut Frame, area: Rect, lines: Vec<(Role, String)>, from: usize,
     }
 }
 
-/// Draws the reason why there is nothing to show.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state) {
         None if state.replay.is_some() => "nothing has been played yet".to_owned(),

@@ -43,7 +43,7 @@ impl List {
     }
 }
 
-/// Names the contents of the list, and the pair of systems.
+/// The contents of the list, and the pair of systems.
 pub(crate) fn title(state: &State) -> String {
     let list = shown(state);
     let pair = match list {
@@ -54,7 +54,7 @@ pub(crate) fn title(state: &State) -> String {
     pair.map_or(list.title().into(), |t| format!("{}, {} − {}", list.title(), name(&t.a), name(&t.b)))
 }
 
-/// Returns the opened pair, if the run has it.
+/// The opened pair, if the run has it.
 fn opened(state: &State) -> Option<&str> {
     let pair = view(state).pair.as_deref()?;
     results(state).tasks.iter().any(|t| t.model == pair).then_some(pair)

@@ -37,9 +37,7 @@ pub const ID: ScreenId = ScreenId("power");
 pub const SIZES: Pane = Pane("sizes");
 /// Power by n.
 pub const CURVE: Pane = Pane("power");
-/// Accuracies against the bound.
 pub(crate) const MARGINS: Pane = Pane("bound");
-/// Power by training size.
 pub(crate) const BY_SIZE: Pane = Pane("by size");
 /// Recommended test items by training size.
 pub(crate) const RECOMMENDED: Pane = Pane("n by size");
@@ -75,7 +73,6 @@ pub struct View {
     pub curve: Option<Figure>,
     /// Available figures of bound, sizes and noise.
     pub below: Vec<Figure>,
-    /// The sequential test.
     pub sequential: Option<Figure>,
     /// The task whose changed items are listed, or empty for all; `None` if tasks or sizes are listed.
     flips: Option<String>,
@@ -172,14 +169,13 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     }
 }
 
-/// Terms in the setup.
 fn terms(state: &State) -> Adjust {
     let (test, pilot) = (&view(state).spec.test, view(state).pilot);
     Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot }
 }
 
-/// Asks the engine for the comparison under the terms in the setup, if there is one. The screen has already answered, but a recording
-/// contains questions.
+/// Asks the engine for the comparison under the terms in the setup, if there is one. The screen has already answered; the question is for
+/// the recording.
 fn ask(state: &mut State) -> Vec<Effect> {
     let Some(generation) = run(state).map(|job| job.generation) else { return Vec::new() };
     if state.results::<Results>().comparisons.is_empty() {
@@ -246,7 +242,6 @@ fn turned(spec: &Spec) -> Spec {
     Spec { a: b, b: a, models, ..spec.clone() }
 }
 
-/// Reason why a plan is no longer possible.
 const TOO_LATE: &str = "you have seen results, so this comparison cannot be preregistered any more";
 
 /// True if this session has shown results of the comparison in the setup.

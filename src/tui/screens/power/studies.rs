@@ -15,7 +15,6 @@ pub(crate) static STUDIES: Presets =
     Presets { lab: LabId::Power, name: "studies", what: "Studies of Zhu et al.", adopt };
 pub(crate) static SURVEY: Survey = Survey;
 
-/// Sets the lab up from one of the studies.
 fn adopt(state: &mut State, spec: Spec) {
     if let Some(spec) = own(&spec) {
         let view = view_mut(state);
@@ -26,7 +25,6 @@ fn adopt(state: &mut State, spec: Spec) {
 /// Known data sets compared with the current requirements.
 pub(crate) struct Survey;
 
-/// Widths of the table's columns.
 const COLUMNS: [usize; 5] = [33, 8, 18, 9, 9];
 
 impl Page for Survey {

@@ -88,7 +88,6 @@ fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
     assert!(plans[2].as_ref().is_some_and(|p| p.stop == Stop::Early) && plans[3].is_none());
 }
 
-/// Regression: a plan's n could only be set in a spec file.
 #[test]
 fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     let mut state = state();

@@ -17,8 +17,8 @@ use labs::power::tasks::TaskFinding;
 use labs::{LabId, Spec, Tagged};
 use stats::Estimate;
 
-/// Formats the verdict in lines of at most `room` columns, each with a style role; empty before there is a comparison. The first `narrowed`
-/// lines leave space for the table on the right.
+/// The verdict in lines of at most `room` columns, each with a style role; empty before there is a comparison. The first `narrowed` lines
+/// leave space for the table on the right.
 pub(crate) fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)> {
     let found = results(state);
     if items::shown(state) == List::Flips {
@@ -54,7 +54,7 @@ pub(crate) fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, S
     out
 }
 
-/// Describes the task under the cursor: both means, their difference and the test.
+/// The task under the cursor: both means, their difference and the test.
 fn task(t: &Tagged<TaskFinding>, room: usize) -> Vec<(Role, String)> {
     let (v, d) = (&t.value, t.value.difference);
     let mean = |x: f64| if v.share { format!("{:.1} %", 100.0 * x) } else { short(x) };
@@ -77,7 +77,7 @@ fn wrap(lines: Vec<(Role, String)>, room: usize) -> Vec<(Role, String)> {
     lines.into_iter().flat_map(one).collect()
 }
 
-/// Describes the changed item under the cursor: its input, the target and the answers.
+/// The changed item under the cursor: its input, the target and the answers.
 fn item(state: &State, room: usize) -> Vec<(Role, String)> {
     let Some(f) = items::item(state) else { return Vec::new() };
     let task = if f.task.is_empty() { String::new() } else { format!("{}: ", f.task) };
@@ -101,7 +101,7 @@ fn item(state: &State, room: usize) -> Vec<(Role, String)> {
 /// Width of the 2×2 table, in columns.
 pub(crate) const TABLE: usize = 27;
 
-/// Formats the 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
+/// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
 pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
     let of_items = items::shown(state) == List::Flips;
     let comparison = results(state).comparison().filter(|_| !of_items);
@@ -127,7 +127,6 @@ pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
     rows
 }
 
-/// Formats the tests in one line.
 fn tests(c: &ComparisonFinding) -> String {
     let p = |p: Option<f64>| p.map_or("–".into(), p_value);
     let equal = p_value(c.equivalence_p);
@@ -145,7 +144,7 @@ fn tests(c: &ComparisonFinding) -> String {
     )
 }
 
-/// Formats the adjusted p-value, if the family has other members.
+/// The adjusted p-value, if the family has other members.
 fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
     // A smaller pilot is part of the same comparison, whose p-value in the family is based on all items.
     results(state).comparisons.last().filter(|whole| whole.n == c.n)?;
@@ -170,7 +169,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
     })
 }
 
-/// Formats the numbers of the focused pane as tab-separated text.
+/// Numbers of the focused pane as tab-separated text.
 pub(crate) fn copied(state: &State) -> Option<String> {
     let found = results(state);
     if state.place(ID).focus == SIZES && items::shown(state) != List::Sizes {
@@ -211,7 +210,6 @@ pub(crate) fn copied(state: &State) -> Option<String> {
     }
 }
 
-/// Provenance of the comparison.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     let c = results(state).comparison()?;
     let mut entries = vec![

@@ -19,9 +19,7 @@ use labs::prompts::finding::AdjustedFinding;
 
 /// Text in place of scores.
 const NOT_ASKED: &str = " left out";
-/// Width of a model's score, in columns.
 const SCORE: usize = 6;
-/// Width of a prompt's weight, in columns.
 const WEIGHT: usize = 5;
 
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -94,13 +92,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     });
 }
 
-/// Returns the weights of a relation's prompts; empty if all are equal.
+/// The weights of a relation's prompts; empty if all are equal.
 fn uneven(weights: &[f64]) -> &[f64] {
     let same = weights.iter().all(|w| (w - weights[0]).abs() < 1e-12);
     if same { &[] } else { weights }
 }
 
-/// Formats the adjusted scores of a relation in one line; `None` before they are known.
+/// The adjusted scores of a relation in one line; `None` before they are known.
 fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<String> {
     let found: Vec<_> = models.iter().map(|m| results(state).adjusted_of(id, m)).collect();
     let a = found.iter().copied().flatten().next().map(|a| &a.value)?;

@@ -8,7 +8,7 @@ use crate::state::State;
 use figure::{Format, Options, render};
 use labs::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
 
-/// Formats the numbers of the focused pane as tab-separated text; `None` if it has none.
+/// Numbers of the focused pane as tab-separated text; `None` if it has none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     match state.looked_at(ID) {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
@@ -40,7 +40,7 @@ fn relations(state: &State) -> Option<String> {
     (!results(state).preferences.is_empty()).then_some(text)
 }
 
-/// Formats scores as a table that `probity prompts` can parse.
+/// Scores as a table that `probity prompts` can parse.
 fn scores(state: &State) -> Option<String> {
     let id = relation(state)?;
     let mut text = String::from("relation\tmodel\tprompt\tp1\n");
@@ -67,7 +67,7 @@ fn answers(state: &State) -> Option<String> {
     Some(text)
 }
 
-/// Returns a self-contained shell command that runs a spec.
+/// A self-contained shell command that runs a spec.
 pub(crate) fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run prompts --json".into();

@@ -105,7 +105,6 @@ impl Drawn {
     }
 }
 
-/// The figure; `None` without data.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     let view = view(state);
     match view.drawn.published().filter(|_| view.published) {
@@ -114,7 +113,7 @@ pub(crate) fn figure(state: &State) -> Option<Figure> {
     }
 }
 
-/// Draws the figure from this session's results.
+/// The figure of this session's results.
 fn own(state: &State) -> Option<Figure> {
     let (results, engine, view) = (results(state), state.board.engine.as_ref(), view(state));
     let id = relation(state).unwrap_or_default();
@@ -146,7 +145,7 @@ fn averaged(state: &State) -> Option<usize> {
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
-/// Describes what a figure over all relations needs, or the key to press after a cancellation.
+/// What a figure over all relations needs, or the key to press after a cancellation.
 fn waits_for_all(state: &State) -> String {
     let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
     let done = results(state).relations.len();
@@ -165,7 +164,7 @@ fn waits_for_all(state: &State) -> String {
     }
 }
 
-/// Explains why results over all relations are missing; ranks need as many relations as one draw.
+/// Reason why results over all relations are missing; ranks need as many relations as one draw.
 pub(crate) fn missing(state: &State, ranks: bool) -> String {
     let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done))) else {
         return waits_for_all(state);
@@ -228,7 +227,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// Summarises the figure in one line of numbers.
 fn readout(state: &State) -> Option<String> {
     let found = results(state);
     match view(state).drawn {

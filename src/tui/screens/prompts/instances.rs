@@ -16,10 +16,9 @@ use base::text::{fit, pad, printable, wrapped};
 use labs::prompts::finding::InstancesFinding;
 use labs::prompts::results::Look;
 
-/// Heading of the marks.
 const RIGHT: &str = "right";
 
-/// Returns the latest list, if it belongs to the relation and prompt under the cursors.
+/// The latest list, if it belongs to the relation and prompt under the cursors.
 pub(crate) fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     let look = results(state).look.as_ref()?;
     let all = &look.instances.as_ref()?.value;
@@ -92,7 +91,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Describes one instance in full: each model's input, how its answer is chosen, and its best tokens.
+/// One instance in full: each model's input, how its answer is chosen, and its best tokens.
 pub(crate) fn details(state: &State, look: &Look, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for found in &look.one {

@@ -45,8 +45,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Formats the gap and its parts: the contribution of each choice, as a share of the variance and as a standard deviation in points. The
-/// prompt's share corrected for chance, which the answer uses, is in brackets.
+/// The gap and its parts: the contribution of each choice, as a share of the variance and as a standard deviation in points. The prompt's
+/// share corrected for chance, which the answer uses, is in brackets.
 pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
     let (v, p) = (&found.value, &found.value.parts);
     let gap = p.model_itself;

@@ -28,7 +28,6 @@ impl Measure {
         }
     }
 
-    /// Returns this measure from a score.
     pub fn of(self, score: &PromptScoreFinding) -> Estimate {
         match self {
             Self::First => score.p_at_1,
@@ -112,7 +111,7 @@ impl Spread {
         }
     }
 
-    /// Returns this measure of a relation, from 0 to 1; `None` if undefined.
+    /// This measure of a relation, from 0 to 1; `None` if undefined.
     pub fn of(self, state: &State, relation: &str) -> Option<f64> {
         let found = results(state);
         let mean = |list: Vec<f64>| match list.len() {

@@ -1,4 +1,3 @@
-//! Tests of the layer map.
 
 use super::*;
 use crate::action::Action;
@@ -19,7 +18,7 @@ fn recorded() -> Vec<Finding> {
     findings.map(again).collect()
 }
 
-/// Returns the default experiment with a map, after passing every action through the reducer.
+/// The default experiment with a map, after passing every action through the reducer.
 fn mapped() -> State {
     let mut state = started();
     for finding in recorded() {
@@ -32,7 +31,6 @@ fn mapped() -> State {
     state
 }
 
-/// Makes a pane visible.
 fn look_at(state: &mut State, pane: Pane) {
     state.focus_on(pane);
     SCREEN.refresh(state);
