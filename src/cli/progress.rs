@@ -20,6 +20,7 @@ pub enum Meter {
     Bar(ProgressBar),
     Plain {
         stage: String,
+        /// Time of the latest line.
         at: Option<Instant>,
     },
 }

@@ -119,7 +119,6 @@ mod tests {
         assert!(glossary("elective").is_empty() && !glossary("attract").is_empty());
     }
 
-    /// Regression: "flips", "at" and "±R" used to have no match.
     #[test]
     fn every_head_of_a_column_is_explained() {
         let mut state = State::new(Start::new());
@@ -171,7 +170,7 @@ mod tests {
         assert!(help(&state, "zqx").is_empty());
     }
 
-    /// Covers words on the saliency screen that the help used to lack.
+    /// Words on the saliency screen that the help used to lack.
     #[test]
     fn words_of_the_saliency_screens_are_in_the_help() {
         for word in ["changed partner", "perturbed form", "PCC", "random", "gold", "top K", "dispens"] {

@@ -33,7 +33,6 @@ use labs::examples::TaskSpec;
 use labs::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
 use labs::{LabId, Spec};
 
-/// Pane of a lab's settings.
 pub const PANE: Pane = Pane("Settings");
 /// Steps of a large move.
 pub const FAR: i64 = 5;
@@ -53,10 +52,7 @@ pub trait Setup: Sync {
     /// All rows; within each group in the order of the form.
     fn rows(&self, state: &State) -> Vec<Row>;
 
-    /// Sets a row.
-    ///
-    /// # Errors
-    /// The reason, if the row cannot be set; the state is then unchanged.
+    /// Fails with the reason if the row cannot be set; the state is then unchanged.
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError>;
 
     /// Key of the row that steps change while another pane has the focus.
@@ -94,19 +90,18 @@ pub trait Setup: Sync {
 /// The setup of a lab whose rows are only its settings.
 pub struct Plain<S: 'static> {
     pub lab: LabId,
-    /// Recorded example of the lab.
     pub(crate) example: &'static [u8],
-    /// Key of the row that steps change while another pane has the focus.
+    /// See [`Setup::main`].
     pub main: &'static str,
-    /// Keys of the rows in the pane.
+    /// See [`Setup::short`].
     pub short: &'static [&'static str],
     /// Shipped spec, whose values are the defaults.
     pub shipped: fn() -> S,
     pub settings: fn() -> Vec<Setting<S>>,
-    /// Returns the experiment set up by the user.
+    /// The experiment set up by the user.
     pub spec: fn(&State) -> &S,
     pub(crate) spec_mut: fn(&mut State) -> &mut S,
-    /// Returns the spec of the latest run.
+    /// The spec of the latest run.
     pub ran: fn(&State) -> Option<&S>,
     /// Extracts this lab's spec.
     pub own: fn(&Spec) -> Option<&S>,
@@ -156,16 +151,15 @@ impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
 /// A line of the pane: one row, or one of its checkboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowLine {
-    /// Index of the row.
     pub row: usize,
-    /// Index of the checkbox.
+    /// Index among the row's checkboxes.
     pub mark: usize,
 }
 
 /// Maximum number of a row's checkboxes in the pane; the form shows all.
 const MARKS: usize = 3;
 
-/// Returns one line per row, or one per checkbox.
+/// One line per row, or one per checkbox.
 pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     let of = |(row, r): (usize, &Row)| (0..r.lines()).map(move |mark| RowLine { row, mark });
     rows.iter().enumerate().flat_map(of).collect()
@@ -205,7 +199,6 @@ pub fn known(state: &State) -> Known {
     Known { models: state.board.models.iter().map(model).collect() }
 }
 
-/// Latest run of the lab.
 pub fn ran(state: &State) -> Option<&Job> {
     state.board.run_of(state.setup()?.lab()).map(|run| &run.job)
 }
@@ -234,7 +227,7 @@ pub fn changed(state: &State) -> bool {
     ran(state).is_some_and(|job| !setup.answered(state, &job.spec))
 }
 
-/// Describes settings in a few words: the rows of the pane with a single value.
+/// Settings in a few words: the rows of the pane with a single value.
 pub(crate) fn in_words(state: &State) -> String {
     let Some(setup) = state.screen().setup() else { return String::new() };
     let rows = setup.rows(state);
@@ -331,7 +324,6 @@ pub(crate) fn can_select(state: &State) -> bool {
     state.screen().ticks(state).is_some() || here && marks()
 }
 
-/// Toggles the checkbox under the cursor.
 pub fn select(state: &mut State) -> Vec<Effect> {
     if let Some(tick) = state.screen().ticks(state) {
         return tick(state);
@@ -359,7 +351,6 @@ pub(crate) fn open_row(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Toggles a checkbox of a row.
 pub fn toggle(state: &mut State, row: &Row, mark: usize) -> Vec<Effect> {
     let Value::Marks(mut on) = row.value.clone() else { return Vec::new() };
     if let Some(on) = on.get_mut(mark) {
@@ -400,7 +391,7 @@ pub fn travel(state: &mut State, by: i64) {
     place.row = moved(place.row, by, len);
 }
 
-/// Returns the line at a screen row: its index, contents and position.
+/// The line at a screen row: its index, contents and position.
 pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rect)> {
     let inner = inside(pane);
     let setup = state.screen().setup()?;
@@ -413,7 +404,7 @@ pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rec
     Some((number, *shown.get(number)?, Rect { y, height: 1, ..inner }))
 }
 
-/// Returns the first visible line if the cursor is on line `here`; headings of the form are `None`.
+/// The first visible line if the cursor is on line `here`; headings of the form are `None`.
 fn first_drawn(drawn: &[Option<usize>], here: usize, height: u16) -> usize {
     let cursor = drawn.iter().position(|line| *line == Some(here)).unwrap_or(0);
     scrolled(cursor, drawn.len(), height.into())

@@ -22,11 +22,9 @@ use base::text::{fit, printable, width, wrapped};
 use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
 
-/// Maximum lines of a message.
 const TOAST: usize = 4;
 /// Width of the progress next to the keys, but at most half of the line.
 const PROGRESS: usize = 48;
-/// Width of a progress bar, in columns.
 const BAR: usize = 10;
 /// Minimum width of the stage next to a bar, in columns.
 const STAGE: usize = 16;
@@ -57,7 +55,7 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(counts.right_aligned(), last);
 }
 
-/// Describes the setting or row under the cursor in one sentence.
+/// One sentence on the setting or row under the cursor.
 fn under_cursor(state: &State) -> String {
     let pane = state.here().focus;
     if state.screen().setup().is_some() && pane == setup::PANE {
@@ -66,7 +64,6 @@ fn under_cursor(state: &State) -> String {
     table::column_about(state).unwrap_or_else(|| state.screen().about(state, pane))
 }
 
-/// Formats the numbers of waiting runs and of messages.
 fn counts(state: &State) -> Line<'static> {
     let theme = state.theme();
     let (notices, runs) = (state.notices(), state.queue.len());
@@ -86,7 +83,7 @@ fn counts(state: &State) -> Line<'static> {
     Line::from(vec![Span::styled(waiting, theme.style(Role::Text)), Span::styled(messages, theme.style(role))])
 }
 
-/// Returns the lines of a message that does not fit into `area` next to the counts.
+/// The lines of a message that does not fit into `area` next to the counts.
 fn long_message(state: &State, area: Rect) -> Option<Vec<String>> {
     let toast = state.view.toast.as_ref().filter(|_| state.view.entry.is_none())?;
     let lines = wrapped(&printable(toast), usize::from(area.width).saturating_sub(2));
@@ -129,18 +126,18 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(line, Rect { x, width: area.right() - x, ..area });
 }
 
-/// Formats the run in progress, or the end of the latest run.
+/// The run in progress, or the end of the latest run.
 fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }
 
-/// Returns a pending question: of the current screen or, while nothing runs, of any screen.
+/// A pending question: of the current screen or, while nothing runs, of any screen.
 fn waiting(state: &State) -> Option<Waiting<'_>> {
     let others = SCREENS.iter().filter(|_| !state.busy());
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
 }
 
-/// Formats the notice that the link is down, with the time of the next attempt.
+/// Notice that the link is down, with the time of the next attempt.
 fn down_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (down, far) = (state.down?, state.far.as_ref()?);
     let when = match down.next {
@@ -197,7 +194,7 @@ fn spinner(state: &State) -> char {
     frames[state.view.ticks % frames.len()]
 }
 
-/// Formats the stage, a bar for the whole run, and the remaining time; before the end never 100 % or 0 s.
+/// The stage, a bar for the whole run, and the remaining time; before the end never 100 % or 0 s.
 fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bool) -> Line<'static> {
     let theme = state.theme();
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 0.99) };
@@ -220,7 +217,6 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
     ])
 }
 
-/// Draws the text field.
 fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     let Some(entry) = &state.view.entry else { return };
     let theme = state.theme();
@@ -259,7 +255,7 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(line, area);
 }
 
-/// Returns the visible part of a text in `room` columns: before, under and after the caret, which always has a column.
+/// The visible part of a text in `room` columns: before, under and after the caret, which always has a column.
 fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     let (before, rest) = entry.buffer.split_at(entry.caret());
     let mut rest = rest.chars();
@@ -291,7 +287,6 @@ impl Item {
     }
 }
 
-/// Returns the keys shown next to the progress, as many as fit.
 fn items(state: &State, room: usize) -> Vec<Item> {
     let active = contexts(state);
     let mut entries: Vec<_> = COMMANDS
@@ -330,7 +325,7 @@ fn keys(state: &State, area: Rect) -> Vec<Item> {
     items(state, room.saturating_sub(PROGRESS.min(room / 2)))
 }
 
-/// Returns the command whose key is at a column of the status line.
+/// The command whose key is at a column of the status line.
 pub(crate) fn key_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
     let all = keys(state, area);
     let mut start = usize::from(area.right()).saturating_sub(all.iter().map(Item::columns).sum());

@@ -1,5 +1,3 @@
-//! Stops of sliders.
-
 /// Position of a value, from 0 to 1, on a track with evenly spaced stops.
 pub(crate) fn share_of(stops: &[f64], value: f64) -> f64 {
     let last = stops.len().saturating_sub(1);
@@ -13,7 +11,7 @@ pub(crate) fn share_of(stops: &[f64], value: f64) -> f64 {
     (below as f64 + if above == below { 0.0 } else { within }) / last as f64
 }
 
-/// Returns the stop `by` steps from a value; a value between stops steps to its neighbours.
+/// The stop `by` steps from a value; a value between stops steps to its neighbours.
 pub(crate) fn step_along(stops: &[f64], value: f64, by: i64) -> f64 {
     let last = stops.len() as i64 - 1;
     let (above, below) = (stops.partition_point(|s| *s <= value), stops.partition_point(|s| *s < value));

@@ -32,7 +32,6 @@ use super::guard::{self, Guard};
 
 /// Maximum bytes of text sent to the clipboard; terminals drop longer texts.
 const MAX_CLIPBOARD: usize = 74_000;
-/// Capacity of the input event queue.
 const INPUT_QUEUE: usize = 256;
 /// Interval at which a thread checks that the terminal still exists.
 const WATCH: Duration = Duration::from_millis(200);
@@ -47,7 +46,6 @@ static HOOK: Once = Once::new();
 /// Wakes the loop so that it ends.
 static STOP: Notify = Notify::const_new();
 
-/// Job control requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Control {
     /// Restore the terminal and stop.
@@ -322,7 +320,6 @@ fn give(program: &str, arguments: &[&str], text: &str) -> io::Result<bool> {
     Ok(child.wait()?.success())
 }
 
-/// Captures the mouse, or leaves it to the terminal.
 pub fn mouse(on: bool) {
     // If the terminal is gone, the next draw reports the error.
     let _ = if on { execute!(io::stdout(), EnableMouseCapture) } else { execute!(io::stdout(), DisableMouseCapture) };

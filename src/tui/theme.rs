@@ -11,17 +11,14 @@ use base::text::printable;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Ordinary text.
     Text,
     /// Less important text: labels, units.
     Dim,
     /// Headings and the title.
     Title,
-    /// Borders of panes.
     Border,
     /// Border of the focused pane.
     Focus,
-    /// Row under the cursor.
     Selection,
     /// Keys in footer and help.
     Key,
@@ -29,17 +26,14 @@ pub enum Role {
     Value,
     /// Values that differ from the last run.
     Changed,
-    /// Success.
     Good,
     /// Condition that needs attention.
     Warning,
-    /// Failure.
     Error,
     /// Recording indicator.
     Recording,
     /// Rule of a chart's marker.
     Marker,
-    /// Progress bars.
     Bar,
     Axis,
     /// Thin guide lines of a chart.
@@ -73,7 +67,6 @@ pub(crate) const ROLES: [Role; 20] = [
     Role::Reliability,
 ];
 
-/// A named set of styles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Theme {
     pub name: String,
@@ -99,7 +92,7 @@ pub enum ThemeError {
     },
 }
 
-/// The shipped themes, starting with the default.
+/// The default first.
 const SHIPPED: [(&str, &str); 4] = [
     ("dark", include_str!("../../assets/themes/dark.toml")),
     ("light", include_str!("../../assets/themes/light.toml")),
@@ -167,14 +160,13 @@ impl Theme {
         Ok(Self { name: name.to_owned(), styles: styles.map_err(bad)?, series: series.map_err(bad)? })
     }
 
-    /// The shipped themes, starting with the default.
+    /// The default first.
     pub fn shipped() -> Vec<Self> {
         let parse = |(name, text): (&str, &str)| Self::parse(name, text).ok();
         SHIPPED.into_iter().filter_map(parse).collect()
     }
 
-    /// Returns the themes to cycle through, starting with the wanted one. If `NO_COLOR` is set and not empty, returns only the colourless
-    /// theme.
+    /// The themes to cycle through, starting with the wanted one; only the colourless theme if `NO_COLOR` is set and not empty.
     ///
     /// # Errors
     /// [`ThemeError::Unknown`] if no theme has the wanted name.

@@ -1,4 +1,3 @@
-
 use plotters::element::{ErrorBar, Polygon};
 use plotters::series::LineSeries;
 use plotters::style::ShapeStyle;

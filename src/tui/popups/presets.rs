@@ -1,4 +1,3 @@
-
 use ratatui::text::Line;
 
 use super::{Picker, mark};

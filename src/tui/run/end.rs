@@ -1,4 +1,3 @@
-
 use std::io;
 
 use thiserror::Error;

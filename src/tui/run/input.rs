@@ -1,4 +1,3 @@
-
 use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
 
 use crate::action::{Action, Mouse, MouseKind};

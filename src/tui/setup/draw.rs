@@ -20,7 +20,6 @@ const SENTENCE: usize = 42;
 /// Minimum width of a model's name next to its uses, in columns.
 const NAME: usize = 16;
 
-/// Draws the pane, or the form instead of it.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let form = state.here().form;
     frame.render_widget(pane_block(state, PANE, &title(state, form)), area);
@@ -108,8 +107,8 @@ fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool),
     Line::from(spans)
 }
 
-/// Formats description, range and default of a row in the form, after the `used` columns of its value, as far as they fit. The status line
-/// shows everything for the row under the cursor.
+/// Description, range and default of a row in the form, after the `used` columns of its value, as far as they fit. The status line shows
+/// everything for the row under the cursor.
 fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static>> {
     let gap = " ".repeat((usize::from(FORM) + 1).saturating_sub(used));
     let room = room.saturating_sub(used + gap.len());
@@ -126,31 +125,30 @@ fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static
     vec![Span::raw(gap), Span::styled(text, state.theme().style(Role::Dim))]
 }
 
-/// Formats range and default of a row: `1 to 3, whole; default 3/3`.
+/// Range and default of a row: `1 to 3, whole; default 3/3`.
 fn limits_of(row: &Row) -> String {
     let default = if row.default.is_empty() { String::new() } else { format!("; default {}", row.default) };
     range(row) + &default
 }
 
-/// Describes the row under the cursor: description, range and default.
+/// Description, range and default of the row under the cursor.
 pub(crate) fn explained(row: &Row) -> String {
     let what = if row.warning.is_empty() { row.help.clone() } else { format!("Warning: {}", row.warning) };
     format!("{what} ({})", limits_of(row))
 }
 
-/// Returns the text being typed into a row.
 fn typed(state: &State, row: &Row) -> Option<String> {
     let entry = state.view.entry.as_ref()?;
     matches!(&entry.purpose, Purpose::Setting(key) if *key == row.key).then(|| format!("{}_", entry.buffer))
 }
 
-/// Returns the reason why a row rejected its latest value.
+/// The reason why a row rejected its latest value.
 fn refusal(state: &State, row: &Row) -> Option<String> {
     let (key, why) = state.place(state.view.lab).refused.as_ref()?;
     (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
 }
 
-/// Returns the uses of a model that some lab cannot use.
+/// The uses of a model that some lab cannot use.
 fn limits(state: &State, name: &str) -> String {
     let known = state.board.models.iter().find(|m| m.name == name);
     match known.map_or("", |m| m.serves.as_str()) {
@@ -159,7 +157,7 @@ fn limits(state: &State, name: &str) -> String {
     }
 }
 
-/// Formats a row without a slider, in about `room` columns.
+/// A row without a slider, in about `room` columns.
 fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
     match (&row.kind, &row.value) {
         (Kind::Marks(names), Value::Marks(on)) => {

@@ -25,7 +25,7 @@ impl Group {
     }
 }
 
-/// Returns the group of a row, by its key.
+/// The group of a row, by its key.
 pub(crate) fn group(row: &Row) -> Group {
     let begins = |heads: &[&str]| heads.iter().any(|head| row.key.starts_with(head));
     if row.view {
@@ -39,7 +39,7 @@ pub(crate) fn group(row: &Row) -> Group {
     }
 }
 
-/// Returns the indices in `shown` of the drawn lines; each group starts with a heading, which is `None`.
+/// Indices in `shown` of the drawn lines; each group starts with a heading, which is `None`.
 pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Option<usize>> {
     let mut out = Vec::new();
     let mut last = None;
@@ -54,7 +54,7 @@ pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Optio
     out
 }
 
-/// Describes the values of a row briefly.
+/// The values of a row in brief.
 pub(super) fn range(row: &Row) -> String {
     match &row.kind {
         Kind::Slider { range, unset: Some(word), .. } => format!("{range} or {word}"),

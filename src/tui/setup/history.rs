@@ -1,4 +1,4 @@
-//! Undo and redo of each lab's settings.
+//! Undo and redo of settings.
 
 use crate::action::Effect;
 use crate::state::State;
@@ -16,7 +16,6 @@ pub(crate) struct History {
 /// Maximum number of changes kept.
 const CHANGES: usize = 100;
 
-/// Stores the settings from before a change of a row.
 pub(super) fn remember(state: &mut State, key: &str, before: Spec) {
     let Some(setup) = state.setup() else { return };
     if setup.spec(state) == before {

@@ -6,7 +6,6 @@ use crate::state::State;
 use base::text::printable;
 use labs::setting::{Kind, Value};
 
-/// Title of the lab shown last.
 fn lab_title(state: &State) -> &'static str {
     state.setup().map_or("lab", |setup| labs::by_id(setup.lab()).title())
 }

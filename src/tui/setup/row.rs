@@ -17,7 +17,6 @@ pub struct Row {
     pub text: String,
     /// Text after each checkbox.
     pub notes: Vec<String>,
-    /// True if the value differs from the last run.
     pub changed: bool,
     /// True if the row affects only the view, so that it can also be changed in a replay.
     pub view: bool,
@@ -67,7 +66,7 @@ impl Row {
         Self { key, label, help, kind, value, text, notes, changed, view, default, warning }
     }
 
-    /// Returns the value a number of steps away; `None` if the row has no steps.
+    /// The value a number of steps away; `None` if the row has no steps.
     pub fn stepped(&self, by: i64) -> Option<Value> {
         match (&self.kind, &self.value) {
             (Kind::Choice(names), _) if names.is_empty() => None,
@@ -108,7 +107,7 @@ impl Row {
         }
     }
 
-    /// Returns the stop nearest to a position on the track; `None` if the row is not a slider.
+    /// The stop nearest to a position on the track; `None` if the row is not a slider.
     pub(crate) fn at_share(&self, share: f64) -> Option<Value> {
         let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
         let before = usize::from(unset.is_some());

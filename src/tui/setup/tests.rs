@@ -18,7 +18,7 @@ fn choice(at: Option<usize>) -> Row {
     Row::of_view("x", "x", "A test.", Kind::Choice(names), Value::Choice(at))
 }
 
-/// Returns a state with the focus on the setup pane and two known models.
+/// A state with the focus on the setup pane and two known models.
 fn state() -> State {
     let mut state = State::new(Start::new());
     let model = |name: &str| engine::message::ModelInfo {

@@ -49,7 +49,6 @@ pub struct State {
     pub keymap: Keymap,
     /// Available themes; never empty.
     pub themes: Vec<Theme>,
-    /// State of the recording.
     pub recording: Recording,
     /// Position in the recording that replaces an engine.
     pub replay: Option<ReplayState>,
@@ -57,7 +56,6 @@ pub struct State {
     pub far: Option<Seat>,
     /// Set while the link to the remote engine is down.
     pub down: Option<Down>,
-    /// Followed grid, if any.
     pub followed: Option<Followed>,
     /// Notices unknown to the engine, each with the number of board notices that preceded it.
     pub local: Vec<(usize, Notice)>,
@@ -78,9 +76,8 @@ pub struct State {
 /// View state of the frame.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Terminal size in columns and rows.
+    /// Columns and rows.
     pub size: (u16, u16),
-    /// Current screen.
     pub screen: ScreenId,
     /// The lab shown last; other screens select models for its setup.
     pub lab: ScreenId,
@@ -106,16 +103,15 @@ pub struct View {
     pub(crate) reading: Option<String>,
     /// True if figures draw the bands of all lines.
     pub all_bands: bool,
-    /// True if the mouse is left to the terminal.
     pub mouse_free: bool,
     /// Message shown for a few seconds or until the next key.
     pub toast: Option<String>,
     /// Meaning of the next key, if a command is pending.
     pub(crate) pending: Option<Pending>,
-    /// The message at the latest tick, and the number of ticks that it has been shown.
+    /// The message at the latest tick, and how many ticks it has been shown.
     pub(crate) toast_age: (Option<String>, usize),
     pub(crate) drag: Option<Drag>,
-    /// Number of ticks, for the spinner.
+    /// For the spinner.
     pub ticks: usize,
 }
 
@@ -139,10 +135,8 @@ pub(crate) enum Pending {
     Repeat,
 }
 
-/// State of the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recording {
-    /// Not recorded.
     Off,
     /// Recorded under this name.
     On(String),
@@ -172,7 +166,7 @@ pub struct Start {
     /// Themes; if empty, the shipped ones.
     pub themes: Vec<Theme>,
     pub glyphs: Glyphs,
-    /// Terminal size in columns and rows.
+    /// Columns and rows.
     pub size: (u16, u16),
     /// Name of the recorded session.
     pub recording: Option<String>,
@@ -180,7 +174,6 @@ pub struct Start {
     pub named: bool,
     /// Recording that replaces an engine.
     pub replay: Option<ReplayState>,
-    /// Address of a remote engine.
     pub far: Option<Seat>,
     pub followed: Option<Followed>,
     /// The remote engine's log from before this screen attached.
@@ -214,7 +207,6 @@ impl Start {
     }
 }
 
-/// The default experiment of the first lab.
 fn default_spec() -> Spec {
     let text = LABS[0].default_spec();
     Spec::parse(text, "shipped").unwrap_or_else(|e| unreachable!("the shipped spec is checked by a test: {e}"))
@@ -323,7 +315,6 @@ impl State {
         }
     }
 
-    /// Focus and cursors of a screen.
     pub fn place(&self, id: ScreenId) -> &Place {
         &self.view.places[&id]
     }
@@ -332,7 +323,6 @@ impl State {
         self.view.places.entry(id).or_insert_with(|| Place::at(screen(id).first()))
     }
 
-    /// Focus and cursors of the current screen.
     pub fn here(&self) -> &Place {
         self.place(self.view.screen)
     }
@@ -410,7 +400,6 @@ impl State {
         matches!(self.view.popup, Some(Popup::Pick { picker, .. }) if picker.marks(self))
     }
 
-    /// True if the popup has text to copy.
     pub(crate) fn popup_copies(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Page { page, .. }) if page.copy(self).is_some())
     }

@@ -9,7 +9,6 @@ use engine::message::{Notice, NoticeLevel};
 const MAX_LOCAL: usize = 200;
 
 impl State {
-    /// Adds a notice that the engine does not know.
     pub(crate) fn notify(&mut self, notice: Notice) {
         if self.local.len() == MAX_LOCAL {
             self.local.remove(0);
@@ -17,7 +16,7 @@ impl State {
         self.local.push((self.board.notices.len(), notice));
     }
 
-    /// Shows a problem as a message and adds it to the notices.
+    /// Shows a problem as a message and keeps it as a notice.
     pub(crate) fn fail(&mut self, problem: Problem) {
         self.view.toast = Some(printable(&self.in_labels(&problem.to_string())).into_owned());
         self.notify(Notice { level: NoticeLevel::Error, problem });

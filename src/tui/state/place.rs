@@ -32,7 +32,7 @@ impl Place {
         Self { focus, zoom: false, row: 0, form: false, before_form, tabs, listed, scroll, refused: None }
     }
 
-    /// Returns the visible pane of a slot.
+    /// The visible pane of a slot.
     pub fn shown(&self, slot: &[Pane]) -> Pane {
         if slot.contains(&self.focus) {
             return self.focus;
@@ -41,19 +41,18 @@ impl Place {
         last.unwrap_or(slot[0])
     }
 
-    /// Returns the cursor of a list, or the number of lines scrolled off.
+    /// The cursor of a list, or the number of lines scrolled off.
     pub fn scrolled(&self, pane: Pane) -> usize {
         self.scroll.get(&pane).copied().unwrap_or(0)
     }
 
-    /// Moves the cursor of a pane within `len` entries.
     pub fn travel(&mut self, pane: Pane, by: i64, len: usize) {
         let at = self.scroll.entry(pane).or_default();
         *at = moved(*at, by, len);
     }
 }
 
-/// Returns a cursor moved within `len` entries.
+/// A cursor moved within `len` entries.
 pub fn moved(at: usize, by: i64, len: usize) -> usize {
     let last = len.saturating_sub(1) as i64;
     (at as i64).saturating_add(by).clamp(0, last) as usize

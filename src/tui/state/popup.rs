@@ -31,7 +31,6 @@ pub enum Popup {
         /// Index of the entry under the cursor.
         selected: usize,
     },
-    /// A choice.
     Pick {
         picker: &'static dyn Picker,
         /// Index of the entry under the cursor, among all entries.
@@ -73,7 +72,6 @@ pub struct TextEntry {
 }
 
 impl TextEntry {
-    /// A field with an initial text.
     pub(crate) fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
         Self { purpose, buffer: buffer.into(), after: 0, untouched: true, error: None }
     }

@@ -31,10 +31,8 @@ pub struct ReplayState {
     pub file: Option<PathBuf>,
 }
 
-/// A remote engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seat {
-    /// Host name.
     pub host: String,
     /// Name of the engine on the host.
     pub name: String,

@@ -1,5 +1,3 @@
-//! Tests of the state: places of screens, popups, cursors.
-
 use super::*;
 use crate::popups;
 

@@ -15,7 +15,6 @@ fn state(columns: u16) -> State {
     State::new(Start { size: (columns, 24), ..Start::new() })
 }
 
-/// Draws a line and returns its text.
 fn drawn(state: &State, draw: fn(&mut Frame, Rect, &State)) -> String {
     let (columns, _) = state.view.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();

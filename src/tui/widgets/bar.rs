@@ -1,5 +1,3 @@
-//! Progress bars.
-
 use crate::state::Glyphs;
 
 /// Draws a bar of `columns` columns, filled to a share from 0 to 1.

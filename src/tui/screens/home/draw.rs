@@ -1,4 +1,3 @@
-
 use ratatui::Frame;
 use ratatui::layout::Rect;
 

@@ -84,7 +84,7 @@ pub struct View {
     pub measure: Measure,
     /// Listed measure of the relations.
     pub spread: Spread,
-    /// True if the paper's published numbers are drawn behind.
+    /// True to draw the paper's published numbers behind the figure.
     pub published: bool,
     /// Current figure; `None` before there is anything to draw.
     pub figure: Option<Figure>,
@@ -178,7 +178,7 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     if let labs::Spec::Prompts(spec) = spec { Some(spec) } else { None }
 }
 
-/// Formats the rule for choosing answers after a comma, for titles; empty before it is known.
+/// Rule for choosing answers, after a comma, for titles; empty before it is known.
 fn rule(state: &State) -> String {
     results(state).rule().map_or_else(String::new, |rule| format!(", {}", rule.name()))
 }
@@ -202,7 +202,7 @@ fn left_out(state: &State) -> Vec<(&str, &str)> {
     reasons.iter().flat_map(|l| l.what.iter().map(|p| (p.as_str(), l.reason.as_str()))).collect()
 }
 
-/// Returns the prompt under the cursor; the error is the reason why it is not asked, if known.
+/// The prompt under the cursor; the error is the reason why it is not asked, if known.
 fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
     let (all, not) = (prompts(state), left_out(state));
     let last = (all.len() + not.len()).checked_sub(1).ok_or(None)?;
@@ -210,7 +210,7 @@ fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
     all.get(at).copied().ok_or_else(|| not.get(at - all.len()).map(|(_, why)| *why))
 }
 
-/// Returns the prompt under the cursor, if it is asked.
+/// The prompt under the cursor, if it is asked.
 fn prompt(state: &State) -> Option<&str> {
     under_cursor(state).ok()
 }

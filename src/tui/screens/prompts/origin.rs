@@ -134,7 +134,7 @@ fn scores(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// Describes the search that found a prompt, and its control.
+/// The search that found a prompt, and its control.
 fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)> {
     let all = results(state).tuned.iter().map(|t| &t.value);
     let mine = all.filter(|v| v.relation == relation).find(|v| v.prompt == prompt || v.control == prompt);
@@ -287,13 +287,13 @@ fn disparity(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// Shortens a model's name to the key of a line.
+/// A model's name, shortened to the key of a line.
 fn key(model: &str) -> String {
     base::text::fit(last_part(model), 15).into_owned()
 }
 
-/// Lists facts and prompts left out because some model cannot represent them, by reason, and the words that single models remove from the
-/// shared vocabulary.
+/// Facts and prompts left out because some model cannot represent them, by reason, and the words that single models remove from the shared
+/// vocabulary.
 fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> {
     let listed = |l: &LeftOut| (format!("{} left out", l.count), format!("{}: {}", l.reason, some(&l.what, l.count)));
     let mut entries: Vec<(String, String)> =
@@ -312,7 +312,7 @@ fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> 
     entries
 }
 
-/// Joins the first entries of a list, with an ellipsis if there are more.
+/// The first entries of a list, with an ellipsis if there are more.
 fn some(list: &[String], all: usize) -> String {
     let shown: Vec<&str> = list.iter().take(SHOWN).map(String::as_str).collect();
     format!("{}{}", shown.join(", "), if all > shown.len() { ", …" } else { "" })

@@ -67,7 +67,7 @@ pub(crate) fn table(state: &State) -> Table {
     }
 }
 
-/// Formats the listed measure, in points.
+/// The listed measure, in points.
 fn listed(state: &State, relation: &str) -> String {
     match view(state).spread.of(state, relation) {
         None => "n/a".to_owned(),

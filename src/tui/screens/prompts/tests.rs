@@ -16,7 +16,7 @@ fn findings() -> Vec<Finding> {
     testing::findings().into_iter().map(|f| f.map(Into::into)).collect()
 }
 
-/// Returns a state whose run has all results.
+/// A state whose run has all results.
 fn finished() -> State {
     let spec: labs::Spec = Spec::shipped().into();
     let mut state = State::new(Start { spec, ..Start::new() });
@@ -197,7 +197,7 @@ fn lists_show_every_measure_in_turn() {
         assert!(printed[k].contains(what), "{printed:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
-    // The numbers match the words, according to the test's findings.
+    // Each number must be the one that its words name.
     let of = |spread: Spread| spread.of(&state, "capital").unwrap();
     let gap = of(Spread::Gap);
     let wanted = [
@@ -254,7 +254,6 @@ fn every_number_leads_down_to_instances() {
     assert!(state.view.toast.is_some_and(|t| t.contains("no instances")));
 }
 
-/// Regression: user weights could only be given in a spec.
 #[test]
 fn weights_are_typed_for_the_relation_under_the_cursor() {
     let mut state = finished();
@@ -369,7 +368,6 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
     assert!(drawn::missing(&state, false).contains("no relation"), "{}", drawn::missing(&state, false));
 }
 
-/// Draws a pane and returns its text.
 fn shown(state: &State, draw: fn(&mut ratatui::Frame, ratatui::layout::Rect, &State)) -> String {
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(100, 20)).unwrap();
     terminal.draw(|frame| draw(frame, frame.area(), state)).unwrap();

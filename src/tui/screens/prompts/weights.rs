@@ -15,7 +15,6 @@ static FIELD: Prompt = Prompt {
     follow: None,
 };
 
-/// Opens the field with the current weights.
 pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     let Some(id) = relation(state).map(str::to_owned) else { return Vec::new() };
     let text = match (view(state).spec.adjust.user.get(&id), asked(state, &id)) {
@@ -46,7 +45,6 @@ fn written(weights: &UserWeights) -> String {
     }
 }
 
-/// Parses typed weights.
 fn read(text: &str) -> Result<UserWeights, String> {
     let row = |text: &str| -> Result<Vec<f64>, String> {
         let words = text.split([',', ' ']).filter(|w| !w.is_empty());

@@ -22,12 +22,11 @@ use labs::saliency::annotation::{
 use labs::saliency::finding::SentenceFinding;
 use stats::estimate::Estimate;
 
-/// The user's annotations.
 #[derive(Debug, Clone, Default)]
 pub struct Annotations {
     /// True in annotation mode.
     pub on: bool,
-    /// Annotations by sentence.
+    /// By sentence.
     pub made: BTreeMap<String, Annotation>,
     /// Picked-up word of the original, to be aligned with its partner's word.
     pub held: Option<usize>,
@@ -35,14 +34,13 @@ pub struct Annotations {
     pub file: Option<PathBuf>,
     /// True if there are unsaved changes.
     pub changed: bool,
-    /// True while all annotations are being written to a file.
+    /// True while all annotations are being saved.
     saving: bool,
     reading: Reading,
     /// Latest comparison of annotators.
     pub compared: Option<Compared>,
 }
 
-/// Comparison of two or more annotators.
 #[derive(Debug, Clone)]
 pub struct Compared {
     pub files: Vec<PathBuf>,
@@ -58,10 +56,8 @@ pub struct Compared {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reading {
-    /// To continue annotating.
     #[default]
     Continue,
-    /// To compare annotators.
     Compare,
 }
 
@@ -76,7 +72,7 @@ static SECOND: Prompt = Prompt {
     follow: None,
 };
 
-/// Returns the annotation of a sentence, in annotation mode.
+/// The annotation of a sentence, in annotation mode.
 pub(crate) fn marks<'a>(state: &'a State, sentence: &str) -> Option<&'a Annotation> {
     let all = &view(state).annotation;
     all.made.get(sentence).filter(|_| all.on)
@@ -106,13 +102,13 @@ fn edit(state: &mut State, sentence: SentenceFinding, change: impl FnOnce(&mut A
     annotation.changed |= change(made);
 }
 
-/// Returns the sentence under the cursor, its side, and the word.
+/// The sentence under the cursor, its side, and the word.
 fn here(state: &State) -> Option<(SentenceFinding, usize, usize)> {
     let pointed = heat::pointed(state).filter(|_| marking(state))?;
     Some((pointed.sentence.clone(), pointed.side, pointed.word))
 }
 
-/// Returns the same for commands that need a mask; if the sentence has none, explains how to choose one.
+/// The same for commands that need a mask; if the sentence has none, explains how to choose one.
 fn masked(state: &mut State) -> Option<(SentenceFinding, usize, usize)> {
     let here = here(state)?;
     let made = view(state).annotation.made.get(&here.0.sentence);
@@ -152,7 +148,6 @@ pub(crate) fn mark(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Removes every word from the rationale.
 pub(crate) fn clear(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = here(state) {
         edit(state, sentence, |made| {
@@ -194,7 +189,6 @@ fn next(score: Option<u8>, most: u8) -> Option<u8> {
     }
 }
 
-/// Cycles the sufficiency score.
 pub(crate) fn sufficiency(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
@@ -205,7 +199,6 @@ pub(crate) fn sufficiency(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Cycles the compactness score.
 pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
@@ -216,7 +209,6 @@ pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Cycles the confidence in the mask.
 pub(crate) fn confidence(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
@@ -227,7 +219,7 @@ pub(crate) fn confidence(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Describes the annotation of the sentence under the cursor in one line.
+/// The annotation of the sentence under the cursor, in one line.
 pub(crate) fn line(state: &State) -> Option<String> {
     let (sentence, ..) = here(state)?;
     let all = &view(state).annotation;
@@ -259,7 +251,6 @@ pub(crate) fn line(state: &State) -> Option<String> {
     Some(format!(" {}: {told}{saved}", sentence.sentence))
 }
 
-/// Asks for the file to save to.
 pub(crate) fn save(state: &mut State) -> Vec<Effect> {
     if view(state).annotation.made.is_empty() {
         let key = state.keymap.short_label("mark-word");
@@ -280,7 +271,6 @@ fn take_save(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     Ok(vec![Effect::Save(Box::new(document), Existing::Ask)])
 }
 
-/// Notes that the annotations were saved to this file.
 pub(crate) fn saved(state: &mut State, path: &Path) {
     let annotation = &mut view_mut(state).annotation;
     if std::mem::take(&mut annotation.saving) {
@@ -289,7 +279,6 @@ pub(crate) fn saved(state: &mut State, path: &Path) {
     }
 }
 
-/// Describes unsaved annotations.
 pub(crate) fn unsaved(state: &State) -> Option<String> {
     let annotation = &view(state).annotation;
     let n = annotation.made.len();
@@ -314,7 +303,6 @@ fn load(state: &mut State, reading: Reading, files: Vec<PathBuf>) -> Result<Vec<
     Ok(vec![Effect::Load(ID, files)])
 }
 
-/// Asks for the annotators' files.
 pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
     let own = view(state).annotation.file.as_ref().map_or(String::new(), |f| f.display().to_string());
     look::ask_from(state, &FIRST, &own)

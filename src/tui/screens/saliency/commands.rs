@@ -78,7 +78,7 @@ pub(crate) fn ask_heads(state: &mut State) -> Vec<Effect> {
     heads::question(state).map_or(Vec::new(), |question| ask(state, Asked::Attention(question)))
 }
 
-/// Returns the next entry, with "all" (`None`) between the last and the first.
+/// The next entry, with "all" (`None`) between the last and the first.
 fn next_of(all: &[String], now: Option<&String>) -> Option<String> {
     let at = now.and_then(|now| all.iter().position(|x| x == now)).map_or(0, |k| k + 1);
     all.get(at).cloned()
@@ -113,7 +113,7 @@ fn refilter(state: &mut State, change: impl FnOnce(&mut Filter)) -> Vec<Effect> 
     Vec::new()
 }
 
-/// Returns the next or the previous entry, cyclically.
+/// The next or the previous entry, cyclically.
 fn turned(all: &[&str], now: &str, on: bool) -> String {
     let at = all.iter().position(|x| *x == now).unwrap_or(0);
     let by = if on { 1 } else { all.len().saturating_sub(1) };

@@ -13,7 +13,6 @@ use labs::saliency::finding::ALL;
 use labs::saliency::heatmap::short_method;
 use labs::saliency::spec::{DataSpec, Spec};
 
-/// Formats the numbers of the focused pane; `None` if it has none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     let csv = |figure: Option<&figure::Figure>| {
         String::from_utf8(render(figure?, Format::Csv, &Options::default()).ok()?).ok()
@@ -119,7 +118,7 @@ fn of<T>(state: &State, what: String, number: &Tagged<T>, more: Vec<(String, Str
     Origin { what, entries, command: ran(state).map_or(String::new(), shell_command) }
 }
 
-/// Returns a self-contained shell command that runs a spec.
+/// A self-contained shell command that runs a spec.
 fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run saliency --json".into();

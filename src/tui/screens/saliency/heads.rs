@@ -23,7 +23,7 @@ use labs::saliency::finding::{AttentionFinding, OWN};
 use labs::saliency::heatmap;
 use labs::saliency::question::AttentionQuestion;
 
-/// Returns the latest attention, if it belongs to a visible sentence.
+/// The latest attention, if it belongs to a visible sentence.
 pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     let found = results(state).attention.as_ref()?;
     let choices = heat::choices(state);
@@ -68,12 +68,12 @@ fn word(state: &State) -> usize {
     pointed.map(|p| p.word).or(first).unwrap_or(0)
 }
 
-/// Draws the table of heads; `None` if nothing was asked.
+/// The table of heads; `None` if nothing was asked.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     heatmap::heads(state.board.engine.as_ref(), attention(state)?, word(state))
 }
 
-/// Draws all words in the head under the cursor.
+/// All words in the head under the cursor.
 fn strip(state: &State) -> Option<Figure> {
     let (found, (layer, head)) = (attention(state)?, head(state)?);
     let v = &found.value;
@@ -129,7 +129,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Returns the layer and head at a screen position.
+/// The layer and head at a screen position.
 pub(crate) fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
     let (figure, scores) = (view(state).heads.as_ref()?, &attention(state)?.value.scores);
     let table = table(inside(pane), scores.len());
@@ -147,7 +147,6 @@ const FRAME: usize = 3;
 const MARGIN: usize = 4;
 const CELL: usize = 5;
 
-/// The part of the table that fits.
 struct Part {
     figure: Figure,
     layers: Range<usize>,

@@ -152,7 +152,6 @@ pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
     Some((next, there.min()?.1))
 }
 
-/// The word under the cursor with its sentence, side and scores.
 pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
     /// Words as drawn.
@@ -194,7 +193,6 @@ pub(crate) fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
     Strips { chart, cursor: cursor(state) }
 }
 
-/// Area of the strips in the pane.
 pub(crate) fn strips_area(state: &State, pane: Rect) -> Rect {
     let inner = inside(pane);
     let lines = told(state, usize::from(inner.width)).len();
@@ -237,7 +235,7 @@ fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<
     }
 }
 
-/// Formats the reason why a sentence has no prediction or score.
+/// Reason why a sentence has no prediction or score.
 fn missing(state: &State, what: &str) -> String {
     match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Done)) if matches!(shown(state), Some(Shown::Data(..))) => {
@@ -247,7 +245,7 @@ fn missing(state: &State, what: &str) -> String {
     }
 }
 
-/// Formats the model's answers to a sentence in one line.
+/// The model's answers to a sentence, in one line.
 fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
     let Some(found) = found else { return format!(" {name} {}", missing(state, "prediction")) };
     let v = &found.value;
@@ -262,10 +260,9 @@ fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
     format!("{mark}{name} {}{right}", top.join(" · "))
 }
 
-/// A prediction, and the gold answers.
 type Predicted<'a> = (Option<&'a Tagged<PredictionFinding>>, String);
 
-/// Formats the first few gold answers of a sentence.
+/// The first few gold answers of a sentence.
 fn gold(sentence: &SentenceFinding) -> String {
     const SHOWN: usize = 3;
     let all: Vec<&str> = sentence.answer.iter().chain(&sentence.other_answers).map(String::as_str).collect();
@@ -297,7 +294,7 @@ fn predicted<'a>(state: &'a State, choices: &[Choice]) -> Vec<(String, Predicted
     all
 }
 
-/// Formats the lines below the strips, in `room` columns.
+/// The lines below the strips, in `room` columns.
 fn told(state: &State, room: usize) -> Vec<(Role, String)> {
     let all = predicted(state, &choices(state));
     let wide = all.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
@@ -312,7 +309,6 @@ fn told(state: &State, room: usize) -> Vec<(Role, String)> {
     lines
 }
 
-/// Describes the word under the cursor in full.
 fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     let Pointed { sentence, words, row, word, .. } = pointed;
     let text = words.get(*word).map_or("", String::as_str);
@@ -360,12 +356,10 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     format!("{text}: {}", parts.join(" · "))
 }
 
-/// Rounds a score to five decimals.
 fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1e5).round() / 1e5
 }
 
-/// Draws the reason why there is no heatmap.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),

@@ -55,7 +55,6 @@ impl Index {
         results.sentences.get(self.of.get(id)?.sentence?)
     }
 
-    /// Returns the prediction of a model for a sentence.
     pub(crate) fn prediction<'r>(
         &self,
         results: &'r Results,
@@ -66,7 +65,6 @@ impl Index {
         all.into_iter().find(|p| p.model == model)
     }
 
-    /// Returns the scores of a sentence by a method.
     pub(crate) fn row<'r>(
         &self,
         results: &'r Results,

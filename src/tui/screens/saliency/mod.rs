@@ -47,7 +47,6 @@ pub const ID: ScreenId = ScreenId("saliency");
 pub const SENTENCES: Pane = Pane("sentences");
 /// Heatmap of the current sentence's words.
 pub const HEATMAP: Pane = Pane("words");
-/// Attention by layer and head.
 pub const HEADS: Pane = Pane("heads");
 /// Agreement with people and between sentences and their perturbed forms.
 pub const SCORES: Pane = Pane("agreement");
@@ -92,13 +91,10 @@ fn curve_of(pane: Pane) -> Option<usize> {
 pub struct View {
     /// The experiment set up by the user.
     pub spec: Spec,
-    /// Current model.
     pub model: String,
-    /// Current method.
     pub method: String,
     /// Second method or model beside the current one.
     pub beside: Beside,
-    /// Filter of the sentence list.
     pub filter: Filter,
     /// Index of the shown partner, among the original's partners that match the filter.
     pub partner: usize,
@@ -192,7 +188,6 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
 /// Contents of the heatmap.
 #[derive(Clone, Copy)]
 pub enum Shown<'a> {
-    /// A typed sentence.
     Own(&'a Own),
     /// A sentence of the data, and its partner below.
     Data(&'a SentenceFinding, Option<&'a SentenceFinding>),

@@ -24,7 +24,6 @@ pub enum Table {
     /// Agreement by kind of perturbation.
     Perturbations,
     Accuracy,
-    /// Paired tests.
     Differences,
     /// Agreement by correctness of the answers.
     Correctness,
@@ -103,7 +102,7 @@ fn span(e: &Estimate) -> String {
     format!("{} [{}, {}]", decimals(e.mean, 2), decimals(e.lo, 2), decimals(e.hi, 2))
 }
 
-/// Formats a difference of two parts; a part of one original has no interval.
+/// A difference of two parts; a part of one original has no interval.
 fn signed(e: &Estimate) -> String {
     let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| decimals(x, 2));
     if e.half_width() >= 2.0 { format!("{mean} (no interval)") } else { format!("{mean} [{lo}, {hi}]") }
@@ -113,7 +112,6 @@ fn some(e: Option<&Estimate>, show: fn(&Estimate) -> String) -> String {
     e.map_or("n/a".into(), show)
 }
 
-/// Returns the fields of a table, row by row.
 pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
     let found = results(state);
     let model = |name: &str| fit(&printable(last_part(name)), 12).into_owned();
@@ -187,7 +185,6 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
     }
 }
 
-/// Describes the table in a pane.
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
@@ -229,7 +226,7 @@ fn laid(state: &State, room: usize) -> Laid {
     Laid { header: line(&heads), rows: rows.iter().map(line).collect(), beyond: widths.len() - fit }
 }
 
-/// Formats the table as tab-separated text with unrounded numbers.
+/// The table as tab-separated text with unrounded numbers.
 pub(crate) fn copy(state: &State) -> Option<String> {
     let (table, rows) = (view(state).table, rows(state, view(state).table));
     let lines = std::iter::once(table.columns().join("\t")).chain(rows.iter().map(|r| r.join("\t")));

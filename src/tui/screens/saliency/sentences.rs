@@ -20,10 +20,8 @@ const PARTNERS: usize = 3;
 /// Kinds of perturbation, in the paper's order.
 pub(crate) const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
 
-/// Filter of the sentence list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only this dimension.
     pub dimension: Option<String>,
     /// Only originals with a partner of this kind, and only that partner.
     pub perturbation: Option<String>,
@@ -32,7 +30,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Describes the filter for a title.
+    /// The filter in words, for a title.
     fn words(&self) -> String {
         let right = self.right.map(|right| if right { "right" } else { "wrong" }.to_owned());
         let parts = [self.dimension.clone(), self.perturbation.clone(), right];
@@ -135,7 +133,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     table.draw(frame, area, state, (SENTENCES, &name), state.place(ID).scrolled(SENTENCES));
 }
 
-/// Draws the reason why no sentence is listed.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let text = match run(state) {

@@ -158,7 +158,6 @@ fn every_pane_with_numbers_can_be_copied() {
     }
 }
 
-/// Regression: the list used to support neither a filter nor sorting.
 #[test]
 fn sentences_are_filtered_and_sorted_like_other_lists() {
     use crate::panes::table::{filter, lists, next_column};

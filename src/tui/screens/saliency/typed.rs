@@ -18,7 +18,6 @@ pub(crate) fn can_ask(state: &State) -> bool {
     live(state) && run(state).is_some_and(|job| !failed(&job.outcome))
 }
 
-/// True if there is a sentence to edit.
 pub(crate) fn can_edit(state: &State) -> bool {
     can_ask(state) && shown(state).is_some()
 }
@@ -37,7 +36,6 @@ fn in_sight(state: &mut State) {
     state.focus_on(HEATMAP);
 }
 
-/// Opens the field with the sentence under the cursor.
 pub(crate) fn edit(state: &mut State) -> Vec<Effect> {
     let text = heat::pointed(state).map(|p| (p.sentence.sentence.clone(), p.sentence.text.clone()));
     let Some((id, text)) = text else { return Vec::new() };
@@ -98,7 +96,6 @@ pub(crate) fn ask_again(state: &mut State) -> Vec<Effect> {
     ask(state, Question::Sentence(SentenceQuestion { text, answer: None, models, methods }))
 }
 
-/// Shows the data again.
 pub(crate) fn leave(state: &mut State) -> Vec<Effect> {
     view_mut(state).typed_shown = false;
     Vec::new()

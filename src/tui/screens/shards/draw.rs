@@ -35,7 +35,7 @@ fn drawn(sign: char, glyphs: Glyphs) -> (&'static str, Role) {
     }
 }
 
-/// Returns the symbols of the map, at most `room`, and the number of cells per symbol.
+/// The symbols of the map, at most `room`, and the number of cells per symbol.
 fn signs(map: &str, room: usize) -> (Vec<char>, usize) {
     let all: Vec<char> = map.chars().collect();
     let each = all.len().div_ceil(room.max(1)).max(1);
@@ -53,7 +53,7 @@ pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     u16::try_from(5 + map + said).unwrap_or(u16::MAX)
 }
 
-/// Formats messages: the reason why the grid cannot be read, silent shards, wrong clocks.
+/// Messages: the reason why the grid cannot be read, silent shards, wrong clocks.
 fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     let mut all = Vec::new();
     if let Some(problem) = &followed.problem {
@@ -144,7 +144,6 @@ fn counts(view: &View) -> String {
     )
 }
 
-/// Draws the state of each shard.
 pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, SHARDS, "Shards"), area);
     let inner = inside(area);

@@ -19,7 +19,6 @@ use session::parts::watch::{Pace, View as Grid};
 pub const ID: ScreenId = ScreenId("shards");
 pub const CELLS: Pane = Pane("Cells");
 pub const SHARDS: Pane = Pane("Shards");
-/// Failed cells, with reasons.
 pub const FAILED: Pane = Pane("Failed");
 
 /// Empty: the frame keeps the cursors.

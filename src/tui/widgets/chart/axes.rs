@@ -21,7 +21,7 @@ fn columns(text: &str) -> f64 {
     width(text) as f64
 }
 
-/// Returns the ticks of a vertical axis of `rows` rows, at most on every other row.
+/// Ticks of a vertical axis of `rows` rows, at most on every other row.
 fn y_ticks(y: &Fitted, rows: u16) -> Vec<Tick> {
     let gap = if y.categories().is_some() { 0.0 } else { 1.0 };
     y.ticks(&room(rows, gap, &one_row))
@@ -62,7 +62,6 @@ fn parted(name: &str, columns: usize) -> (String, String) {
 }
 
 impl Chart<'_> {
-    /// Draws the vertical axis with its ticks and labels.
     pub(super) fn y_axis(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Axis);
         let plot = stage.plot;
@@ -133,8 +132,8 @@ impl Chart<'_> {
         }
     }
 
-    /// Writes the name of the horizontal axis on the axis, without the explanation in brackets and shortened on a short axis. It is as far
-    /// right as possible without covering a tick, or else before the last column. Tick labels are never cut.
+    /// Writes the name of the horizontal axis on the axis, without the explanation in brackets and shortened if needed. It is as far right
+    /// as possible without covering a tick, or else before the last column. Tick labels are never cut.
     fn x_name(&self, stage: &Stage, buffer: &mut Buffer) {
         let plot = stage.plot;
         let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default());
@@ -149,8 +148,8 @@ impl Chart<'_> {
         buffer.set_string(free.unwrap_or(end), plot.bottom(), name, self.theme.style(Role::Dim));
     }
 
-    /// Returns the columns of the ticks with their labels, on one or two rows. Category names are divided or cut to their span, or partly
-    /// omitted if the span is too small.
+    /// Columns of the ticks with their labels, on one or two rows. Category names are divided or cut to their span, or partly omitted if
+    /// the span is too small.
     fn x_labels(&self, stage: &Stage) -> Vec<(u16, String, String)> {
         let plot = stage.plot;
         if let Some(names) = stage.x.categories() {

@@ -11,14 +11,14 @@ use figure::{Dash, Layer, Marker, Role as Look};
 /// Tops of solid bars, by eighths of a cell.
 const EIGHTHS: [&str; 8] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"];
 
-/// Returns the part of a span for the k-th of several series.
+/// The part of a span for the k-th of several series.
 fn slot(from: f64, to: f64, k: usize, of: usize) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
 }
 
 impl Chart<'_> {
-    /// Returns the fill of bars with a role: dashes become densities.
+    /// The fill of bars with a role: dashes become densities.
     pub(super) fn fill(&self, role: Look) -> char {
         match (role.dash, self.ascii()) {
             (None | Some(Dash::Solid), false) => '█',
@@ -30,7 +30,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws bars with error bars.
     pub(super) fn bars(&self, stage: &Stage, buffer: &mut Buffer) {
         let mut all: Vec<&Bars> = Vec::new();
         for layer in &self.figure.layers {
@@ -101,7 +100,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws ranges with their values and means.
     pub(super) fn ranges(&self, stage: &Stage, buffer: &mut Buffer) {
         let count = self.figure.layers.iter().filter(|l| matches!(l, Layer::Ranges(_))).count();
         let mut k = 0;

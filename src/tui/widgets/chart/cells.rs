@@ -66,7 +66,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Returns the legend: the colour scale, and the marks of missing and doubtful cells.
+    /// Legend of the colour scale, and of missing and doubtful cells.
     pub(super) fn cell_keys(&self, cells: &Cells) -> Vec<Key> {
         const STEPS: i32 = 12;
         let dim = self.theme.style(Role::Dim);

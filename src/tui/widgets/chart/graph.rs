@@ -59,14 +59,14 @@ impl Grid {
         inside.then(|| dy as usize * usize::from(self.area.width) + dx as usize)
     }
 
-    /// Returns the neighbour of a cell in a direction, if no node covers it.
+    /// The neighbour of a cell in a direction, if no node covers it.
     fn next(&self, at: usize, step: usize) -> Option<usize> {
         let columns = usize::from(self.area.width);
         let (x, y) = ((at % columns) as i32 + i32::from(self.area.x), (at / columns) as i32 + i32::from(self.area.y));
         self.index((x + STEPS[step].0, y + STEPS[step].1)).filter(|k| !self.taken[*k])
     }
 
-    /// Returns the free cells around a node, each with the direction away from the node and the distance from the middle of the side.
+    /// The free cells around a node, each with the direction away from the node and the distance from the middle of the side.
     fn around(&self, node: Rect) -> Vec<(usize, usize, u32)> {
         let (left, top) = (i32::from(node.x), i32::from(node.y));
         let (right, bottom) = (i32::from(node.right()), i32::from(node.bottom()));
@@ -252,7 +252,6 @@ impl Chart<'_> {
         graph.nodes.iter().zip(labels).map(place).collect()
     }
 
-    /// Returns the legend of the highlighted path.
     pub(super) fn graph_keys(&self, graph: &Graph) -> Vec<Key> {
         if !graph.edges.iter().any(|e| e.lit) {
             return Vec::new();
@@ -261,7 +260,7 @@ impl Chart<'_> {
     }
 }
 
-/// Returns the cells of a path with the sides that it touches.
+/// The cells of a path with the sides that it touches.
 fn sides(line: &[(usize, usize)]) -> Vec<(usize, u8)> {
     let mut out: Vec<(usize, u8)> = Vec::new();
     let mut entered = line.first().map_or(0, |(_, step)| *step);

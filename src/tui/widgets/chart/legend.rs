@@ -9,7 +9,6 @@ use crate::theme::Role;
 use base::text::{fit, printable, width};
 use figure::{Dash, Layer, Marker, Role as Look};
 
-/// Maximum rows of a legend.
 const MOST_ROWS: u16 = 5;
 /// Rows of the chart required for each legend row, so that data have priority over names.
 const TALL: u16 = 4;
@@ -74,7 +73,7 @@ impl Chart<'_> {
         (out, row + 1)
     }
 
-    /// Returns samples and labels of everything drawn.
+    /// Samples and labels of everything drawn.
     fn entries(&self) -> Vec<Sampled> {
         let mut out: Vec<Sampled> = Vec::new();
         let mut add = |sample: String, role: Look, label: &str| {

@@ -26,7 +26,6 @@ impl Chart<'_> {
         ranks.flatten()
     }
 
-    /// Draws rules across the plot.
     pub(super) fn rules(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Marker);
         let plot = stage.plot;
@@ -93,7 +92,6 @@ impl Chart<'_> {
         self.all_bands || leads(line) || !self.lines().any(leads)
     }
 
-    /// Draws bands, and then lines over them.
     pub(super) fn bands_and_lines(&self, canvas: &mut Canvas, stage: &Stage) {
         for line in self.lines().filter(|line| self.is_banded(line)) {
             self.band(canvas, line, stage);
@@ -148,7 +146,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws rank lines between the categories.
     pub(super) fn rank_lines(&self, canvas: &mut Canvas, stage: &Stage) {
         for line in self.rank_names() {
             let mut count = 0;
@@ -253,7 +250,7 @@ impl Chart<'_> {
         if longest < super::END { super::END } else { (longest + 1).min(super::NAMES).min(area / 4).max(super::END) }
     }
 
-    /// Returns the shortest names that distinguish the lines.
+    /// The shortest names that distinguish the lines.
     fn end_names(&self) -> Vec<String> {
         let labels: Vec<String> =
             self.lines().filter(|l| l.role.dash.is_some()).map(|l| printable(&l.label).into_owned()).collect();

@@ -33,13 +33,12 @@ const NAMES: u16 = 18;
 /// Theme roles of accents 0, 1 and 2, under their names in theme files.
 const ACCENTS: [Role; 3] = [Role::Completeness, Role::Selectivity, Role::Reliability];
 
-/// A figure as a widget.
 pub(crate) struct Chart<'a> {
     pub figure: &'a Figure,
     pub theme: &'a Theme,
     pub glyphs: Glyphs,
     pub form: Form,
-    /// True to draw bands for all lines, rather than only for the main one.
+    /// True for bands of all lines, false for the main line's only.
     pub all_bands: bool,
 }
 
@@ -80,7 +79,7 @@ impl Stage {
         (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y, name_rows, right })
     }
 
-    /// Returns the column of a value; `None` if it is off the axis.
+    /// Column of a value; `None` if it is off the axis.
     fn column(&self, value: f64) -> Option<u16> {
         let share = self.x.place(value).filter(|_| self.x.shows(value))?;
         Some(if self.x.categories().is_some() {
@@ -90,7 +89,7 @@ impl Stage {
         })
     }
 
-    /// Returns the row of a value; `None` if it is off the axis.
+    /// Row of a value; `None` if it is off the axis.
     fn row(&self, value: f64) -> Option<u16> {
         let share = 1.0 - self.y.place(value).filter(|_| self.y.shows(value))?;
         Some(if let Some(names) = self.y.categories() {
@@ -102,7 +101,7 @@ impl Stage {
         })
     }
 
-    /// Returns the dot of a pair of values, clamped to the axes; `None` if an axis cannot show it.
+    /// The dot of a pair of values, clamped to the axes; `None` if an axis cannot show it.
     fn dot(&self, canvas: &Canvas, (x, y): (f64, f64)) -> Option<(i64, i64)> {
         let (columns, rows) = canvas.dots();
         let (h, v) = (self.x.place(x)?, 1.0 - self.y.place(y)?);
@@ -114,7 +113,7 @@ impl Stage {
     }
 }
 
-/// Returns the range of columns or rows of the k-th category: the first, and the one after the last.
+/// Range of columns or rows of the k-th category: the first, and the one after the last.
 fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
     let edge = |k: usize| (k * usize::from(room) / count.max(1)).min(usize::from(room)) as u16;
     (edge(k), edge(k + 1))
@@ -183,14 +182,14 @@ impl<'a> Chart<'a> {
         Self { figure, theme: state.theme(), glyphs: view.glyphs, form: Form::Lines, all_bands: view.all_bands }
     }
 
-    /// Returns the value of the horizontal axis at a screen column, clamped to the axis; `None` if nothing is drawn.
+    /// Value of the horizontal axis at a screen column, clamped to the axis; `None` if nothing is drawn.
     pub(crate) fn value_at(&self, area: Rect, column: u16) -> Option<f64> {
         let Stage { plot, x, .. } = Stage::new(self, area).filter(|_| self.figure.has_axes())?;
         let last = plot.width - 1;
         Some(x.value(f64::from(column.saturating_sub(plot.x).min(last)) / f64::from(last)))
     }
 
-    /// Returns the area of a heatmap cell; `None` if it is not drawn.
+    /// Area of a heatmap cell; `None` if it is not drawn.
     pub(crate) fn cell_area(&self, area: Rect, row: usize, column: usize) -> Option<Rect> {
         let Stage { plot, x, y, .. } = Stage::new(self, area)?;
         let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
@@ -239,13 +238,12 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// Returns a data colour as a background from the 256-colour palette, with readable text.
+/// A data colour as a background from the 256-colour palette, with readable text.
 fn background(colour: Rgb) -> Style {
     let ink = if colour.is_light() { Rgb(0, 0, 0) } else { Rgb(255, 255, 255) };
     Style::new().bg(Color::Indexed(colour.indexed())).fg(Color::Indexed(ink.indexed()))
 }
 
-/// Describes the space for labels along an axis of cells.
 fn room<'a>(length: u16, gap: f64, measure: &'a dyn Fn(&str) -> f64) -> Room<'a> {
     Room { length: f64::from(length.saturating_sub(1)), gap, terse: true, measure }
 }

@@ -8,13 +8,13 @@ const RISING: [[char; 5]; 2] = [[' ', '░', '▒', '▓', '█'], [' ', '.', ':
 /// Glyphs from empty to full, for negative values; in Unicode and in ASCII.
 const FALLING: [[char; 5]; 2] = [[' ', '-', '=', '≡', '■'], [' ', '-', '=', 'o', 'O']];
 
-/// Returns the glyph of a value from -1 to 1.
+/// The glyph of a value from -1 to 1.
 pub(crate) fn signed(share: f64, ascii: bool) -> char {
     let set = if share < 0.0 { &FALLING } else { &RISING };
     set[usize::from(ascii)][level(share.abs())]
 }
 
-/// Returns the glyph of a value from 0 to 1.
+/// The glyph of a value from 0 to 1.
 pub(crate) fn rising(share: f64, ascii: bool) -> char {
     RISING[usize::from(ascii)][level(share)]
 }
@@ -31,12 +31,10 @@ pub(crate) fn share(cells: &Cells, value: f64) -> f64 {
     if cells.shades == Shades::Diverging { 2.0 * share - 1.0 } else { share }
 }
 
-/// Returns the colour of a position.
 pub(crate) fn colour(cells: &Cells, share: f64) -> Rgb {
     if cells.shades == Shades::Diverging { palette::diverging(share) } else { palette::rising(share) }
 }
 
-/// Returns the glyph of a position.
 pub(crate) fn glyph(cells: &Cells, share: f64, ascii: bool) -> char {
     if cells.shades == Shades::Diverging { signed(share, ascii) } else { rising(share, ascii) }
 }

@@ -225,7 +225,6 @@ fn samples_edges() -> usize {
     samples::graph().layers.iter().map(|l| if let Layer::Graph(g) = l { g.edges.len() } else { 0 }).sum()
 }
 
-/// Regression: Student's t over two trainings used to fill the plot as a band.
 #[test]
 fn two_trainings_are_two_dots_and_no_band() {
     let line = |pair| {

@@ -30,7 +30,6 @@ pub(crate) struct Strips<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spot {
     strip: usize,
-    /// Index of the token in the strip.
     token: usize,
     /// Index of the line of strips.
     line: u16,
@@ -67,7 +66,7 @@ impl Laid {
         Self { spots, lines: line + 1, start }
     }
 
-    /// Returns the first line to draw if `fit` lines fit and the cursor must be visible.
+    /// The first line to draw if `fit` lines fit and the cursor must be visible.
     fn first(&self, cursor: Option<(usize, usize)>, fit: u16) -> u16 {
         let at = cursor.and_then(|c| self.spots.iter().find(|s| (s.strip, s.token) == c));
         let at = at.map_or(0, |s| s.line);
@@ -89,7 +88,7 @@ impl Paper<'_> {
     }
 }
 
-/// Returns the text of a token as drawn.
+/// The text of a token as drawn.
 fn word(token: &Token) -> String {
     fit(&printable(&token.text), LONGEST).into_owned()
 }
@@ -108,7 +107,7 @@ impl Widget for Strips<'_> {
 }
 
 impl Strips<'_> {
-    /// Returns the area below the legend, and the tokens.
+    /// The area below the legend, and the tokens.
     fn parts(&self, area: Rect) -> Option<(Rect, &Tokens)> {
         let find = |l: &Layer| matches!(l, Layer::Tokens(_));
         let Layer::Tokens(tokens) = self.chart.figure.layers.iter().find(|l| find(l))? else { return None };
@@ -116,7 +115,7 @@ impl Strips<'_> {
         Some((Rect { y: area.y + 1, height, ..area }, tokens))
     }
 
-    /// Returns strip and index of the token at a screen position.
+    /// Strip and index of the token at a screen position.
     pub(crate) fn at(&self, area: Rect, x: u16, y: u16) -> Option<(usize, usize)> {
         let (below, tokens) = self.parts(area)?;
         let laid = Laid::new(tokens, below.width);
@@ -222,7 +221,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Returns the legend: the scale of the scores and the meanings of the marks.
+    /// Legend: the scale of the scores and the meanings of the marks.
     pub(super) fn token_keys(&self, tokens: &Tokens) -> Vec<Key> {
         let dim = self.theme.style(Role::Dim);
         let bound = short((tokens.largest() * 100.0).round() / 100.0);

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::action::Action;
 use crate::reduce::reduce;
