@@ -8,9 +8,9 @@
 //! list is written as SVG or PDF, or painted as PNG. The terminal has a separate widget (`tui::widgets::chart`) that shares axes and ticks
 //! ([`axis`]).
 //!
-//! Why not a plotters backend of terminal cells: plotters would place lines, markers and labels on a pixel grid in which a label is five
-//! Braille dots high. It has one colour per cell, no cursor and no half blocks. The widget decides in each cell which line is visible, and
-//! keeps labels off the data. A backend that lays labels out in cells would change this decision.
+//! Decision against a plotters backend of terminal cells: plotters would place everything on a pixel grid, in which a label is five Braille
+//! dots high. Such a backend has one colour per cell, no cursor and no half blocks. The widget decides in each cell which line is visible,
+//! and keeps labels off the data. A backend that lays labels out in cells would change this decision.
 
 pub mod axis;
 mod canvas;

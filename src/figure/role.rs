@@ -6,7 +6,7 @@
 pub struct Role {
     /// Index of the hue; palettes of eight or twelve hues repeat. [`BLACK`] is neutral.
     pub hue: usize,
-    /// Index of the accent (0, 1 or 2) that a terminal shows instead of the hue: cells are too coarse for three dashes in one hue.
+    /// Index of the accent (0, 1 or 2) that a terminal shows instead of the hue. Cells are too coarse for three dashes in one hue.
     pub accent: Option<usize>,
     /// Dash pattern of lines; `None` draws only markers.
     pub dash: Option<Dash>,

@@ -210,8 +210,8 @@ fn nothing(state: &State) -> (Role, String) {
     }
 }
 
-/// The question in one row, or two on a narrow screen, and the text to its right: what `r` and `e` do, or that the settings have not been
-/// run.
+/// The question in one row (two on a narrow screen), and the text to its right: the effects of `r` and `e`, or a note that the settings
+/// have not been run.
 fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
     let Some(of) = state.screen().setup() else { return (Vec::new(), (Role::Dim, String::new())) };
     let key = |name| state.keymap.short_label(name);

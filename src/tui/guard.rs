@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Regression: the read at the end of the pipe used to empty the variable, so that killing a suspended program took the screen from the
+    /// Regression: the read at the end of the pipe used to empty the variable. Killing a suspended program then took the screen from the
     /// shell.
     #[test]
     fn while_the_program_is_suspended_nothing_is_taken_back() {

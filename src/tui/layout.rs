@@ -102,8 +102,8 @@ pub fn compute(state: &State) -> Option<Layout> {
     })
 }
 
-/// Places the panes of a lab: settings above the list on the left, the figure above the detail on the right; a wide screen has a separate
-/// column for the detail.
+/// Places the panes of a lab: settings above the list on the left, the figure above the detail on the right. On a wide screen, the detail
+/// has a separate column.
 pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
     let screen = state.screen();
     let (Some(of), [settings, list, figure, detail]) = (screen.setup(), screen.slots()) else {

@@ -18,8 +18,11 @@ fn begins_words(text: &str, query: &str) -> bool {
     query.split_whitespace().all(|wanted| words().any(|word| word.starts_with(wanted)))
 }
 
-/// Rank of a match: 0 if the query is a key or the start of the name or title, 1 if its words start words there, 2 if they start words of
-/// the description, 3 if it occurs inside a word of the name or title.
+/// Rank of a match:
+/// - 0: the query is a key, or the start of the name or title;
+/// - 1: its words start words of the name or title;
+/// - 2: its words start words of the description;
+/// - 3: it occurs inside a word of the name or title.
 fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
     // Keys are case-sensitive: `K` is not `k`.
     let is_key = keys.iter().any(|key| key.to_string() == query.trim());

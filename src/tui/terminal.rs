@@ -191,7 +191,7 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     report
 }
 
-/// Handles signals and watches the terminal, each on a separate thread, so that the process ends soon after a request, even if the loop,
+/// Handles signals and watches the terminal, each on a separate thread. The process thus ends soon after a request, even if the loop,
 /// crossterm or a write hangs.
 #[cfg(unix)]
 fn attend(controls: &UnboundedSender<Control>) -> io::Result<()> {
@@ -227,8 +227,8 @@ fn end(signal: u8) {
     signal_hook::low_level::exit(128 + i32::from(signals::first().unwrap_or(signal)));
 }
 
-/// Returns typed input in order, interleaved with job control. crossterm reads on a separate thread: after the terminal is gone, its reader
-/// loops forever, because it does not treat a read of zero bytes as an error.
+/// Returns typed input in order, interleaved with job control. crossterm reads on a separate thread. After the terminal is gone, its reader
+/// loops forever: it does not treat a read of zero bytes as an error.
 fn input<'s>(
     screen: &'s mut Screen,
     controls: &UnboundedSender<Control>,

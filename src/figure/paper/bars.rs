@@ -73,7 +73,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
     Ok(())
 }
 
-/// Draws a marker instead of a bar, with the numbers of examples and units: a bar of too few units would look as reliable as one of many.
+/// Draws a marker with the numbers of examples and units instead of a bar. A bar of too few units would look as reliable as one of many.
 fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
     const R: f64 = 3.6;
     canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;

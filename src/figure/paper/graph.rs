@@ -115,7 +115,7 @@ fn way(nodes: &[Placed], edge: &Edge, edges: (f64, f64)) -> Option<(Vec<At>, boo
     Some((line, free))
 }
 
-/// Lays nodes out in the largest font and the fewest lines for which all names are complete, no boxes touch and no arrow crosses a node.
+/// Lays nodes out in the largest font and the fewest lines for which names are complete, no boxes touch and no arrow crosses a node.
 fn layout(canvas: &Canvas<'_>, graph: &Graph, area: Area, position: &dyn Fn(&Node) -> At) -> (f64, Vec<Placed>) {
     // Narrow pages have less padding in and between boxes.
     let air = (12.0f64).min((area.right - area.left) / 50.0);

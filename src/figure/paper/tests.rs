@@ -184,8 +184,8 @@ fn a_point_lies_beside_the_range_of_its_category() {
     });
 }
 
-/// Regression: intervals from 0 to 1 of three originals each used to cover figures of agreement and accuracy. A bar of two thirds was
-/// labelled with one original, and one of 13 inputs as having too few for an interval, which needs 10 originals: both numbers are shown.
+/// Regression: intervals from 0 to 1 of three originals each used to cover figures of agreement and accuracy. Now the numbers of originals
+/// and of inputs replace an interval that has fewer than 10 originals.
 #[test]
 fn too_few_units_have_their_number_in_place_of_an_interval() {
     let few = |mut layer: Layer| {

@@ -225,8 +225,8 @@ fn covered(map: &[u8], wanted: &BTreeSet<char>) -> BTreeSet<char> {
     wanted.iter().copied().filter(leads).collect()
 }
 
-/// True if the name of a face matches the text's language: Japanese for kana, Korean for hangul, otherwise simplified Chinese, as in the
-/// saliency lab's data.
+/// True if the name of a face matches the text's language: Japanese for kana, Korean for hangul, otherwise simplified Chinese (the saliency
+/// lab's data).
 fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
     let any = |from: char, to: char| wanted.iter().any(|c| (from..=to).contains(c));
     let signs: &[&str] = if any('\u{3040}', '\u{30ff}') {
@@ -245,8 +245,7 @@ fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
 }
 
 impl Candidate {
-    /// Loads the face, with those of the characters for which it has an outline rather than a bitmap; `None` if there are none or it is
-    /// damaged.
+    /// Loads the face, with the characters for which it has an outline rather than a bitmap. `None` if there are none or it is damaged.
     fn load(&self, wanted: &BTreeSet<char>) -> Option<Loaded> {
         let tables = Source::open(&self.path)?.outlines(&self.directory)?;
         let face = tables::face(&tables)?;

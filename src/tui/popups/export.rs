@@ -68,8 +68,8 @@ fn figure_of_run(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// Formats the settings that distinguish a run for a file name: if they are too long, only the shortest, and the start of the spec's hash
-/// for the others.
+/// Formats the settings that distinguish a run for a file name. If they are too long, the start of the spec's hash replaces all but the
+/// shortest.
 fn short_name(apart: &[String], spec: &Spec) -> String {
     let plain = |text: &String| {
         let text = text.to_lowercase();

@@ -197,7 +197,7 @@ fn ctrl_c_stops_and_never_quits() {
     assert!(keys(&mut state, "ctrl-c").is_empty());
 }
 
-/// Regression: keys used to have different meanings on different screens: `t` a filter, a study or an experiment; `x` an axis, a swap or an
+/// Regression: keys used to change their meaning between screens: `t` was a filter, a study or an experiment; `x` an axis, a swap or an
 /// export.
 #[test]
 fn a_key_has_one_intent_on_all_screens() {

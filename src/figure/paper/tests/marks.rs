@@ -202,8 +202,8 @@ fn a_tick_can_have_a_second_line() {
     });
 }
 
-/// Regression: three bars within two millimetres used to hide each other, a margin looked like an interval over seeds, and areas of margins
-/// merged in grey.
+/// Regression: three bars within two millimetres used to hide each other, and a margin looked like an interval over seeds. In grey, areas
+/// of margins merged.
 #[test]
 fn a_margin_has_edges_alone_and_the_values_of_two_seeds_before_it() {
     let point = |x: usize| Datum {

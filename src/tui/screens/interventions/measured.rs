@@ -229,8 +229,8 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// The knee or why there is none, and the number of dominated settings, from the longest form to the shortest; true if there is a knee.
-/// Each form has the count before any part that may be cut.
+/// Forms of the front from the longest to the shortest, and whether it has a knee. A form has the knee or why there is none, and the number
+/// of dominated settings. The number comes before any part that may be cut.
 pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {

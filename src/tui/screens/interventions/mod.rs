@@ -431,7 +431,7 @@ impl Screen for Interventions {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         methods::draw_best(state);
-        // The question was sent before its probes were trained, or answered by the first ones on few examples, or the marker has since
+        // The question was sent before its probes were trained, or was answered by early probes on few examples, or the marker has since
         // moved to the best strength.
         let untouched = !view(state).markers.contains_key(&view(state).method);
         let early = readout(state).is_some_and(|r| !r.point.is_final);

@@ -236,8 +236,8 @@ fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
     }
 }
 
-/// Regression: after a change of the number of steps, the marker used to return from the best strength to the default, so that two settings
-/// were shown at different strengths.
+/// Regression: after a change of the number of steps, the marker used to return to the default. The two settings were then shown at
+/// different strengths.
 #[test]
 fn other_options_are_asked_about_at_the_strength_that_is_shown() {
     let mut state = started();

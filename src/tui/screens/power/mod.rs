@@ -249,8 +249,8 @@ fn has_shown(view: &View) -> bool {
     view.seen.iter().any(|seen| alike(seen, &view.spec))
 }
 
-/// True if the plan in the setup was made for other terms than the current ones, and results have been shown: a test, level, margin or
-/// order chosen afterwards was not planned.
+/// True if results have been shown and the setup's plan has other terms than the current ones. A test, level, margin or order chosen after
+/// results was not planned.
 fn departs(view: &View) -> bool {
     let terms = |spec: &Spec| {
         let Spec { plan, test, interval, seed, .. } = spec;

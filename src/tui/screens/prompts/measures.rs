@@ -1,5 +1,8 @@
-//! Measures in the lists. For a prompt: P@1, P@k or MRR. For a relation: the gap between best and worst prompt (also held out and by
-//! chance), the standard deviation over prompts, the stability, the adjusted score, or the gap between the ledger's models.
+//! Measures in the lists.
+//!
+//! - For a prompt: P@1, P@k or MRR.
+//! - For a relation: the gap between best and worst prompt (also held out and by chance), the standard deviation over prompts, the
+//!   stability, the adjusted score, or the gap between the ledger's models.
 
 use super::{RELATIONS, ledger, results, view};
 use crate::action::Effect;

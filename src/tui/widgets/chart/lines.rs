@@ -258,8 +258,8 @@ impl Chart<'_> {
     }
 }
 
-/// Shortens labels to forms that still differ: their symbols or initials, the words that they do not all share (one, or all of them), or
-/// else the labels themselves.
+/// Shortens labels to forms that still differ: symbols, initials, or words that not all share (one, or all of them). Otherwise returns the
+/// labels.
 fn shortest(labels: &[String]) -> Vec<String> {
     let initial = |label: &String| {
         let symbol = label.rsplit(' ').next().filter(|w| w.chars().count() == 1);

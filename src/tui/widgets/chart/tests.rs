@@ -126,8 +126,8 @@ fn aligned_tokens_stand_in_the_same_column_whatever_their_script() {
     assert_eq!(column(1, "cabinet"), column(3, "ארון"));
 }
 
-/// Regression: published series next to a run's own used to be cut off the legend at 80 columns, and models of one family looked the same
-/// below the axis.
+/// Regression: at 80 columns, published series next to a run's own used to be cut off the legend. Below the axis, models of one family
+/// looked the same.
 #[test]
 fn names_that_one_row_cannot_hold_take_more_where_there_is_height() {
     let names = ["roberta-mini", "roberta-tiny", "bert-large-cased"];
