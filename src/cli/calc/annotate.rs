@@ -26,11 +26,11 @@ const LONGEST: u64 = 64 << 10;
   probity rationale annotate sentences.jsonl --to masks.jsonl --task mask
   probity rationale annotate masks.jsonl --to x.jsonl --task confidence < answers.txt
 
-One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` are four of them. `b` goes back one sentence, `s`
-skips one, `q` stops. Every answer is saved at once, and the same command continues where it stopped. Where the answers come from a pipe,
-the first that cannot be used ends it.
+One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` selects four. `b` goes back
+one sentence, `s` skips one, `q` stops. Every answer is saved at once, and the same command continues where it
+stopped. If answers come from a pipe, the first invalid one ends the command.
 
-A sentence is a JSON object with `sent_id` and `sent_token` (its words); `mask_index` and `answer` where a word is masked.")]
+A sentence is a JSON object with `sent_id` and `sent_token` (its words); a masked one also has `mask_index` and `answer`.")]
 pub struct AnnotateArgs {
     /// The sentences, in the benchmark's schema: a set, another annotator's file, or what `merge --back` wrote.
     #[arg(value_name = "SENTENCES.jsonl")]
@@ -62,8 +62,8 @@ impl Task {
     /// Returns why a sentence is skipped; `None` if it is asked about.
     fn passed_over(self, a: &Annotation) -> Option<&'static str> {
         match self {
-            Task::Mask => a.mask().map(|_| "with a mask already"),
-            _ if a.mask().is_none() => Some("without a mask; --task mask chooses one"),
+            Task::Mask => a.mask().map(|_| "already masked"),
+            _ if a.mask().is_none() => Some("without a mask (--task mask chooses one)"),
             Task::Score if a.rationale.is_empty() => Some("without marked words to score"),
             _ => None,
         }
@@ -89,7 +89,7 @@ impl Task {
     }
 
     fn question(self, a: &Annotation) -> Vec<String> {
-        let answer = a.answer().map_or("no answer is given".to_owned(), |answer| format!("answer: {answer}"));
+        let answer = a.answer().map_or("no answer given".to_owned(), |answer| format!("answer: {answer}"));
         let word = |(k, w): (usize, &String)| match (self, a.rationale.contains(&k)) {
             (Task::Mask | Task::Rationale, true) => format!("{k} *{w}*"),
             (Task::Mask | Task::Rationale, false) => format!("{k} {w}"),
@@ -100,20 +100,20 @@ impl Task {
         let words: Vec<String> = a.words().iter().enumerate().map(word).collect();
         let whole = (self == Task::Score).then(|| a.words().join(" "));
         let asked = match self {
-            Task::Mask => {
-                "word to mask, or adjacent words such as 3-4, whose answer should be the only one:".to_owned()
-            }
+            Task::Mask => "word to mask, or adjacent words such as 3-4; only one answer should fit:".to_owned(),
             Task::Confidence => format!(
-                "{answer}; 4 it is the only one, 3 among the first three, 2 among the first five, 1 none of these:"
+                "{answer}; 4 the only possible answer, 3 among the top three, 2 among the top five, 1 none of these:"
             ),
-            Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it rests on:"),
-            Task::Rationale => format!("{answer}; words that it rests on (an empty line keeps those with stars):"),
+            Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it depends on:"),
+            Task::Rationale => format!("{answer}; words that it depends on (an empty line keeps the starred ones):"),
             Task::Score => format!(
-                "{answer}; can you guess it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
+                "{answer}; can you guess it from only the words shown (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
             ),
         };
         let refused = match a.refused() {
-            all if self == Task::Mask && !all.is_empty() => Some(format!("did not pass before: {}", all.join(", "))),
+            all if self == Task::Mask && !all.is_empty() => {
+                Some(format!("rejected in an earlier round: {}", all.join(", ")))
+            }
             _ => None,
         };
         [words.join(if self == Task::Mask || self == Task::Rationale { "  " } else { " " })]
@@ -129,7 +129,7 @@ impl Task {
             Task::Mask => {
                 let words = numbers(text, a.words().len())?;
                 let (Some(first), Some(last)) = (words.first(), words.last()) else {
-                    return Err("name a word by its number".into());
+                    return Err("give the number of a word".into());
                 };
                 if last - first + 1 != words.len() {
                     return Err("the words of one mask must be adjacent".into());
@@ -147,7 +147,7 @@ impl Task {
                 }
                 let words = numbers(text, a.words().len())?;
                 if words.is_empty() {
-                    return Err("name the words by their numbers, for example 1 3-5".into());
+                    return Err("give the numbers of words, for example 1 3-5".into());
                 }
                 if let Some(mask) = a.mask().filter(|m| words.contains(m)) {
                     return Err(format!("word {mask} is the mask, which cannot be part of its rationale"));
@@ -202,7 +202,8 @@ fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result
     let mut found = [0; N];
     for (k, field) in all.into_iter().enumerate() {
         let score = field.parse().ok().filter(|s| (1..=most[k]).contains(s));
-        found[k] = score.ok_or_else(|| format!("{} is 1 to {}, not `{}`", names[k], most[k], shortened(field, 40)))?;
+        found[k] = score
+            .ok_or_else(|| format!("{} must be from 1 to {}, not `{}`", names[k], most[k], shortened(field, 40)))?;
     }
     Ok(found)
 }
@@ -267,16 +268,19 @@ impl Work {
         let of = |path: &Path, text: &str| read(text).map_err(|why| usage(path, &why));
         let same = |path: &Path| path.canonicalize().ok();
         if same(&args.sentences).is_some_and(|path| same(&args.to) == Some(path)) {
-            return Err(usage(&args.to, "it holds the sentences; name another file with --to"));
+            return Err(usage(&args.to, "this file contains the sentences; choose another one with --to"));
         }
         let text = load(&args.sentences)?.ok_or_else(|| usage(&args.sentences, "no such file"))?;
         let sentences = of(&args.sentences, &text)?;
         if sentences.is_empty() {
-            return Err(usage(&args.sentences, "it has no sentence"));
+            return Err(usage(&args.sentences, "it contains no sentences"));
         }
         let places: HashMap<String, usize> = sentences.iter().enumerate().map(|(k, a)| (a.sentence(), k)).collect();
         if places.len() < sentences.len() {
-            return Err(usage(&args.sentences, "two sentences have one sent_id: give every sentence its own"));
+            return Err(usage(
+                &args.sentences,
+                "two sentences have the same sent_id; give each sentence a different one",
+            ));
         }
         let text = load(&args.to)?;
         let mut made: Vec<Option<Annotation>> = vec![None; sentences.len()];
@@ -287,8 +291,8 @@ impl Work {
                 Some(k) => {
                     if let Some(what) = args.task.conflict(&a, &sentences[*k]) {
                         let what =
-                            format!("sentence {} has other {what} than in {}", a.sentence(), args.sentences.display());
-                        return Err(usage(&args.to, &format!("{what}; name another file with --to")));
+                            format!("sentence {} has different {what} in {}", a.sentence(), args.sentences.display());
+                        return Err(usage(&args.to, &format!("{what}; choose another file with --to")));
                     }
                     made[*k] = Some(a);
                 }
@@ -359,7 +363,7 @@ impl Work {
                     Err(why) => {
                         let id = self.sentences[k].sentence();
                         let what = format!("standard input, line {}: sentence {id}: {why}", self.line);
-                        return Err(CliError::Usage(format!("{what}; what came before is saved")));
+                        return Err(CliError::Usage(format!("{what}; earlier answers are saved")));
                     }
                 },
             }
@@ -383,9 +387,9 @@ impl Work {
             |what: &dyn std::fmt::Display| CliError::Usage(format!("standard input, line {}: {what}", self.line));
         let read = input.take(LONGEST).read_until(b'\n', &mut bytes).map_err(|e| wrong(&e))?;
         if read as u64 == LONGEST {
-            return Err(wrong(&"an answer has more than 64 KiB"));
+            return Err(wrong(&"the answer is longer than 64 KiB"));
         }
-        let text = String::from_utf8(bytes).map_err(|_| wrong(&"an answer is not UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| wrong(&"the answer is not UTF-8"))?;
         Ok((read > 0).then(|| text.trim().to_owned()))
     }
 
@@ -395,11 +399,11 @@ impl Work {
         let all = self.asked.len();
         let path = printable_label(&self.own.path.display().to_string());
         let mut lines = vec![match done {
-            0 => format!("no sentence of {all} is answered"),
+            0 => format!("none of the {all} sentences is answered"),
             _ if done == all => format!("all {all} sentences are answered in {path}"),
-            _ => format!("{done} of {all} sentences are answered in {path}; the same command continues"),
+            _ => format!("{done} of {all} sentences are answered in {path}; run the command again to continue"),
         }];
-        lines.extend(self.passed_over.iter().map(|(why, count)| format!("not asked: {count} {why}")));
+        lines.extend(self.passed_over.iter().map(|(why, count)| format!("skipped: {count} {why}")));
         lines
     }
 }

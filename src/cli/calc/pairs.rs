@@ -31,9 +31,10 @@ use stats::intervals::share;
   probity pairs blimp/ --model gpt2-mini --items gpt2.jsonl
   probity compare gpt2.jsonl bert.jsonl
 
-Rows have `sentence_good` and `sentence_bad` (BLiMP) or `good` and `bad`; `UID` or `paradigm` names the phenomenon. Causal models score
-by log-likelihood after the token that begins texts. Masked models score by pseudo-log-likelihood, with the later tokens of a masked
-token's word masked too (Kauf and Ivanova 2023): otherwise a word of several tokens is too likely. Equal scores count as wrong.")]
+Rows have `sentence_good` and `sentence_bad` (BLiMP) or `good` and `bad`; `UID` or `paradigm` names the
+phenomenon. Causal models score by log-likelihood after the token that starts a text. Masked models score by
+pseudo-log-likelihood. The later tokens of a masked token's word are masked too, because words of several
+tokens would otherwise seem too likely (Kauf and Ivanova 2023). Equal scores count as wrong.")]
 pub struct PairsArgs {
     /// A file or folder of minimal pairs.
     data: PathBuf,
@@ -93,7 +94,7 @@ struct Pairs {
 /// Fails with [`CliError::Usage`] for an unusable file, model or level; [`CliError::Cancelled`] after Ctrl-C.
 pub fn answer(args: &PairsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if !(0.5..1.0).contains(&args.level) {
-        return Err(CliError::Usage(format!("--level {}: a level is between 0.5 and 1", args.level)));
+        return Err(CliError::Usage(format!("--level is {}: it must be between 0.5 and 1", args.level)));
     }
     let pairs = read(args)?;
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());

@@ -126,7 +126,10 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
             let unpaired = 2.0 * (z * sd / d).powi(2);
             Ok((d, [unpaired * (1.0 - r), unpaired]))
         }
-        _ => Err(CliError::Usage(format!("--metric {}: accuracy or score", base::text::shortened(&metric, 40)))),
+        _ => Err(CliError::Usage(format!(
+            "--metric {}: it must be accuracy or score",
+            base::text::shortened(&metric, 40)
+        ))),
     }
 }
 

@@ -31,7 +31,7 @@ and a column for each model. Scores are 0 to 1 or percent; output is in the unit
 Predictions are JSON lines, one object for each answer of a model:
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
    \"mention\": \"the French Republic\", \"object\": \"Paris\", \"prediction\": \"Paris\"}
-`instance` names the instance if `subject` does not; without `mention` the subject was asked for by its usual name;
+`instance` names the instance if `subject` does not; without `mention`, the prompt contained the subject's usual name;
 `correct` (true or false) can replace `prediction` and `object`. The first prompt of a relation in the file is its original
 one. Predictions also give adjusted scores, stability over mentions, and rank consistency, all as fractions.")]
 pub struct PromptsArgs {

@@ -34,12 +34,13 @@ use stats::Estimate;
   probity rationale gold.jsonl predictions.jsonl
   probity rationale attributions.json gold.jsonl --table tex
 
-JSON lines, one object for an original with its perturbed partner:
+JSON lines, one object for each original with its perturbed partner:
   {\"tokens\": [\"two\", \"dogs\", \"bark\"], \"scores\": [.1, .6, .3], \"gold\": [0, 1], \"perturbed_tokens\": [\"two\", \"puppies\", \"bark\"],
    \"perturbed_scores\": [.2, .5, .3], \"perturbed_gold\": [0, 1], \"perturbation\": \"import\", \"dimension\": \"grammar\"}
-Gold rationales are token indices from 0, or several sets of which any suffices; alignment ([[0, 0], …]) and mask may be given.
-Also read, alone or several files joined by their ids: the rationale benchmark's gold rows and predictions, ERASER, Ding & Koehn's
-saliency vectors, what inseq saves. PCC is not made of syntactic transformations (perturbation `trans`)."
+A gold rationale is a list of token indices from 0, or several lists if each suffices alone; alignment
+([[0, 0], …]) and mask are optional. Other formats, in one file or in several joined by their ids: gold rows
+and predictions of the rationale benchmark, ERASER, Ding & Koehn's saliency vectors, and files saved by inseq.
+PCC is not computed for syntactic transformations (perturbation `trans`)."
 )]
 pub struct RationaleArgs {
     #[command(subcommand)]
@@ -189,7 +190,7 @@ fn size(text: &str) -> Result<SizeRule, CliError> {
     }
     match number(text) {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(SizeRule::Fixed(Size::Ratio(share))),
-        Ok(_) => bad("a share is above 0 and at most 1"),
+        Ok(_) => bad("a share must be above 0 and at most 1"),
         Err(_) => bad("it is neither a rule nor a number"),
     }
 }
@@ -243,9 +244,9 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
     ];
     if whole.pairs > 0 {
         let membership = match rules.membership {
-            Membership::String => "words are the same by string",
-            Membership::Occurrence => "words are the same by string and occurrence",
-            Membership::Position => "words are the same by alignment",
+            Membership::String => "words matched by string",
+            Membership::Occurrence => "words matched by string and occurrence",
+            Membership::Position => "words matched by alignment",
         };
         let undefined = whole.pcc_undefined;
         lines.push(format!(
@@ -254,7 +255,11 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
             whole.pairs,
             alone(whole.random_map)
         ));
-        lines.push(format!("MAP*      {}  n {} (pairs for which PCC is made)", shown(whole.map_star), whole.pcc_total));
+        lines.push(format!(
+            "MAP*      {}  n {} (pairs for which PCC is defined)",
+            shown(whole.map_star),
+            whole.pcc_total
+        ));
         lines.push(format!(
             "PCC       {}  {} of {} pairs with p < .05: biased upward, since pairs that disagree are left out",
             shown(whole.pcc),
@@ -262,7 +267,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
             whole.pcc_total
         ));
         lines.push(format!(
-            "PCC, all  {}  n {}; not defined for {} of constant scores and {} of fewer than three words",
+            "PCC, all  {}  n {}; undefined for {} with constant scores and {} with fewer than three words",
             shown(whole.pcc_all),
             whole.pcc_total - undefined.constant - undefined.few,
             undefined.constant,
@@ -282,7 +287,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
     }
     if whole.missing > 0 {
         lines.push(format!(
-            "perturbed partners that are missing or have no scores, and that no mean counts: {}",
+            "perturbed partners that are missing or have no scores, left out of all means: {}",
             whole.missing
         ));
     }

@@ -60,8 +60,8 @@ pub struct AgreeArgs {
 A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to their annotators,
 and are dropped after round 3. A checker's file repeats the rationale that it scores.
 
-Files with confidence in masks are judged by it: a mask passes if three people or more have rated it and nobody is below 3. Of the others
-another word is to be masked, and they are dropped after round 3.")]
+If files have confidence in masks, masks are judged: a mask passes if at least three people have rated it and
+no rating is below 3. Otherwise another word must be masked; after round 3 the sentence is dropped.")]
 pub struct MergeArgs {
     #[command(flatten)]
     files: FileArgs,
@@ -110,7 +110,7 @@ fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
         let text = base::read::text(path, 256 << 20).map_err(|e| usage(e.to_string()))?;
         let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
         if people.iter().any(|p| p.name == name) {
-            return Err(usage(format!("another file is called {name} too: give every person a name")));
+            return Err(usage(format!("another file has the name {name} too; give each person a different name")));
         }
         people.push(Person { name, made: read(&text).map_err(usage)? });
     }
@@ -124,7 +124,7 @@ fn interval(e: Option<Estimate>) -> String {
 fn agreement(found: &Alphas) -> Vec<String> {
     let mut lines = vec![
         format!(
-            "Krippendorff's alpha of marked words: {}; {} sentences that at least two people have marked",
+            "Krippendorff's alpha of marked words: {}; {} sentences marked by at least two people",
             interval(found.marks),
             found.sentences
         ),

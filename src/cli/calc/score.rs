@@ -140,7 +140,7 @@ fn distribution(name: &str, text: &str) -> Result<Vec<f64>, CliError> {
     }
     if (sum - 1.0).abs() > TOLERANCE {
         return Err(CliError::Usage(format!(
-            "--{name} adds up to {sum}; probabilities add up to 1 (fractions such as 1/3 are accepted)"
+            "--{name} adds up to {sum}; probabilities must add up to 1 (fractions such as 1/3 are accepted)"
         )));
     }
     Ok(values)

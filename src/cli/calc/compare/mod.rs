@@ -47,19 +47,22 @@ enum Match {
   probity compare runs/a runs/b runs/c --baseline runs/a
   probity compare samples_a.jsonl samples_b.jsonl --flips --where subject=anatomy
 
-Files: lm-evaluation-harness and lmms-eval samples (an item is a doc_id under a filter), Inspect logs (.json, .eval), HELM
-per_instance_stats.json, OpenCompass predictions and details, lighteval details as JSON lines, evalplus, SWE-bench reports, BEAR
-results, JSON lines or tables with `id` and `correct` (or `prediction` and `target`), and `cluster` where items belong together.
-Items are matched by their identifiers; what only one file has is counted and left out, and items that differ under one
-identifier are an error. Epochs, seeds and repeats in a file are runs. With several metrics or filters there is one answer for each,
-and Holm and Benjamini-Hochberg run over them.
+Files: lm-evaluation-harness and lmms-eval samples (an item is a doc_id under a filter), Inspect logs (.json,
+.eval), HELM per_instance_stats.json, OpenCompass predictions and details, lighteval details as JSON lines,
+evalplus, SWE-bench reports, BEAR results, JSON lines or tables with `id` and `correct` (or `prediction` and
+`target`), and `cluster` if items belong together. Items are matched by identifier. Items that only one file
+has are counted and left out; different items with the same identifier are an error. Epochs, seeds and repeats
+in a file are runs. Several metrics or filters get one answer each, corrected over all by Holm and
+Benjamini-Hochberg.
 
-Folders: every task that both have, with a metric a task (the first, or --metric), corrected over the tasks by Holm; the mean of the
-tasks' differences (macro, from 10 tasks on) and the mean over items with tasks as clusters (micro); under 10 tasks the mean over items
-with the tasks taken as fixed, which speaks for these tasks only.
+Folders: every task that both have is compared by one metric (the first, or --metric), corrected over the
+tasks by Holm. From 10 tasks on, differences are pooled as the mean over tasks (macro) and over items with
+tasks as clusters (micro). With fewer tasks, they are pooled over items with the tasks taken as fixed, so that
+the result is valid for these tasks only.
 
-Exit code 3: a condition of --fail-if or --fail-unless was not met. Conditions are about A against B (with --baseline about each other
-system against it), and about the whole interval; 1 is a point for accuracies, otherwise one unit of the metric.")]
+Exit code 3: the comparison failed because of --fail-if or --fail-unless. Conditions concern the whole
+interval of A against B (with --baseline, of every other system against it). In a condition, 1 means one point
+for accuracies and otherwise one unit of the metric.")]
 pub struct CompareArgs {
     /// Results of two or more models: files or folders.
     #[arg(value_name = "RESULTS", required = true, num_args = 2..)]

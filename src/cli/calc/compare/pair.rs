@@ -279,7 +279,11 @@ fn tell(
     }
     if let Some(sd) = c.seed_sd {
         let sd = c.amount(sd);
-        let text = format!("the difference has an sd of {}{} over {seeds} seeds", sd.trim_start_matches('+'), c.unit());
+        let text = format!(
+            "the difference has a standard deviation of {}{} over {seeds} seeds",
+            sd.trim_start_matches('+'),
+            c.unit()
+        );
         output::line(out, &text)?;
     }
     if let Some(clusters) = clusters {

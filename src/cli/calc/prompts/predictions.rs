@@ -172,7 +172,7 @@ fn said(found: &Predictions, draws: &Draws) -> Whole {
 fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut dyn Write) -> Result<(), CliError> {
     let subset = said.subset;
     for m in said.left_out.iter().take(LISTED) {
-        let line = format!("left out: {} instances of {}: of the first, {}", m.instances, m.relation, m.reason);
+        let line = format!("left out: {} instances of {}; the first: {}", m.instances, m.relation, m.reason);
         output::line(out, &printable_label(&line))?;
     }
     if said.left_out.len() > LISTED {
