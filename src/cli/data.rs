@@ -40,8 +40,8 @@ pub enum DataCommand {
   probity data make rationales-en -n 100 --seed 1 -o rationales.jsonl
   probity data make agreement -n 5000 -o agreement.jsonl
 
-What is written is read back by `probity data show` and `doctor`. Probing tasks are balanced and split 10:1:1, stratified by
-label. Agreement sentences have the frequencies of the lab's own; `data = \"agreement.jsonl\"` under [task] of a spec runs them.")]
+`probity data show` and `doctor` read these files. Probing tasks are balanced and split 10:1:1, stratified by
+label. Agreement sentences have the same frequencies as the lab's; `data = \"agreement.jsonl\"` under [task] of a spec runs them.")]
     Make(make::MakeArgs),
     /// Recognise a file or folder, count its rows, and show the first ones.
     #[command(

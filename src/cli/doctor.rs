@@ -162,7 +162,7 @@ fn writable(folder: &Path) -> std::io::Result<()> {
 /// Checks the hub cache from which models are loaded.
 fn hub() -> Check {
     let settings = Settings::of_process();
-    let absent = if settings.cache.is_dir() { "" } else { " (not there yet)" };
+    let absent = if settings.cache.is_dir() { "" } else { " (does not exist yet)" };
     let offline = if settings.offline { "; offline: nothing is fetched" } else { "" };
     let (mark, withheld) = match settings.token_withheld() {
         Some(why) => (Mark::Note, format!("; {why}")),

@@ -195,7 +195,7 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
             Err(_) => {}
         }
     }
-    let why = refused.unwrap_or_else(|| "nothing was run in it".into());
+    let why = refused.unwrap_or_else(|| "it contains no runs".into());
     Err(CliError::Usage(format!("{}: {why}", args.session)))
 }
 

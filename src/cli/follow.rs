@@ -30,8 +30,8 @@ use found::{Found, Told};
   probity follow --remote ssh://login /scratch/ada/grid
   probity --follow grid
 
-The last one shows it on the screen, where failed cells are submitted again with a key. This command ends by itself when every cell has been
-computed; Ctrl-C ends it at any time, and nothing else with it.")]
+The last one opens the screen, where a key resubmits failed cells. This command ends when every cell has been
+computed. Ctrl-C ends it at any time, without affecting the grid.")]
 pub struct FollowArgs {
     /// The folder that `probity run --out DIR` writes.
     #[arg(value_name = "DIR")]
@@ -159,7 +159,7 @@ fn lines(view: &View) -> Vec<String> {
         more(&mut out, said.len());
     }
     if !view.failed.is_empty() || !view.lost.is_empty() {
-        out.push("          `probity submit --again --out DIR` submits failed cells again".into());
+        out.push("          `probity submit --again --out DIR` resubmits failed cells".into());
     }
     out
 }

@@ -53,7 +53,7 @@ const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
 
-Look and run:
+Experiments and sessions:
   tui          Open the terminal program (the default)
   run          Run experiments without a terminal
   replay       Show a recorded session again
@@ -64,28 +64,28 @@ Look and run:
 
 Models and data:
   models       List models, or load one and describe it
-  data         Look at data sets: what they contain, what is unfit and why
+  data         Inspect, check, convert and write data sets
   gallery      Train and score the built-in models
 
-One question, answered at once:
+Calculators:
   score        Score one intervention from an oracle's probabilities
   reliability  Combine a completeness and a selectivity
-  prompts      How far scores depend on the prompt
-  pairs        How often a model prefers the right sentence of two
-  n            How many training examples distinguish two probes
-  mcnemar      Whether two classifiers differ on the same items
-  power        The power of a comparison on n items
+  prompts      Measure how much scores depend on the prompt
+  pairs        Score minimal pairs with a model
+  n            Recommend a number of training examples
+  mcnemar      Test whether two classifiers differ
+  power        Compute the power of a comparison
   compare      Compare two models by their results
   rationale    Judge saliency scores against gold rationales
-  saliency     Which words a prediction depends on
+  saliency     Score the words that a prediction depends on
   states       Write the hidden states of an experiment
-  decorrelate  The largest uncorrelated subset of two properties
+  decorrelate  Make a table of two properties uncorrelated
 
 Large experiments and other machines:
   merge        Join the parts of a grid
   follow       Show the progress of a grid
   submit       Submit a grid to a cluster
-  remote       Look after engines on other machines
+  remote       List and end engines on other machines
 
 This program:
   guide        Read the guide

@@ -25,9 +25,10 @@ use session::parts::merge::{Merged, Survey, write};
   probity replay grid/merged.probity.jsonl
   probity merge grid -o so-far.probity.jsonl --partial
 
-Comparisons are corrected within their families (one question of one cell), and families are selected across all cells.
-Ranks, verdicts and common vocabularies compare within a cell: put models to be ranked together into one cell. More than
-256 MiB become several sessions of whole cells: FILE, FILE-2 and so on.")]
+Comparisons are corrected within their families (one question of one cell), and families are selected across
+all cells. Ranks, verdicts and shared vocabularies apply within a cell, so put models that are to be ranked
+together into one cell. Results above 256 MiB are split into several sessions of whole cells: FILE, FILE-2 and
+so on.")]
 pub struct MergeArgs {
     /// The folder that `probity run --out DIR` wrote.
     #[arg(value_name = "DIR")]
@@ -114,7 +115,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         })?;
     }
     for copy in &survey.copies {
-        output::line(out, &format!("the same as another part, left out: {}", output::full(copy)))?;
+        output::line(out, &format!("left out as a duplicate of another part: {}", output::full(copy)))?;
     }
     absent.iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
     family(&folder, &merged, &corrected).iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
@@ -209,7 +210,7 @@ fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<
     if order.len() > SHOWN {
         out.push(format!("  and {} more; a replay lists all of them", order.len() - SHOWN));
     }
-    out.push("ranks, verdicts and common vocabularies compare within a cell".into());
+    out.push("ranks, verdicts and shared vocabularies apply within a cell only".into());
     out
 }
 

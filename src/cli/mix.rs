@@ -138,7 +138,7 @@ fn settings(args: &MixArgs, text: Option<&OwnText>) -> Settings {
 
 fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     if let Some(bad) = args.gamma.iter().find(|g| !(0.0..=100.0).contains(*g)) {
-        return Err(CliError::Usage(format!("--gamma {bad}: a share in % is between 0 and 100")));
+        return Err(CliError::Usage(format!("--gamma {bad}: it must be from 0 to 100 %")));
     }
     if !(1..=MAX_SENTENCES).contains(&args.sentences) {
         return Err(CliError::Usage(format!("--sentences {}: must be from 1 to {MAX_SENTENCES}", args.sentences)));
@@ -153,7 +153,7 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
         }
     }
     if !(args.rate > 0.0 && args.rate <= 1.0) {
-        return Err(CliError::Usage(format!("--rate {}: a learning rate is between 0 and 1", args.rate)));
+        return Err(CliError::Usage(format!("--rate {}: it must be between 0 and 1", args.rate)));
     }
     if !(0.01..=0.95).contains(&args.mask) {
         return Err(CliError::Usage(format!("--mask {}: must be from .01 to .95", args.mask)));

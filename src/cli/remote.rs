@@ -91,7 +91,7 @@ pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> 
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
-            "warning: {} computes with Probity {}, this is {}: results come from its version",
+            "warning: {} runs Probity {}, this is {}; results come from its version",
             address.host(),
             printable_label(far.version()),
             env!("CARGO_PKG_VERSION")

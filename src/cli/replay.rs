@@ -76,7 +76,7 @@ pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(),
     let generation = n.checked_sub(1).and_then(|at| board.runs.get(at)).map(|run| run.job.generation);
     let missing = || {
         CliError::Usage(match board.runs.len() {
-            0 => "nothing was run in this session".to_owned(),
+            0 => "this session contains no runs".to_owned(),
             1 => format!("there is no run {n}: the session has one, number 1"),
             runs => format!("there is no run {n}: the session has runs 1 to {runs}"),
         })

@@ -140,7 +140,8 @@ fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     let mut board = opened.board();
     let n = n.unwrap_or(board.runs.len());
     replay::pick(&opened, &mut board, n)?;
-    let run = board.runs.pop().ok_or_else(|| CliError::Usage(format!("{} ran nothing", printable_label(session))))?;
+    let run =
+        board.runs.pop().ok_or_else(|| CliError::Usage(format!("{} contains no runs", printable_label(session))))?;
     Ok((n, run))
 }
 

@@ -98,7 +98,7 @@ fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(
         doctor.examine(0, &l.row, line)
     });
     if lines.is_empty() {
-        let what = "no row is fit: none has its words as single tokens of these models";
+        let what = "no row can be used: in each one, a word is not a single token of these models";
         return Err(CliError::Usage(what.to_owned()));
     }
     Ok(())

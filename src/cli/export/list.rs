@@ -28,7 +28,7 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
         }
     }
     if board.runs.is_empty() {
-        output::line(out, "nothing was run in this session")?;
+        output::line(out, "this session contains no runs")?;
     }
     Ok(())
 }

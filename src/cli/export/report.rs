@@ -33,7 +33,7 @@ pub(super) fn write(
     force: bool,
 ) -> Result<Vec<PathBuf>, CliError> {
     if board.runs.is_empty() {
-        return Err(CliError::Usage(format!("{session}: nothing was run in it")));
+        return Err(CliError::Usage(format!("{session}: it contains no runs")));
     }
     // Fails before anything is drawn.
     let whole = Whole::new(path, force)?;

@@ -57,7 +57,7 @@ fn problem(error: &CliError, place: &str) -> Problem {
     Problem::new(
         error.message().unwrap_or_else(|| error.to_string()),
         place,
-        "`probity submit --again --out DIR` says the same in a shell",
+        "`probity submit --again --out DIR` does the same in a shell",
     )
 }
 
@@ -73,7 +73,7 @@ fn show(
     let view = match actions.blocking_recv() {
         Some(Action::Followed(Ok(view))) => *view,
         Some(Action::Followed(Err(problem))) => return Err(CliError::Failed(problem.what)),
-        _ => return Err(CliError::Failed(format!("{}: nothing could be read", dir.display()))),
+        _ => return Err(CliError::Failed(format!("{}: cannot be read", dir.display()))),
     };
     let whole = if host.is_none() { std::path::absolute(dir).ok() } else { None };
     let dir = whole.unwrap_or_else(|| dir.to_owned());
@@ -91,8 +91,8 @@ fn feed(folder: &Folder, actions: &Sender<Action>) {
     while !actions.is_closed() {
         let seen = match Folder::open(folder.dir()) {
             Ok(there) if there.head == folder.head => Ok(Box::new(watch.look(folder))),
-            Ok(_) => Err(problem_of(folder, "another grid replaced it", "open it anew")),
-            Err(error) => Err(problem_of(folder, &error.to_string(), "what was seen last is shown")),
+            Ok(_) => Err(problem_of(folder, "another grid replaced it", "open it again")),
+            Err(error) => Err(problem_of(folder, &error.to_string(), "the last known state is shown")),
         };
         // Sent first: the screen opens only once it has a state.
         if last.as_ref() != Some(&seen) && actions.blocking_send(Action::Followed(seen.clone())).is_err() {
@@ -142,7 +142,7 @@ mod far {
         };
         let broke = |error: &RemoteError| told(error.to_string(), "the link is tried again");
         if let Err(error) = super::super::far::watch(address, dir, (Some("--keep"), true), take, broke) {
-            told(error.message().unwrap_or_default(), "what was seen last is shown");
+            told(error.message().unwrap_or_default(), "the last known state is shown");
         }
     }
 }

@@ -146,7 +146,7 @@ impl Board {
             Err(GalleryError::Cancelled(_)) => None,
             Err(error) => {
                 let error = printable_label(&error.to_string());
-                self.meter.say(&format!("error: {} failed, nothing is in {folder}: {error}", name(job)));
+                self.meter.say(&format!("error: {} failed, {folder} was not written: {error}", name(job)));
                 self.failed.push(folder);
                 None
             }
@@ -161,7 +161,7 @@ impl Board {
         if !self.failed.is_empty() {
             said += &format!(", {} failed", self.failed.len());
         }
-        let rest = if self.written < self.total { "; the same command trains the others" } else { "" };
+        let rest = if self.written < self.total { "; run the command again to train the others" } else { "" };
         format!("{said}; in {dir}{rest}")
     }
 }
@@ -227,6 +227,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let plan = Plan::new(dir.path(), &[], 1, None, Judgement::Final).unwrap();
         let said = board.summary(&plan, "D");
-        assert_eq!(said, "1 of 3 models written, 1 failed; in D; the same command trains the others");
+        assert_eq!(said, "1 of 3 models written, 1 failed; in D; run the command again to train the others");
     }
 }

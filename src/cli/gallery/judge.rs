@@ -71,7 +71,7 @@ pub(crate) fn judge(args: &JudgeArgs, out: &mut dyn Write) -> Result<(), CliErro
     }
     if models.is_empty() {
         return Err(CliError::Usage(format!(
-            "{}: no model in it; `probity gallery train --all --out DIR` writes DIR/NAME/seed-S for every NAME of the gallery",
+            "{}: contains no models; `probity gallery train --all --out DIR` writes DIR/NAME/seed-S for every NAME of the gallery",
             args.dir.display()
         )));
     }
