@@ -112,8 +112,8 @@ pub struct ConvertArgs {
     limit: Option<u64>,
 }
 
-/// Fails with [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] if the output cannot be
-/// written.
+/// Fails with [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] if the output
+/// cannot be written.
 pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         DataCommand::List { json } => make::list(*json, out),

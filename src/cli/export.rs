@@ -54,8 +54,8 @@ pub struct ExportArgs {
     /// Figures go to a folder next to it.
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["figure", "table", "out"])]
     pub report: Option<PathBuf>,
-    /// Write to this folder the files that recompute the session's numbers: a spec for each run, and `run.sh`, which
-    /// runs them and compares each with the recorded one.
+    /// Write files that recompute the session's numbers to this folder: a spec for each run, and `run.sh`, which runs them and compares the
+    /// results with the recorded ones.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["figure", "table", "list", "all", "report", "out"])]
     pub script: Option<PathBuf>,
     /// File to write; its extension determines the format.
@@ -96,8 +96,8 @@ pub struct ExportArgs {
     pub force: bool,
 }
 
-/// Fails with [`CliError::Usage`] for an unknown session, figure, table, model, method or oracle and for an existing file, [`CliError::Failed`] if a
-/// file cannot be written.
+/// Fails with [`CliError::Usage`] for an unknown session, figure, table, model, method or oracle and for an existing file,
+/// [`CliError::Failed`] if a file cannot be written.
 pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let options = args.look.options()?;
     let session = replay::open(&args.session)?;

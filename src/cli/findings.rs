@@ -39,7 +39,8 @@ pub struct FindingsArgs {
     force: bool,
 }
 
-/// Fails with [`CliError::Usage`] for an unknown session or kind and for an existing file, [`CliError::Failed`] if the file cannot be written.
+/// Fails with [`CliError::Usage`] for an unknown session or kind and for an existing file, [`CliError::Failed`] if the file cannot be
+/// written.
 pub fn findings(args: &FindingsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let rows = rows(&replay::open(&args.session)?, args.kind.as_deref().unwrap_or_default())?;
     let Some(name) = &args.kind else { return list(&rows, out) };

@@ -40,7 +40,7 @@ enum GalleryCommand {
     Judge(judge::JudgeArgs),
     /// Measure a trained folder again and rewrite its card; its weights stay.
     Score(ScoreArgs),
-    /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
+    /// Continue training a model on mixtures with different shares of facts, and query the facts after each one.
     Mix(super::mix::MixArgs),
     /// Show the training and the scores of a model.
     Card {
@@ -119,7 +119,8 @@ struct ScoreArgs {
     quiet: bool,
 }
 
-/// Fails with [`CliError::Usage`] for invalid names, folders and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise [`CliError::Failed`].
+/// Fails with [`CliError::Usage`] for invalid names, folders and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise
+/// [`CliError::Failed`].
 pub fn run(args: &GalleryArgs, out: &mut dyn Write) -> Result<(), CliError> {
     match &args.command {
         GalleryCommand::List => print(&list::text(&gallery::cards()?), out),

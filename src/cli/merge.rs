@@ -78,8 +78,8 @@ struct Volume {
     bytes: u64,
 }
 
-/// Fails with [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing; [`CliError::Failed`] if the file
-/// cannot be written.
+/// Fails with [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing; [`CliError::Failed`] if
+/// the file cannot be written.
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let folder = Folder::open(&args.dir)?;
     let survey = Survey::of(&folder)?;

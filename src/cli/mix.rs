@@ -42,7 +42,7 @@ pub struct MixArgs {
     /// Number of different sentences in a mixture.
     #[arg(long, default_value_t = Settings::default().sentences)]
     sentences: usize,
-    /// How often each sentence of a mixture is read.
+    /// Number of passes over the sentences of a mixture.
     #[arg(long, value_name = "N", default_value_t = Settings::default().epochs, conflicts_with = "steps")]
     epochs: usize,
     /// Training steps per mixture, instead of --epochs.

@@ -33,7 +33,7 @@ pub enum ModelsCommand {
         /// Device: auto, cpu, cuda, cuda:N or metal.
         #[arg(long, default_value = "cpu")]
         device: String,
-        /// Precision in which to keep its numbers: f32, f16 or bf16.
+        /// Precision of its numbers: f32, f16 or bf16.
         #[arg(long, default_value = "f32")]
         dtype: String,
         /// For word vectors: keep only the words of this text file.
@@ -94,15 +94,15 @@ pub enum CacheCommand {
     Show,
     /// Remove everything.
     Clear,
-    /// Keep hidden states below this size from now on, for example 500M.
+    /// Limit hidden states to this size from now on, for example 500M.
     Limit {
         #[arg(value_parser = size::parse)]
         size: u64,
     },
 }
 
-/// Fails with [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched, [`CliError::Reported`] for
-/// one that deviates.
+/// Fails with [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched,
+/// [`CliError::Reported`] for one that deviates.
 pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         ModelsCommand::List => list(out),

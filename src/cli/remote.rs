@@ -22,7 +22,7 @@ pub struct RemoteArgs {
     /// that machine; --device and --memory-limit refer to it.
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<Address>,
-    /// Idle time that the engine there waits without a client, for example 90m or 3d [default: 24h].
+    /// Time that the idle engine there waits for a client, for example 90m or 3d [default: 24h].
     #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
     pub wait: Option<u64>,
     /// Send this file along, named as in the spec, relative to the spec's folder; relative files of specs then refer to
@@ -139,7 +139,7 @@ pub enum RemoteCommand {
         /// The engine's name, as shown by `list`.
         name: String,
     },
-    /// Copy sessions to the folder of sessions here, also from engines that are running.
+    /// Copy sessions to the local folder of sessions, even while their engines are running.
     Fetch {
         /// The machine.
         #[arg(value_name = "ADDRESS")]

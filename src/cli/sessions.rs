@@ -23,7 +23,7 @@ pub enum SessionsCommand {
     /// List the recorded sessions, newest first.
     #[command(after_help = "Example:\n  probity sessions list")]
     List,
-    /// Describe a session: its runs with what each changed, and what they answer.
+    /// Describe a session: its runs, the settings that each changed, and their answers.
     #[command(after_help = "Example:\n  probity sessions show agreement-2")]
     Show {
         /// Name or file of the session.

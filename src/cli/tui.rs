@@ -77,7 +77,7 @@ pub struct TuiArgs {
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Follow a grid that others compute, in the folder written by `probity run --out DIR`; with --remote, a folder on
+    /// Follow a grid that other processes compute, in the folder written by `probity run --out DIR`; with --remote, a folder on
     /// that machine.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "spec", "session", "no_session", "device", "dtype", "memory_limit"])]
     pub follow: Option<PathBuf>,

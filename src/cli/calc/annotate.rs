@@ -32,7 +32,7 @@ stopped. If answers come from a pipe, the first invalid one ends the command.
 
 A sentence is a JSON object with `sent_id` and `sent_token` (its words); a masked one also has `mask_index` and `answer`.")]
 pub struct AnnotateArgs {
-    /// The sentences, in the benchmark's schema: a set, another annotator's file, or what `merge --back` wrote.
+    /// The sentences, in the benchmark's schema: a set, another annotator's file, or a file written by `merge --back`.
     #[arg(value_name = "SENTENCES.jsonl")]
     sentences: PathBuf,
     /// The annotator's file, which is created or continued.
@@ -41,7 +41,7 @@ pub struct AnnotateArgs {
     /// The question to ask about every sentence.
     #[arg(long, value_enum, default_value = "rationale")]
     task: Task,
-    /// Hide the marks of the sentences' file, so that they do not lead the annotator.
+    /// Hide existing marks, so that they do not influence the annotator.
     #[arg(long)]
     blank: bool,
 }
@@ -52,7 +52,7 @@ enum Task {
     Mask,
     /// Rate the confidence that no other answer fits the mask (1 to 4).
     Confidence,
-    /// Mark the words that the answer rests on.
+    /// Mark the words that the answer depends on.
     Rationale,
     /// Score the marked words for sufficiency (1 to 3) and compactness (1 to 4).
     Score,

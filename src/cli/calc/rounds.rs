@@ -71,7 +71,7 @@ pub struct MergeArgs {
     /// Write the rationales that pass to this file.
     #[arg(long, short, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
-    /// Write to this folder a file for each annotator with the rationales to correct.
+    /// Write the rationales to correct to this folder, one file per annotator.
     #[arg(long, value_name = "DIR")]
     back: Option<PathBuf>,
     /// Replace files that already exist.

@@ -115,7 +115,8 @@ impl SaliencyArgs {
     }
 }
 
-/// Fails with [`CliError::Usage`] for a sentence without a mask or an unusable model or method; [`CliError::Failed`] if the computation fails.
+/// Fails with [`CliError::Usage`] for a sentence without a mask or an unusable model or method; [`CliError::Failed`] if the computation
+/// fails.
 pub fn answer(args: &SaliencyArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (method, spec) = (args.method()?, args.spec()?);
     let sentence = own(&args.text, args.answer.as_deref()).map_err(CliError::Usage)?;

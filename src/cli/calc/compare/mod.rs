@@ -37,7 +37,7 @@ enum Match {
     Lenient,
 }
 
-/// Compare models by their results on the same items: difference, paired tests, equivalence, and the n that is needed.
+/// Compare models by their results on the same items: difference, paired tests, equivalence, and the required n.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity compare samples_a.jsonl samples_b.jsonl
@@ -79,7 +79,7 @@ pub struct CompareArgs {
     /// Compare only this metric.
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
-    /// Differences within this margin count as none: for proportions `.02`, `2%` or `2 points`, otherwise in the
+    /// Differences within this margin count as no difference: for proportions `.02`, `2%` or `2 points`, otherwise in the
     /// metric's own unit.
     #[arg(long, default_value = ".02", allow_hyphen_values = true)]
     margin: String,
