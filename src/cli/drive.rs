@@ -24,7 +24,7 @@ use session::record::Record;
 pub(crate) enum End {
     Done,
     Cancelled,
-    /// A failure that has been reported.
+    /// Already reported.
     Failed,
 }
 

@@ -116,7 +116,6 @@ struct Flat {
     rows: Vec<Row>,
 }
 
-/// JSON keys of an estimate.
 const ESTIMATE: [&str; 3] = ["mean", "lo", "hi"];
 
 impl Flat {

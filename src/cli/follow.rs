@@ -95,7 +95,6 @@ struct Shown {
     screen: bool,
     /// All lines if redrawn in place or read by a program, otherwise the first line.
     last: Vec<String>,
-    /// Time of the last output.
     told: Instant,
 }
 

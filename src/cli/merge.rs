@@ -54,7 +54,6 @@ const MAX_FILE: u64 = 256 << 20;
 const MAX_ENTRIES: usize = 1_000_000;
 /// Maximum number of cells listed by name in a message.
 const LISTED: usize = 10;
-/// Maximum number of comparisons printed.
 const SHOWN: usize = 12;
 
 #[derive(Debug, Serialize)]

@@ -15,7 +15,6 @@ use session::format::Item;
 use session::name;
 use session::shelf::{self, Recorded};
 
-/// Maximum number of listed sessions.
 const MOST: usize = 200;
 
 #[derive(Debug, Subcommand)]
@@ -56,7 +55,7 @@ pub enum SessionsCommand {
 pub struct DiffArgs {
     /// A session by name or file, with `:N` for its run N; without it the latest.
     pub first: String,
-    /// The other one.
+    /// The session to compare it with, in the same form.
     pub second: String,
 }
 

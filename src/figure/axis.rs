@@ -137,7 +137,6 @@ pub struct Tick {
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
     pub length: f64,
-    /// Minimum gap between labels.
     pub gap: f64,
     /// True if labels should be short: `.2` for `0.2`, `20k` for `20,000`.
     pub terse: bool,
@@ -335,7 +334,6 @@ impl Fitted {
     }
 }
 
-/// True if no two labels touch.
 fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
     let mut labelled: Vec<(f64, f64)> =
         ticks.iter().filter(|t| !t.label.is_empty()).map(|t| (t.at * room.length, (room.measure)(&t.label))).collect();

@@ -37,7 +37,7 @@ const UNIT: f64 = 100.0;
 const FAR: f64 = 1e5;
 /// Bits of a stroke's width; its dash is in the bits above.
 const WIDTH_BITS: u32 = 24;
-/// Height of a line of text, in em.
+/// Line height, in em.
 const LINE: f64 = 1.2;
 
 pub(crate) fn pixels(length: f64) -> i32 {
@@ -142,13 +142,11 @@ impl Side {
     }
 }
 
-/// Style and anchor of text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Type {
     /// Font size in page units.
     pub size: f64,
     pub colour: Rgb,
-    /// Horizontal anchor.
     pub along: Side,
     /// Vertical anchor: top, middle or bottom. Recorded texts are anchored at their baseline.
     pub across: Side,
@@ -352,7 +350,6 @@ impl<'a> Canvas<'a> {
         Scene { fonts: self.fonts, look: self.look, height, items }
     }
 
-    /// Number of items so far.
     pub(crate) fn count(&self) -> usize {
         self.recorder.borrow().items.len()
     }
@@ -363,7 +360,6 @@ impl<'a> Canvas<'a> {
         !recorder.items.iter().skip(from).any(|item| reaches(self.fonts, item, room))
     }
 
-    /// True if no text reaches into a rectangle.
     pub(crate) fn is_free_of_text(&self, room: Rect) -> bool {
         let recorder = self.recorder.borrow();
         let mut texts = recorder.items.iter().filter(|item| matches!(item, Item::Text { .. }));

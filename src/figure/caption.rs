@@ -5,7 +5,6 @@ use base::text::{printable, printable_label};
 
 /// Keys of entries that define words or rules.
 const NOTES: [&str; 4] = ["answers", "completeness", "rule", "stars"];
-/// Keys of provenance entries.
 const SOURCES: [&str; 11] = [
     "model",
     "models",
@@ -65,7 +64,7 @@ pub fn sources(figure: &Figure) -> Vec<String> {
     sources.map(|(key, value)| format!("{}: {}", capital(&printable_label(key)), printable_label(value))).collect()
 }
 
-/// Returns the caption, followed by notes and provenance.
+/// The caption, followed by notes and provenance.
 pub(crate) fn page(figure: &Figure) -> String {
     let mut text = caption(figure) + "\n";
     for (heading, lines) in [("Notes", notes(figure)), ("Provenance", sources(figure))] {

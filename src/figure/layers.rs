@@ -15,11 +15,9 @@ pub enum Layer {
     /// Single points with labels.
     Points(Points),
     Bars(Bars),
-    /// Ranges with a mean and individual values.
     Ranges(Ranges),
     /// Rank lines across categories.
     Ranks(Ranks),
-    /// A table of coloured cells.
     Cells(Cells),
     /// Sentences with a score per token; takes the whole figure, without axes.
     Tokens(Tokens),
@@ -62,9 +60,7 @@ impl Layer {
 /// Number of examples behind a value: one count, or two if it is based on two samples (reliability).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// Size of the first, or only, sample.
     pub first: usize,
-    /// Size of the second sample.
     pub second: Option<usize>,
     /// Number of independent units that the examples belong to, if intervals are over units.
     pub units: Option<usize>,
@@ -192,7 +188,7 @@ pub struct Points {
     pub label: String,
     /// The default marker is a circle.
     pub role: Role,
-    /// Points in any order.
+    /// In any order.
     pub points: Vec<Spot>,
 }
 
@@ -201,9 +197,7 @@ pub struct Points {
 pub struct Spot {
     pub x: f64,
     pub y: f64,
-    /// Ends of the interval of x.
     pub x_band: Option<(f64, f64)>,
-    /// Ends of the interval of y.
     pub y_band: Option<(f64, f64)>,
     /// Values of two replicates in x and in y, drawn as thin lines instead of intervals.
     pub pairs: Option<[(f64, f64); 2]>,
@@ -231,7 +225,6 @@ pub struct Bars {
     pub bars: Vec<Bar>,
 }
 
-/// A bar from zero to its value.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bar {
     /// Left end on the horizontal axis.
@@ -276,7 +269,6 @@ pub struct Ranges {
     pub ranges: Vec<Range>,
 }
 
-/// A range with a mean and individual values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Range {
     /// Index of the category on the horizontal axis, from 0.
@@ -318,7 +310,6 @@ pub struct Cells {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Mapping of values to colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shades {
     /// From pale to dark, for values from low to high.

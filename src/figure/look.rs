@@ -3,7 +3,6 @@
 use super::Format;
 use super::palette::{self, Rgb};
 
-/// Points per millimetre.
 const MILLIMETRE: f64 = 72.0 / 25.4;
 /// Valid page widths, in millimetres.
 const WIDTHS: std::ops::RangeInclusive<f64> = 40.0..=400.0;
@@ -35,7 +34,7 @@ impl Style {
         }
     }
 
-    /// Default page width in millimetres.
+    /// In millimetres.
     pub fn usual_width(self) -> f64 {
         match self {
             Self::LabBook | Self::Dark => 135.5,
@@ -99,7 +98,6 @@ pub(crate) struct Look {
     pub aspect: f64,
     /// Factor on line widths.
     pub stroke: f64,
-    /// True if the page has a title.
     pub titled: bool,
     pub footed: bool,
     /// True if the legend goes inside the frame wherever it covers nothing.
@@ -176,7 +174,6 @@ impl Look {
         }
     }
 
-    /// The text colour on a background colour.
     pub(crate) fn ink_on(&self, colour: Rgb) -> Rgb {
         if colour.is_light() { Rgb(0x1a, 0x1a, 0x1a) } else { Rgb(255, 255, 255) }
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Levels of each primary colour.
 const LEVELS: usize = 6;
 /// Rows per band.
 const BAND: usize = 6;
@@ -35,7 +34,6 @@ pub fn of_png(png: &[u8], most: usize) -> Option<String> {
     Some(encoded(&table, wide))
 }
 
-/// Encodes colour indices, row by row.
 fn encoded(table: &[usize], wide: usize) -> String {
     let mut out = format!("\x1bPq\"1;1;{wide};{}", table.len() / wide);
     for number in table.iter().collect::<BTreeSet<_>>() {

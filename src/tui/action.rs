@@ -30,7 +30,6 @@ pub enum Action {
     Event(Box<Event>),
     /// The link to the engine went down (`Some`) or came back (`None`).
     Down(Option<Down>),
-    /// The engine accepts no more commands.
     EngineGone,
     Played(Step),
     /// Estimated seconds for the experiment of the first start, if known.
@@ -89,7 +88,7 @@ pub enum MouseKind {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ReplayControl {
-    /// Pause, or continue.
+    /// True to pause.
     Pause(bool),
     /// Go to this time, in seconds from the start.
     Seek(f64),
@@ -106,7 +105,6 @@ pub enum Effect {
     Forecast(Box<Spec>),
     Export(Box<Export>, Existing),
     Save(Box<Document>, Existing),
-    /// Read text files for a screen.
     Load(ScreenId, Vec<PathBuf>),
     ListSessions,
     /// Rename or delete the recorded session in a file, and list them all again.
@@ -133,7 +131,6 @@ pub enum Effect {
     Leave,
 }
 
-/// Handling of files that already exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// Keep them and ask.

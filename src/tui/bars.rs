@@ -45,7 +45,6 @@ fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     (NAME, keys)
 }
 
-/// Draws the title line: name, screens, device, recording.
 pub(crate) fn title(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let (name, tabs) = screen_tabs(state);

@@ -17,7 +17,6 @@ use super::state::{Popup, Recording, State};
 pub enum Context {
     /// Everywhere, including text fields.
     Everywhere,
-    /// On every screen.
     Global,
     /// On one screen; takes precedence over [`Context::Global`].
     Screen(ScreenId),
@@ -31,7 +30,6 @@ pub enum Context {
 }
 
 impl Context {
-    /// Heading of the context in the help.
     pub fn title(self) -> String {
         match self {
             Context::Everywhere => "Everywhere".into(),

@@ -8,7 +8,7 @@ use super::key::Key;
 use base::Problem;
 use base::text::printable;
 
-/// The shipped keymap file, which lists the defaults.
+/// The shipped keymap, which lists the defaults.
 #[cfg(test)]
 pub(crate) const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
 /// Maximum size of a keymap file, in bytes.

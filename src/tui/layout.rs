@@ -33,7 +33,6 @@ pub struct Layout {
     pub title: Rect,
     pub question: Option<Rect>,
     pub answer: Option<Rect>,
-    /// The first start's strip.
     pub welcome: Option<Rect>,
     /// Tabs of the slots on a small screen.
     pub tabs: Option<Rect>,
@@ -42,7 +41,6 @@ pub struct Layout {
     pub panes: Vec<(Pane, Rect)>,
     /// Status line: entry under the cursor, messages, text fields.
     pub about: Rect,
-    /// Progress and keys.
     pub status: Rect,
 }
 
@@ -146,7 +144,7 @@ pub fn inside(pane: Rect) -> Rect {
     Rect { x: pane.x + 1, y: pane.y + 1, width: pane.width.saturating_sub(2), height: pane.height.saturating_sub(2) }
 }
 
-/// Width of settings' labels, in columns.
+/// In columns.
 pub const LABEL: u16 = 19;
 /// Width of the value beside a slider, in columns.
 pub(crate) const VALUE: u16 = 8;

@@ -46,13 +46,11 @@ use session::shelf::Change;
 const FRAME: Duration = Duration::from_millis(33);
 /// Minimum time between frames caused by the user.
 const INPUT_FRAME: Duration = Duration::from_millis(8);
-/// Time between two steps of an animation.
 const TICK: Duration = Duration::from_millis(150);
 /// Maximum number of engine events handled before input is checked again.
 const BATCH: usize = 256;
 
 pub enum Source {
-    /// An engine with its recorder.
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
     Replay(Recorded),
     /// The commands and events of an engine that another screen controls.

@@ -41,7 +41,6 @@ pub struct Waiting<'a> {
     /// Name shown until the engine reports a stage.
     pub doing: &'static str,
     pub progress: Option<&'a Progress>,
-    /// True if it is being cancelled.
     pub stopping: bool,
 }
 
@@ -73,7 +72,6 @@ pub trait Screen: Sync {
         self.slots().concat()
     }
 
-    /// Pane that has the focus initially.
     fn first(&self) -> Pane {
         self.slots()[0][0]
     }
@@ -148,7 +146,6 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Handles a drag that started in a pane.
     fn drag(&self, _state: &mut State, _pane: Pane, _layout: &Layout, _mouse: Mouse) -> Vec<Effect> {
         Vec::new()
     }
@@ -167,7 +164,6 @@ pub trait Screen: Sync {
         None
     }
 
-    /// True if the screen shows numbers with provenance.
     fn measures(&self) -> bool {
         false
     }
@@ -188,7 +184,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// Receives files requested with [`Effect::Load`].
+    /// Receives files of [`Effect::Load`].
     fn on_loaded(&self, _state: &mut State, _documents: &[Document]) -> Vec<Effect> {
         Vec::new()
     }
@@ -198,7 +194,6 @@ pub trait Screen: Sync {
         None
     }
 
-    /// Starts to save it.
     fn save(&self, _state: &mut State) -> Vec<Effect> {
         Vec::new()
     }

@@ -377,7 +377,6 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Sets a row to a typed text.
 pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, String> {
     let Some(row) = row(state, key) else { return Ok(Vec::new()) };
     let value = row.kind.parse(text).map_err(|e| e.to_string())?;
@@ -431,7 +430,6 @@ pub fn press(state: &mut State, pane: Rect, mouse: Mouse) -> Vec<Effect> {
     }
 }
 
-/// Drags the slider of a row.
 pub(crate) fn drag(state: &mut State, key: &str, pane: Rect, x: u16) -> Vec<Effect> {
     row(state, key).map_or(Vec::new(), |row| slide(state, &row, inside(pane), x))
 }

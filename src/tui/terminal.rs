@@ -43,7 +43,6 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Panic messages of other threads, held back until the screen is restored.
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static HOOK: Once = Once::new();
-/// Wakes the loop so that it ends.
 static STOP: Notify = Notify::const_new();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

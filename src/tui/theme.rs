@@ -30,7 +30,6 @@ pub enum Role {
     /// Condition that needs attention.
     Warning,
     Error,
-    /// Recording indicator.
     Recording,
     /// Rule of a chart's marker.
     Marker,
@@ -76,18 +75,16 @@ pub struct Theme {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ThemeError {
-    /// The text is not a valid theme.
     #[error("theme {name}: {message}")]
     Parse {
         name: String,
         /// Description of the error, with the line.
         message: String,
     },
-    /// No shipped theme has this name.
     #[error("there is no theme `{name}`; known are {known}")]
     Unknown {
         name: String,
-        /// Names of the shipped themes, as a list.
+        /// Comma-separated names of the shipped themes.
         known: String,
     },
 }

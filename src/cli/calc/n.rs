@@ -76,7 +76,6 @@ struct Answer {
     prequential: Option<Further>,
 }
 
-/// The recommendation based on another score.
 #[derive(Serialize)]
 struct Further {
     n_train: u64,

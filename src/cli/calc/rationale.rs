@@ -221,12 +221,10 @@ fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     Ok((gathered, notes))
 }
 
-/// Formats an estimate with its interval.
 fn shown(estimate: Option<Estimate>) -> String {
     estimate.map_or("not defined".to_owned(), |e| format!("{:.4} [{:.4}, {:.4}]", e.mean, e.lo, e.hi))
 }
 
-/// Formats the mean only.
 fn alone(estimate: Option<Estimate>) -> String {
     estimate.map_or("–".to_owned(), |e| format!("{:.4}", e.mean))
 }

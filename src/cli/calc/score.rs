@@ -119,7 +119,6 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, &text)
 }
 
-/// Prints the harmonic mean of both.
 pub fn reliability(args: &ReliabilityArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let reliability = score::reliability(probability(&args.completeness)?, probability(&args.selectivity)?);
     if args.json {

@@ -14,7 +14,6 @@ use remote::{Address, RemoteError, failed};
 
 /// Maximum length of a line, in bytes.
 const MAX_LINE: u64 = 16 << 20;
-/// Pause before reconnecting.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Follows the grid, reconnecting when the link breaks.

@@ -16,7 +16,6 @@ use model::hub::{self, Settings, Step, Transfer};
 /// Minimum interval between progress lines for one file.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// Fetches a model and prints its location.
 pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if id.starts_with("hub:") { id.to_owned() } else { format!("hub:{id}") };
     let ModelSource::Hub { id, revision } = address(&name)? else {

@@ -69,7 +69,6 @@ fn jobs_of(script: &str) -> Option<usize> {
     digits.parse().ok().filter(|n| *n > 0)
 }
 
-/// Array tasks to resubmit.
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
     /// Numbers from 1.

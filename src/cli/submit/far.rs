@@ -28,7 +28,7 @@ const MOST: u64 = 256 << 20;
 struct Sent {
     /// Name as in the spec, relative to the spec's folder.
     name: String,
-    /// File contents in base64.
+    /// In base64.
     bytes: String,
     /// SHA-256 of the bytes.
     sha256: String,
@@ -131,7 +131,6 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     Ok(Sent { name, sha256: hex(&Sha256::digest(&bytes)), bytes: BASE64_STANDARD.encode(&bytes) })
 }
 
-/// Received files in a temporary folder.
 pub(super) struct Arrived {
     beside: TempDir,
     dir: PathBuf,

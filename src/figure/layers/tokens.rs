@@ -22,7 +22,6 @@ pub struct Strip {
     pub doubt: Option<String>,
 }
 
-/// A token with its score.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Token {
     pub text: String,

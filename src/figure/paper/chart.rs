@@ -22,7 +22,6 @@ use base::text::printable_label;
 const INSET: f64 = 8.0;
 /// Maximum width of category labels beside the vertical axis, and height of those below the horizontal axis.
 const LONGEST: f64 = 150.0;
-/// Minimum gap between labels.
 const GAP: f64 = 8.0;
 /// Length of a tick, and distance from there to its label.
 const TICK: f64 = 4.5;
@@ -74,7 +73,7 @@ impl ValueFormatter<f64> for Ruler {
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
-    /// Every other label on a second line.
+    /// On two lines, alternating.
     Staggered,
     /// In several lines of at most this width.
     Wrapped(f64),

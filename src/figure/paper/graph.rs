@@ -13,7 +13,6 @@ const NODE: f64 = 30.0;
 const ROW: f64 = 110.0;
 /// Total padding above and below the nodes.
 const AROUND: f64 = 20.0;
-/// Maximum width of a node's name.
 const LONGEST: f64 = 170.0;
 
 struct Placed {

@@ -18,7 +18,7 @@ use super::{SMALL, pen, type_of};
 use base::text::printable_label;
 
 const LINE: f64 = 13.5;
-/// Space below a line of entries.
+/// Space below a row of entries.
 const BELOW: f64 = 4.5;
 /// Gap between a sample and its label; gap between entries of a row.
 const GAP: f64 = 6.0;

@@ -22,7 +22,6 @@ pub(crate) const INNER: f64 = 0.26;
 const COMB: f64 = 5.0;
 /// Bands with a larger mean share of the axis are paler and get edge lines; the second threshold is for overlapping bands.
 const WIDE: (f64, f64) = (0.3, 0.03);
-/// Minimum distance between a line's markers.
 const APART: f64 = 13.0;
 /// Half-width of an interval's caps.
 pub(crate) const CAP: f64 = 3.0;

@@ -16,7 +16,6 @@ const ASPECT: (f64, f64) = (0.36, 1.2);
 
 /// Height reserved for a title and the lines below the panels.
 const TITLED: f64 = 100.0;
-/// Gap between panels side by side.
 const BETWEEN: f64 = 14.0;
 
 /// A figure and its panels; none if it is not divided.

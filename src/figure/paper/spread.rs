@@ -33,7 +33,6 @@ pub(crate) fn are_levels(points: &Points, x: &Fitted) -> bool {
 
 pub(crate) struct Spread {
     pub by_point: bool,
-    /// True if the wide ends are margins.
     pub is_margin: bool,
     pub narrow: bool,
     /// True on a plane, where lines have no intervals because these would cover it.

@@ -11,11 +11,9 @@ use base::text::printable_label;
 const ONWARD: f64 = 16.0;
 /// Maximum widening of tokens if all fit on one line.
 const WIDEN: f64 = 18.0;
-/// Font size of tokens.
 const WORD: f64 = 13.0;
 const STRIP: f64 = 48.0;
 const BOX: f64 = 24.0;
-/// Gap between two lines of strips.
 const BETWEEN: f64 = 10.0;
 /// Maximum width of a token and of a strip's name.
 const LONGEST: f64 = 170.0;

@@ -136,7 +136,6 @@ pub fn bars() -> Figure {
     )
 }
 
-/// Three histograms over the same bins.
 pub fn histogram() -> Figure {
     let layer = |k: usize, label: &str| {
         let bar = |b: usize| {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of font files examined.
 const MOST_FILES: usize = 4_000;
 /// Maximum number of folder entries listed.
 const MOST_ENTRIES: usize = 40_000;

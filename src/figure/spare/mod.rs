@@ -19,7 +19,6 @@ use super::font::{Fonts, SpareFace};
 use super::look::Look;
 use super::{Figure, paper};
 
-/// Environment variable that names a font file.
 pub(crate) const VARIABLE: &str = "PROBITY_FONT";
 const MOST_FACES: usize = 4;
 /// Scripts that run from right to left or whose letters change shape and join: Hebrew to Burmese, Khmer, and related scripts. Drawn letter

@@ -44,7 +44,6 @@ pub struct Row {
     pub last: Option<&'static str>,
 }
 
-/// Filter and sort order of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
     /// Text that a row must contain.
@@ -272,7 +271,7 @@ fn filtered(state: &State) -> Option<Pane> {
     state.screen().filters(state.here().focus).or_else(|| target(state).map(|(pane, _)| pane))
 }
 
-/// The filter of a pane; empty for none.
+/// Empty for none.
 fn filter_of(place: &Place, pane: Pane) -> &str {
     place.listed.get(&pane).map_or("", |listed| listed.filter.as_str())
 }
@@ -319,7 +318,6 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Opens the text field for the list's filter.
 pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     if state.view.popup.is_some() {
         let now = popups::filter(state).to_owned();
@@ -366,7 +364,6 @@ pub(crate) fn step_column(state: &mut State, pane: Pane, table: &Table, by: i64)
     Vec::new()
 }
 
-/// Describes the selected column of the focused list.
 pub(crate) fn column_about(state: &State) -> Option<String> {
     let (screen, pane) = (state.screen(), state.here().focus);
     let column = state.here().listed.get(&pane).map_or(0, |l| l.column);

@@ -83,7 +83,6 @@ fn text(state: &State, room: usize) -> Vec<String> {
     pair(state).map_or(Vec::new(), |[a, b]| engine::beside::lines(a, b, room))
 }
 
-/// The two runs with their numbers.
 fn pair(state: &State) -> Option<[(usize, &Run); 2]> {
     let (a, b) = state.view.compared;
     Some([runs::named(state, a)?, runs::named(state, b)?])

@@ -29,10 +29,8 @@ use super::state::{Popup, State};
 use super::theme::Role;
 use base::text::{fit, pad, width, wrapped};
 
-/// Width of the help's key column.
 const KEYS: usize = 18;
 
-/// A popup to read.
 pub trait Page: Sync {
     fn name(&self) -> &'static str;
 

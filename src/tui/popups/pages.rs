@@ -11,10 +11,8 @@ use engine::message::{Notice, NoticeLevel};
 use labs::family::{ALPHA, Corrected, Corrections, Standing};
 use labs::terms::Term;
 
-/// Width of the key column.
 const KEY: usize = 16;
 
-/// Provenance of the number under the cursor.
 pub(crate) struct Provenance;
 
 impl Page for Provenance {

@@ -130,7 +130,6 @@ impl Picker for Quit {
     }
 }
 
-/// Asks what to do with unsaved work.
 pub(crate) struct Unsaved;
 
 impl Picker for Unsaved {

@@ -14,7 +14,6 @@ pub(crate) struct Presets {
     pub name: &'static str,
     /// Word for the entries.
     pub what: &'static str,
-    /// Sets the lab up from a preset's spec.
     pub(crate) adopt: fn(&mut State, Spec),
 }
 

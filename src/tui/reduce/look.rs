@@ -146,7 +146,6 @@ pub(crate) fn name_session(state: &mut State) -> Vec<Effect> {
     ask(state, &NAME)
 }
 
-/// Opens an empty text field.
 pub fn ask(state: &mut State, prompt: &'static Prompt) -> Vec<Effect> {
     ask_from(state, prompt, "")
 }

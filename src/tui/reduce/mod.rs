@@ -111,7 +111,6 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
 /// Ticks for which a message is shown: four seconds.
 const TOAST: usize = 27;
 
-/// Advances animations, and removes an expired message.
 fn tick(state: &mut State) {
     let view = &mut state.view;
     view.ticks = view.ticks.wrapping_add(1);

@@ -10,7 +10,7 @@ use ratatui::text::Line;
 use session::format::{Entry, Item};
 use session::replay::{Step, fold};
 
-/// Seconds per seek.
+/// In seconds.
 pub(crate) const SEEK: f64 = 5.0;
 /// Minimum and maximum speed that keys can set.
 const SPEEDS: (f64, f64) = (0.125, 64.0);
@@ -81,7 +81,6 @@ impl Picker for Timeline {
     }
 }
 
-/// Asks for a note on the current moment.
 pub(crate) static NOTE: Prompt = Prompt {
     label: "note",
     hint: "is kept with this moment of the session",

@@ -98,7 +98,6 @@ fn follow(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Closes the field and discards its text.
 pub fn cancel(state: &mut State) -> Vec<Effect> {
     match state.view.entry.take() {
         None => state.view.popup = None,

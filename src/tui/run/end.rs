@@ -16,9 +16,7 @@ pub struct ExitReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitReason {
     User,
-    /// The terminal closed.
     InputClosed,
-    /// A signal ended the program.
     Signal,
 }
 

@@ -5,7 +5,7 @@ use crate::action::Effect;
 use crate::state::State;
 use labs::setting::Kind;
 
-/// Groups of the form, in order.
+/// In the order of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
     Shown,
@@ -25,7 +25,6 @@ impl Group {
     }
 }
 
-/// The group of a row, by its key.
 pub(crate) fn group(row: &Row) -> Group {
     let begins = |heads: &[&str]| heads.iter().any(|head| row.key.starts_with(head));
     if row.view {

@@ -4,7 +4,6 @@ use crate::action::Effect;
 use crate::state::State;
 use labs::Spec;
 
-/// Undo and redo history of a lab's settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     past: Vec<Spec>,
@@ -13,7 +12,6 @@ pub(crate) struct History {
     last: Option<String>,
 }
 
-/// Maximum number of changes kept.
 const CHANGES: usize = 100;
 
 pub(super) fn remember(state: &mut State, key: &str, before: Spec) {

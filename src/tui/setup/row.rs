@@ -10,7 +10,6 @@ pub struct Row {
     /// Key, unique in the pane.
     pub key: String,
     pub label: String,
-    /// Description in one sentence.
     pub help: String,
     pub kind: Kind,
     pub value: Value,

@@ -14,7 +14,6 @@ impl Glyphs {
         if self == Glyphs::Ascii { ascii } else { unicode }
     }
 
-    /// Symbol of a checkbox.
     pub fn check(self, on: bool) -> &'static str {
         if on { self.pick("▣", "[x]") } else { self.pick("▢", "[ ]") }
     }
@@ -24,7 +23,6 @@ impl Glyphs {
         if here { self.pick("▸", ">") } else { " " }
     }
 
-    /// Symbol of a failure.
     pub fn cross(self) -> &'static str {
         self.pick("✗", "x")
     }

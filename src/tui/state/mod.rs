@@ -43,16 +43,14 @@ pub struct State {
     pub(crate) example: Option<Example>,
     /// Recorded example that a run is compared with, once requested.
     pub(crate) beside: Option<Example>,
-    /// View state of each screen, including its settings.
     pub screens: Views,
     pub view: View,
     pub keymap: Keymap,
-    /// Available themes; never empty.
+    /// Never empty.
     pub themes: Vec<Theme>,
     pub recording: Recording,
     /// Position in the recording that replaces an engine.
     pub replay: Option<ReplayState>,
-    /// Address of a remote engine.
     pub far: Option<Seat>,
     /// Set while the link to the remote engine is down.
     pub down: Option<Down>,
@@ -67,7 +65,7 @@ pub struct State {
     pub queue: VecDeque<Spec>,
     /// True if the program quits once the run has stopped.
     pub quitting: bool,
-    /// Recorded sessions, newest first, once listed.
+    /// Newest first, once listed.
     pub sessions: Option<Vec<Recorded>>,
     /// Export that waits for a decision because it would replace files.
     pub held: Option<Held>,
@@ -81,7 +79,6 @@ pub struct View {
     pub screen: ScreenId,
     /// The lab shown last; other screens select models for its setup.
     pub lab: ScreenId,
-    /// Focus, zoom and scroll positions of each screen.
     pub places: BTreeMap<ScreenId, Place>,
     pub popup: Option<Popup>,
     pub entry: Option<TextEntry>,
@@ -122,7 +119,6 @@ pub(crate) const FIGURES: usize = 2;
 pub enum Drag {
     /// A row of the settings, by its key.
     Setting(String),
-    /// An item in a pane of the screen.
     Pane(Pane),
 }
 
@@ -151,7 +147,6 @@ pub enum Opening {
     /// Runs the requested experiment.
     #[default]
     Work,
-    /// The opening screen; runs nothing.
     Home,
 }
 
@@ -168,11 +163,9 @@ pub struct Start {
     pub glyphs: Glyphs,
     /// Columns and rows.
     pub size: (u16, u16),
-    /// Name of the recorded session.
     pub recording: Option<String>,
     /// True if the user chose the name; the session is then always kept.
     pub named: bool,
-    /// Recording that replaces an engine.
     pub replay: Option<ReplayState>,
     pub far: Option<Seat>,
     pub followed: Option<Followed>,

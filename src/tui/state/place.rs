@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use crate::panes::table::Listed;
 use crate::screen::Pane;
 
-/// Focus and cursors of a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub focus: Pane,
@@ -17,7 +16,6 @@ pub struct Place {
     pub(crate) before_form: Option<Pane>,
     /// Pane last visible in each slot, by the slot's first pane.
     pub tabs: BTreeMap<Pane, Pane>,
-    /// Filters and sort orders of lists.
     pub listed: BTreeMap<Pane, Listed>,
     /// Cursor of a list, or number of lines scrolled off, by pane.
     pub scroll: BTreeMap<Pane, usize>,

@@ -20,13 +20,11 @@ pub enum Popup {
         /// Index of the match under the cursor.
         selected: usize,
     },
-    /// A page to read.
     Page {
         page: &'static dyn Page,
         /// Number of lines scrolled off.
         scroll: usize,
     },
-    /// The menu of the current screen.
     Menu {
         /// Index of the entry under the cursor.
         selected: usize,
@@ -92,7 +90,6 @@ pub enum Purpose {
 
 pub struct Prompt {
     pub label: &'static str,
-    /// Description of the expected text.
     pub hint: &'static str,
     /// Accepts the typed text; the error is the reason for a rejection.
     pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,

@@ -10,9 +10,9 @@ use session::parts::watch::View;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayState {
     pub name: String,
-    /// Position in seconds.
+    /// In seconds.
     pub at: f64,
-    /// Length in seconds.
+    /// In seconds.
     pub length: f64,
     /// Multiple of the original speed.
     pub speed: f64,
@@ -40,12 +40,10 @@ pub struct Seat {
     pub wait: Duration,
 }
 
-/// A grid computed by other processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Followed {
     /// Host of the grid's folder, if remote.
     pub host: Option<String>,
-    /// Folder of the grid.
     pub dir: String,
     /// State last read.
     pub view: View,

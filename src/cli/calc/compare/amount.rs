@@ -20,7 +20,6 @@ pub(super) struct Amount {
 }
 
 impl Amount {
-    /// Parses a number with or without a unit.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let units = [("points", Form::Points), ("point", Form::Points), ("%", Form::Points)];

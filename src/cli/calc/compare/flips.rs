@@ -122,7 +122,6 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
     Err(CliError::Usage(format!("--sort {}: must be one of {known}", shortened(key, 60))))
 }
 
-/// Sort keys available in every list.
 const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
 
 /// Sorts by a field or a fact: numbers numerically, texts alphabetically; items without the fact come last.

@@ -52,7 +52,6 @@ impl Gate {
         Ok(Self { text: text.trim().to_owned(), not, worse, by, level })
     }
 
-    /// True if the whole interval satisfies the condition.
     pub(super) fn holds(&self, difference: Estimate, share: bool) -> Result<bool, CliError> {
         let by = self.by.map_or(Ok(0.0), |by| by.condition(share))?;
         Ok(match (self.worse, self.not) {

@@ -77,7 +77,6 @@ pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     page.lines
 }
 
-/// Lines of a given width.
 struct Page {
     room: usize,
     lines: Vec<Line<'static>>,

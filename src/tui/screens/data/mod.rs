@@ -23,7 +23,6 @@ pub const ID: ScreenId = ScreenId("data");
 pub const LIST: Pane = Pane("Data");
 pub const PAGE: Pane = Pane("Data set");
 
-/// State of this screen, apart from its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
     pub sets: Vec<BuiltIn>,

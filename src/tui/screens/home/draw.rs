@@ -13,7 +13,6 @@ use base::text::{fit, pad, printable, width};
 use labs::LabId;
 use session::shelf::Recorded;
 
-/// Width of a screen's name, in columns.
 const NAME: usize = 14;
 /// Column heading for a session's last finished run, with a shorter form for narrow screens.
 const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
@@ -33,7 +32,6 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     listing(state, LABS).draw(frame, inner, state, &header, entry);
 }
 
-/// Draws the sessions, newest first.
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));

@@ -30,7 +30,6 @@ pub struct ParameterEntry {
     pub scale: Scale,
     pub min: f64,
     pub max: f64,
-    /// Initial slider position.
     pub default: f64,
     /// True if values must be integers, such as ranks.
     pub integer: bool,

@@ -64,7 +64,6 @@ fn edited_by(state: &State, example: &Tagged<ExampleFinding>) -> String {
 enum Form {
     /// The name beside the first value, in this number of columns.
     Beside(usize),
-    /// The name on a separate line.
     Above,
 }
 

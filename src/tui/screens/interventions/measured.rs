@@ -16,7 +16,6 @@ use labs::interventions::spec::MethodSpec;
 use labs::interventions::verdict::{NoOptimumFinding, VersusFinding};
 use labs::{LabResults, Tagged};
 
-/// The measured point nearest to the marker.
 #[derive(Debug, Clone, Copy)]
 pub struct Readout<'a> {
     pub point: &'a Tagged<ReliabilityFinding>,

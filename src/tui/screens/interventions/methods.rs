@@ -19,7 +19,6 @@ use labs::interventions::finding::OptimumFinding;
 use labs::interventions::key::MethodKey;
 use labs::interventions::registry::find;
 
-/// Legend of the columns.
 const LEGEND: &[&str] = &[
     "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean), on held-out \
      examples. at: best strength. ±R: interval of R.",
@@ -228,7 +227,6 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     ask_point(state)
 }
 
-/// Explanation of the hatched range of R.
 const HATCHED: &str = " Hatched: R under other probe settings that validate as well; each has oracles of its own, so it need not hold the line.";
 
 /// True if the drawn curve has a range over other probe settings.

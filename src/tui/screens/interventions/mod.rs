@@ -49,14 +49,12 @@ pub const METHODS: Pane = Pane("methods");
 pub const CURVES: Pane = Pane("scores");
 /// C against S for all methods.
 pub const PARETO: Pane = Pane("trade-off");
-/// Behaviour of the model itself.
 pub const BEHAVIOUR: Pane = Pane("the model itself");
 /// Distance of edited states from real ones.
 pub const DISTANCE: Pane = Pane("distance");
 /// Scores by edited layer and oracle layer: R, C, S.
 pub const MAPS: [Pane; 3] = [Pane("layers R"), Pane("layers C"), Pane("layers S")];
 pub const PROBES: Pane = Pane("probes");
-/// One example before and after.
 pub const EXAMPLE: Pane = Pane("example");
 
 static SLOTS: &[&[Pane]] = &[

@@ -16,11 +16,9 @@ use labs::setting::{Kind, Range, Setting, SettingError, Value};
 use labs::{self, LabId};
 
 pub(crate) static SETUP: InterventionsSetup = InterventionsSetup;
-/// Row of the drawn method.
 pub(crate) const METHOD: &str = "view.method";
 /// Row of the drawn method's strength: the marker on the curves.
 pub(crate) const STRENGTH: &str = "view.strength";
-/// Row of the drawn oracle.
 pub(crate) const ORACLE: &str = "view.oracle";
 /// Settings that follow the rows of the method and the oracle.
 const BEFORE: [&str; 1] = ["probe.oracles"];

@@ -108,7 +108,6 @@ fn trained(state: &State) -> Option<String> {
     Some(format!(" The {bound}: train on {}.", grouped(n as usize)))
 }
 
-/// Describes whether early stopping is possible.
 fn stops(state: &State) -> Option<String> {
     let found = results(state);
     let last = found.steps().last()?;

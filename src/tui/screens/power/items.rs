@@ -179,7 +179,6 @@ fn flips(state: &State) -> Table {
     }
 }
 
-/// Position of the cursor in the list's order.
 pub(crate) fn cursor(state: &State) -> usize {
     let len = table(state).order(state.here(), SIZES).len();
     state.place(ID).scrolled(SIZES).min(len.saturating_sub(1))

@@ -39,9 +39,7 @@ pub const SIZES: Pane = Pane("sizes");
 pub const CURVE: Pane = Pane("power");
 pub(crate) const MARGINS: Pane = Pane("bound");
 pub(crate) const BY_SIZE: Pane = Pane("by size");
-/// Recommended test items by training size.
 pub(crate) const RECOMMENDED: Pane = Pane("n by size");
-/// Sequential test, which allows early stopping.
 pub(crate) const SEQUENTIAL: Pane = Pane("early stopping");
 /// Power by the noise on the second side.
 pub(crate) const NOISE: Pane = Pane("noise");
@@ -49,7 +47,6 @@ pub(crate) const NOISE: Pane = Pane("noise");
 pub(crate) const KNOWN: Pane = Pane("known sets");
 /// Accuracy that probes lack because of optimisation and because of data.
 pub(crate) const SHORTFALL: Pane = Pane("shortfall");
-/// The 2×2 table and the complete verdict.
 pub const VERDICT: Pane = Pane("verdict");
 
 static SLOTS: &[&[Pane]] = &[
@@ -65,13 +62,11 @@ pub struct View {
     pub spec: Spec,
     /// Number of pilot items used; `None` for all.
     pub pilot: Option<usize>,
-    /// Results under the terms in the settings.
     pub shown: Results,
     /// Origin of the shown answer: its terms, its number of items and the number of findings.
     answered: Option<(Adjust, (usize, usize))>,
     /// Power curve; `None` before there is anything to draw.
     pub curve: Option<Figure>,
-    /// Available figures of bound, sizes and noise.
     pub below: Vec<Figure>,
     pub sequential: Option<Figure>,
     /// The task whose changed items are listed, or empty for all; `None` if tasks or sizes are listed.
@@ -234,7 +229,6 @@ fn alike(a: &Spec, b: &Spec) -> bool {
     what(a) == what(b) || what(a) == what(&turned(b))
 }
 
-/// Swaps the two sides.
 fn turned(spec: &Spec) -> Spec {
     let Spec { a, b, .. } = spec.clone();
     let mut models = spec.models.clone();

@@ -20,7 +20,6 @@ const OF_PROBES: [&str; 7] = ["task", "layer", "pooling", "classifier", "noise",
 
 /// Row of a plan's number of items, shown while there is a plan.
 const PLANNED: &str = "plan.n";
-/// Row of the pilot's number of items.
 const PILOT: &str = "pilot";
 
 /// Builds the row of the pilot: the number of items used, in the order drawn by the seed.

@@ -98,7 +98,7 @@ fn item(state: &State, room: usize) -> Vec<(Role, String)> {
     wrap(out, room)
 }
 
-/// Width of the 2×2 table, in columns.
+/// In columns.
 pub(crate) const TABLE: usize = 27;
 
 /// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.

@@ -33,18 +33,15 @@ pub enum Drawn {
     Turned,
     Stability,
     Consistency,
-    /// Ranks of one model.
     Places,
     /// Consistency by number of prompts.
     Curve,
-    /// Decomposition of the gap between two models.
     Ledger,
     Disparity,
-    /// Causal model with a highlighted path.
     Causal(Bias),
 }
 
-/// Panes of the figures, in tab order.
+/// In tab order.
 pub(crate) const PANES: [(Pane, Drawn); 11] = [
     (Pane("by prompt"), Drawn::Prompts),
     (Pane("places"), Drawn::Places),
@@ -69,7 +66,6 @@ impl Drawn {
         PANES.iter().find(|(_, drawn)| same(drawn)).map_or(PANES[0].0, |(pane, _)| *pane)
     }
 
-    /// Describes the figure in one sentence.
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Prompts => "The share of right answers (P@1) of every model under every prompt of the relation.",

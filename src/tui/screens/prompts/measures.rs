@@ -11,7 +11,6 @@ use base::text::printable;
 use labs::prompts::finding::{PromptPreferenceFinding, PromptScoreFinding};
 use stats::estimate::Estimate;
 
-/// Measure of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Measure {
     /// P@1: share of instances whose first answer is the object.
@@ -59,7 +58,6 @@ pub enum Spread {
     HeldOut,
     /// Expected gap between equally good prompts.
     ByChance,
-    /// Population standard deviation.
     Std,
     /// Share of subjects with the same answer under every name.
     Stability,
@@ -144,7 +142,6 @@ impl Spread {
     }
 }
 
-/// Model whose ranks are drawn.
 fn drawn_model(state: &State) -> Option<&str> {
     let models = results(state).models();
     models.get(view(state).model).or(models.first()).copied()

@@ -39,7 +39,6 @@ use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("prompts");
 pub const RELATIONS: Pane = Pane("relations");
-/// Prompts of the relation under the cursor.
 pub const ASKED: Pane = Pane("prompts");
 /// Pane of the first figure.
 pub const FIGURE: Pane = drawn::PANES[0].0;
@@ -66,13 +65,11 @@ static SLOTS: &[&[Pane]] = &[
     &[ASKED, INSTANCES, LEDGER],
 ];
 
-/// State of this screen, apart from its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The experiment set up by the user.
     pub spec: Spec,
     pub drawn: Drawn,
-    /// Highlighted path of the causal graph.
     pub cause: Bias,
     /// Index of the model whose ranks are drawn, among the run's models.
     pub model: usize,
@@ -80,9 +77,7 @@ pub struct View {
     pub averaged: Option<usize>,
     /// Index of the pair of models whose ledger is shown.
     pub pair: usize,
-    /// Listed measure of the prompts.
     pub measure: Measure,
-    /// Listed measure of the relations.
     pub spread: Spread,
     /// True to draw the paper's published numbers behind the figure.
     pub published: bool,
@@ -190,7 +185,6 @@ fn relation(state: &State) -> Option<&str> {
     all.get(*at).map(|r| r.value.relation.as_str())
 }
 
-/// Prompts of the relation under the cursor.
 fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }

@@ -9,14 +9,12 @@ use labs::prompts::experiment::refused;
 use labs::prompts::finding::RelationFinding;
 use labs::prompts::question::{PromptQuestion, Question as Asked};
 
-/// Field for a typed prompt.
 pub(crate) static PROMPT: Prompt = Prompt {
     label: "prompt",
     hint: "with [X] for the subject and [Y] for the object",
     take: take_prompt,
     follow: None,
 };
-/// Field for the user's data.
 pub(crate) static FILES: Prompt =
     Prompt { label: "facts and prompts", hint: "file or folder", take: take_files, follow: None };
 

@@ -32,12 +32,10 @@ pub struct Annotations {
     pub held: Option<usize>,
     /// File to which the annotations were saved, or from which they were read.
     pub file: Option<PathBuf>,
-    /// True if there are unsaved changes.
     pub changed: bool,
     /// True while all annotations are being saved.
     saving: bool,
     reading: Reading,
-    /// Latest comparison of annotators.
     pub compared: Option<Compared>,
 }
 
@@ -286,7 +284,6 @@ pub(crate) fn unsaved(state: &State) -> Option<String> {
     annotation.changed.then(|| format!("the marks of {n} {sentences}"))
 }
 
-/// Asks for a file to continue.
 pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     look::ask(state, &OPEN)
 }
@@ -378,7 +375,6 @@ fn fail(state: &mut State, path: &Path, what: String, hint: &str) {
     state.fail(Problem { what, r#where: path.display().to_string(), hint: hint.into() });
 }
 
-/// Page with the agreement of annotators.
 struct Annotators;
 
 impl Page for Annotators {

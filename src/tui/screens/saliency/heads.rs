@@ -33,7 +33,6 @@ pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     here.then_some(found)
 }
 
-/// Question about the sentence under the cursor.
 pub(crate) fn question(state: &State) -> Option<AttentionQuestion> {
     let pointed = heat::pointed(state)?;
     let model = view(state).model.clone();
@@ -129,7 +128,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// The layer and head at a screen position.
 pub(crate) fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
     let (figure, scores) = (view(state).heads.as_ref()?, &attention(state)?.value.scores);
     let table = table(inside(pane), scores.len());

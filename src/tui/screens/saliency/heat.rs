@@ -136,7 +136,6 @@ pub(crate) fn cursor(state: &State) -> Option<(usize, usize)> {
     Some((strip, word.min(tokens.strips[strip].tokens.len().checked_sub(1)?)))
 }
 
-/// Moves the cursor by a number of words.
 pub(crate) fn sideways(state: &State, by: i64) -> Option<(usize, usize)> {
     let (strip, word) = cursor(state)?;
     Some((strip, moved(word, by, tokens(state)?.strips[strip].tokens.len())))
@@ -154,7 +153,7 @@ pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
 
 pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
-    /// Words as drawn.
+    /// As drawn.
     pub words: &'a [String],
     pub row: Option<&'a Tagged<SaliencyFinding>>,
     /// Index of the side, from the top.

@@ -69,7 +69,6 @@ static SLOTS: &[&[Pane]] = &[
     ],
 ];
 
-/// Table shown in a pane.
 fn table_of(pane: Pane) -> Option<Table> {
     let tables = [
         (0, Table::Interpretability),
@@ -86,7 +85,6 @@ fn curve_of(pane: Pane) -> Option<usize> {
     SLOTS[3][1..4].iter().position(|curve| *curve == pane)
 }
 
-/// State of this screen, apart from its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The experiment set up by the user.
@@ -108,7 +106,6 @@ pub struct View {
     /// Index of the drawn figure.
     pub drawn: usize,
     pub annotation: Annotations,
-    /// Latest typed sentence.
     pub typed: String,
     /// True if the typed sentence is shown instead of the data.
     pub(crate) typed_shown: bool,
@@ -185,7 +182,6 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     if let labs::Spec::Saliency(spec) = spec { Some(spec) } else { None }
 }
 
-/// Contents of the heatmap.
 #[derive(Clone, Copy)]
 pub enum Shown<'a> {
     Own(&'a Own),

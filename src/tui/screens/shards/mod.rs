@@ -66,7 +66,6 @@ fn ask(state: &mut State) -> Vec<Effect> {
     popups::pick(state, &Again, 1)
 }
 
-/// Confirms the resubmission of failed cells.
 pub(crate) struct Again;
 
 impl Picker for Again {

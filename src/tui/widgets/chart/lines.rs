@@ -72,7 +72,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Draws guides as dotted lines.
     pub(super) fn guides(&self, canvas: &mut Canvas, stage: &Stage) {
         let style = self.theme.style(Role::Guide);
         for layer in &self.figure.layers {

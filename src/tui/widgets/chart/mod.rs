@@ -45,7 +45,6 @@ pub(crate) struct Chart<'a> {
 /// Choice between lines and markers: cells are too coarse for both at once. Other layers ignore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Lines with bands.
     Lines,
     Markers,
 }
@@ -203,7 +202,6 @@ impl<'a> Chart<'a> {
         self.glyphs == Glyphs::Ascii
     }
 
-    /// Chooses between two texts by the character set.
     fn pick<'t>(&self, unicode: &'t str, ascii: &'t str) -> &'t str {
         if self.ascii() { ascii } else { unicode }
     }

@@ -35,11 +35,10 @@ struct Spot {
     line: u16,
     /// First column, relative to the area.
     x: u16,
-    /// Width of the box, in columns.
+    /// In columns.
     wide: u16,
 }
 
-/// Strips divided into lines.
 struct Laid {
     spots: Vec<Spot>,
     lines: u16,
@@ -88,7 +87,6 @@ impl Paper<'_> {
     }
 }
 
-/// The text of a token as drawn.
 fn word(token: &Token) -> String {
     fit(&printable(&token.text), LONGEST).into_owned()
 }
