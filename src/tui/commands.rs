@@ -61,7 +61,7 @@ pub struct Entry {
     /// Default keys.
     pub keys: &'static [&'static str],
     pub context: Context,
-    /// Word and rank in the footer; commands with the same word share its place.
+    /// Word and rank in the footer; commands with the same word share a position.
     pub footer: Option<(&'static str, u8)>,
     pub(crate) enabled: fn(&State) -> bool,
     pub run: fn(&mut State) -> Vec<Effect>,

@@ -180,7 +180,7 @@ pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
         let mut marks: Vec<usize> = (0..rows[row].lines()).collect();
         marks.sort_by_key(on);
         let mut first: Vec<usize> = marks.into_iter().take(MARKS).collect();
-        // In the order of the form, so that a checkbox keeps its place when it is toggled.
+        // In the order of the form, so that a checkbox stays where it is when it is toggled.
         first.sort_unstable();
         out.extend(first.into_iter().map(|mark| RowLine { row, mark }));
     }

@@ -1,4 +1,4 @@
-//! Tests that PNGs decode, contain provenance, and show each layer in its place.
+//! Tests that PNGs decode, contain provenance, and draw each layer at the right position.
 
 use super::*;
 use crate::font::Fonts;

@@ -69,7 +69,7 @@ fn figure_of_run(state: &State) -> Option<Figure> {
 }
 
 /// Formats the settings that distinguish a run for a file name. If they are too long, the start of the spec's hash replaces all but the
-/// shortest.
+/// shortest settings.
 fn short_name(apart: &[String], spec: &Spec) -> String {
     let plain = |text: &String| {
         let text = text.to_lowercase();

@@ -43,7 +43,7 @@ pub(crate) fn toggle(state: &mut State, id: &str) {
     if methods.iter().any(|m| m.name == id) {
         methods.retain(|m| m.name != id);
     } else {
-        // A method of the earlier run returns with its options and at its place among the others.
+        // A method of the earlier run keeps its options and its position in the list.
         let ran = ran(state).map_or(&[][..], |spec| &spec.methods);
         let as_it_ran: Vec<MethodSpec> = ran.iter().filter(|m| m.name == id).cloned().collect();
         let new = if as_it_ran.is_empty() { vec![MethodSpec::named(id)] } else { as_it_ran };
