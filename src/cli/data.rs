@@ -1,4 +1,4 @@
-//! `probity data`: contents of a data set, unfit rows with reasons, rows in plain form, and the built-in sets as files.
+//! `probity data`: shows, checks and converts data sets, and writes the built-in ones to files.
 
 mod make;
 
@@ -21,10 +21,9 @@ use corpus::readers::{Report, Row, Watch, plain};
 use corpus::sets::{SetError, Source};
 use labs::examples::TaskSpec;
 
-/// Name of the output in errors if no file is named.
+/// Name of standard output in errors.
 const STDOUT: &str = "to standard output";
 
-/// Subcommands of `data`.
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
     /// List the built-in sets and the formats that can be read.
@@ -41,8 +40,8 @@ pub enum DataCommand {
   probity data make rationales-en -n 100 --seed 1 -o rationales.jsonl
   probity data make agreement -n 5000 -o agreement.jsonl
 
-What is written is read back by `probity data show` and `doctor`. Probing tasks are balanced and split 10:1:1, stratified by
-label. Agreement sentences have the frequencies of the lab's own; `data = \"agreement.jsonl\"` under [task] of a spec runs them.")]
+`probity data show` and `doctor` read these files. Probing tasks are balanced and split 10:1:1, stratified by
+label. Agreement sentences have the same frequencies as the lab's; `data = \"agreement.jsonl\"` under [task] of a spec runs them.")]
     Make(make::MakeArgs),
     /// Recognise a file or folder, count its rows, and show the first ones.
     #[command(
@@ -61,7 +60,6 @@ label. Agreement sentences have the frequencies of the lab's own; `data = \"agre
     Convert(ConvertArgs),
 }
 
-/// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Files or folders, or names of built-in sets.
@@ -75,7 +73,6 @@ pub struct ShowArgs {
     json: bool,
 }
 
-/// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// File or folder, or the name of a built-in set.
@@ -94,7 +91,6 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// Arguments of `convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
     /// File or folder, or the name of a built-in set.
@@ -116,11 +112,8 @@ pub struct ConvertArgs {
     limit: Option<u64>,
 }
 
-/// Runs a subcommand.
-///
-/// # Errors
-/// [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] if the
-/// output cannot be written.
+/// Fails with [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] if the output
+/// cannot be written.
 pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         DataCommand::List { json } => make::list(*json, out),
@@ -140,18 +133,18 @@ fn say(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     output::line(out, &printable_label(text))
 }
 
-/// One line of JSON that cannot control a terminal either.
+/// Prints one line of JSON, with control characters escaped for the terminal.
 fn object(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     output::line(out, &plain::escaped(text))
 }
 
-/// Nothing to report to: a signal ends the program.
+/// Ignores progress; an interrupt ends the program.
 fn watch() -> Watch {
     Rc::new(|_| ControlFlow::Continue(()))
 }
 
-/// A set; if it is generated, as the default experiment draws it.
+/// Opens a set; a generated set is drawn as in the default experiment.
 fn open(name: &str) -> Result<(Source, DataRequest), CliError> {
     let request = DataRequest::of(&TaskSpec::default(), 0, &[], name, DataQuestion::Inspect);
     let source = Source::open(name, request.draw(), &watch()).map_err(refused)?;
@@ -211,7 +204,6 @@ fn shown(source: &Source, overview: &Overview, parts: Option<&Parts>) -> serde_j
            "shortcuts": shortcuts, "first": rows})
 }
 
-/// The vocabularies of models by name.
 fn vocabularies(names: &[String]) -> Result<Vec<Vocabulary<'static>>, CliError> {
     let usage = |e: model::ModelError| CliError::Usage(e.to_string());
     names.iter().map(|name| engine::vocabulary(name, &mut |_| Ok(())).map_err(usage)).collect()
@@ -267,7 +259,7 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A doctor with a survey of the whole set, made before the first row is written.
+/// Returns a doctor that has surveyed the whole set before the first row is written.
 fn strict(source: &Source, models: &[String]) -> Result<Doctor<'static>, CliError> {
     let survey = Survey::of(source, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
     Ok(Doctor::new(&source.set, vocabularies(models)?, 0).knowing(survey))

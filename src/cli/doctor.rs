@@ -14,7 +14,6 @@ use model::device::Device;
 use model::hub::Settings;
 use session::name;
 
-/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Ok,
@@ -28,7 +27,6 @@ struct Check {
     text: String,
 }
 
-/// Checks device, terminal, folders and fonts.
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
     let checks = [program(), device(), gpu(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
     for check in &checks {
@@ -65,7 +63,7 @@ fn device() -> Check {
     Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}") }
 }
 
-/// The GPU that this build uses, or the reason why it has none and what a build with one needs.
+/// The GPU in use, or the reason why there is none and the requirements of a GPU build.
 fn gpu() -> Check {
     let text = if cfg!(any(feature = "cuda", feature = "metal")) {
         match Device::Auto.resolve() {
@@ -155,16 +153,16 @@ fn sessions() -> Check {
     }
 }
 
-/// Tries to write a file in the folder, creating the folder if needed.
+/// Checks that a file can be written to the folder, creating the folder if needed.
 fn writable(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     tempfile::tempfile_in(folder).map(|_| ())
 }
 
-/// The hub cache from which models are loaded.
+/// Checks the hub cache from which models are loaded.
 fn hub() -> Check {
     let settings = Settings::of_process();
-    let absent = if settings.cache.is_dir() { "" } else { " (not there yet)" };
+    let absent = if settings.cache.is_dir() { "" } else { " (does not exist yet)" };
     let offline = if settings.offline { "; offline: nothing is fetched" } else { "" };
     let (mark, withheld) = match settings.token_withheld() {
         Some(why) => (Mark::Note, format!("; {why}")),
@@ -174,7 +172,7 @@ fn hub() -> Check {
     Check { mark, what: "hub cache", text }
 }
 
-/// The system font for characters that the embedded font lacks, tested with a Chinese one.
+/// Checks for a system font with Chinese characters, which the embedded font lacks.
 fn fonts() -> Check {
     let what = "fonts";
     match spare_font('中') {

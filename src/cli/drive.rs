@@ -20,47 +20,40 @@ use labs::{Body, Common, Finding, Spec, SummaryFinding};
 use session::SessionError;
 use session::record::Record;
 
-/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Everything was computed.
     Done,
-    /// The user stopped it.
     Cancelled,
-    /// Something failed; it has been reported.
+    /// Already reported.
     Failed,
 }
 
-/// Destinations of the results of one run.
 pub(crate) struct Sinks<'a> {
-    /// The fold of everything.
     pub board: Board,
-    /// The recorder of the session, or of the part of a cell.
+    /// The recorder of the session, or of one grid cell's part.
     pub recorder: Option<Box<dyn Record + 'a>>,
-    /// Findings as JSON lines for the user, if requested.
+    /// Output of findings as JSON Lines for the user, if requested.
     pub json: Option<&'a mut dyn Write>,
-    /// Findings as JSON lines for a file, and its destination.
+    /// File of findings as JSON Lines, with its path.
     pub file: Option<(Box<dyn Write>, PathBuf)>,
-    /// Progress.
     pub meter: Meter,
-    /// The reason why something could not be kept.
+    /// Reason why a result could not be saved.
     pub unkept: Option<String>,
 }
 
-/// A run in progress.
 struct Run<'s, 'a> {
     sinks: &'s mut Sinks<'a>,
     spec: &'s Spec,
     job: JobId,
     start: Instant,
     errors: Vec<Problem>,
-    /// Warnings already printed, which are not repeated.
+    /// Warnings already printed; they are not repeated.
     said: HashSet<String>,
-    /// Held back until the end, because it closes the list of findings.
+    /// The summary, held back because it must be the last finding.
     summary: Option<Finding>,
 }
 
-/// Runs one spec to its end. The first interrupt cancels, the second exits at once. The last finding is always a summary.
+/// Runs one spec to its end. The first interrupt cancels it, the second exits at once. The last finding is always a summary.
 ///
 /// # Errors
 /// [`CliError::Closed`] or [`CliError::Failed`] if findings cannot be written; the run is then cancelled.
@@ -113,7 +106,7 @@ impl Run<'_, '_> {
         self.sinks.board.on_command(command);
         let t = self.seconds();
         self.record(|recorder| recorder.command(t, command));
-        // An engine that has ended closes its events, which ends the run with a message.
+        // If the engine is gone, its event channel closes, which ends the run with a message.
         let _ = engine.send(command.clone());
     }
 
@@ -181,7 +174,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding of this program, as if the engine had sent it, so that the session has it too.
+    /// Adds a finding made here as if the engine had sent it, so that it is recorded too.
     fn add(&mut self, what: Common) -> Result<(), CliError> {
         let model = self.spec.models().first().cloned().unwrap_or_default();
         let finding = Label::new(self.spec.common(), &model).common(0, self.seconds(), what);

@@ -1,4 +1,4 @@
-//! The loop of a headless run against a scripted engine.
+//! Tests of the headless loop with a scripted engine.
 
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -10,7 +10,6 @@ use session::format::{Header, Session};
 use session::name;
 use session::record::Recorder;
 
-/// Runs the default spec against a script; returns the end, the JSON lines and the recorded session.
 fn run(
     script: impl FnMut(&Command) -> Vec<Event> + Send + 'static,
     interrupt: impl FnOnce(&Sender<()>),
@@ -123,7 +122,7 @@ fn a_second_interrupt_leaves_although_the_engine_never_answers() {
     assert_eq!(json.last().unwrap()["cancelled"], true);
 }
 
-/// An engine whose thread has died: events end, and commands have no effect.
+/// An engine whose thread has died.
 struct Dead(Option<Receiver<Event>>);
 
 impl Engine for Dead {

@@ -21,10 +21,7 @@ pub struct EngineArgs {
     pub keep: Option<String>,
 }
 
-/// Serves one client, or keeps an engine running.
-///
-/// # Errors
-/// [`CliError::Usage`] for a device that cannot be used, [`CliError::Failed`] if the engine cannot be kept running.
+/// Fails with [`CliError::Usage`] for an unusable device, [`CliError::Failed`] if the engine cannot be kept running.
 pub fn engine(args: &EngineArgs) -> Result<(), CliError> {
     let Some(greeting) = &args.keep else {
         bridge::bridge(std::io::stdin(), std::io::stdout());

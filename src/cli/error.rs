@@ -1,4 +1,4 @@
-//! Errors of commands, and the exit codes.
+//! Errors of commands, and exit codes.
 
 use thiserror::Error;
 
@@ -11,34 +11,29 @@ use labs::SpecError;
 use session::SessionError;
 use session::parts::PartError;
 
-/// Success.
 pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
-/// Error in the command line or an input.
+/// Error in the command line or an input file.
 pub(crate) const USAGE: u8 = 2;
-/// A condition on a comparison is not satisfied.
 pub(crate) const GATE: u8 = 3;
-/// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
+/// Base for signals, as in shells: 128 plus the signal's number (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub(crate) const SIGNALLED: u8 = 128;
 
-/// Reasons why a command failed.
 #[derive(Debug, Error)]
 pub enum CliError {
-    /// The command line or an input file is wrong.
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
     Failed(String),
-    /// A condition set by the user is not satisfied.
     #[error("{0}")]
     Gate(String),
-    /// The user or a signal stopped it.
+    /// Stopped by the user or a signal.
     #[error("cancelled")]
     Cancelled,
-    /// It failed, and the reason has already been reported.
+    /// Failed for a reason that has already been reported.
     #[error("failed")]
     Reported,
-    /// The output was closed by its reader (`| head`), which needs no message.
+    /// The reader closed the output (`| head`); needs no message.
     #[error("the output was closed")]
     Closed,
 }
@@ -53,11 +48,11 @@ impl CliError {
         }
     }
 
-    /// The message for stderr, made printable; `None` if there is nothing to say.
+    /// Message for stderr, made printable; `None` if there is nothing to report.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) | CliError::Gate(what) => {
-                // Errors quote file names and contents; a long one keeps its lines, with the advice at their ends.
+                // Errors quote file names and contents. Shortening each line separately keeps the advice at the end.
                 Some(what.lines().map(printable_message).collect::<Vec<_>>().join("\n"))
             }
             CliError::Cancelled | CliError::Reported | CliError::Closed => None,

@@ -1,5 +1,4 @@
-//! `probity export`: figures of a recorded session as PNG, SVG, PDF or CSV, tables as Markdown, LaTeX or CSV, and a
-//! report on everything.
+//! `probity export`: figures (PNG, SVG, PDF, CSV), tables (Markdown, LaTeX, CSV) and a report of a recorded session.
 
 pub mod figures;
 mod list;
@@ -55,8 +54,8 @@ pub struct ExportArgs {
     /// Figures go to a folder next to it.
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["figure", "table", "out"])]
     pub report: Option<PathBuf>,
-    /// Write to this folder the files that recompute the session's numbers: a spec for each run, and `run.sh`, which
-    /// runs them and compares each with the recorded one.
+    /// Write files that recompute the session's numbers to this folder: a spec for each run, and `run.sh`, which runs them and compares the
+    /// results with the recorded ones.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["figure", "table", "list", "all", "report", "out"])]
     pub script: Option<PathBuf>,
     /// File to write; its extension determines the format.
@@ -97,11 +96,8 @@ pub struct ExportArgs {
     pub force: bool,
 }
 
-/// Draws and writes the requested output, or lists the choices.
-///
-/// # Errors
-/// [`CliError::Usage`] for a session, figure, table, model, method or oracle that does not exist and for a file that does,
-/// [`CliError::Failed`] if it cannot be written.
+/// Fails with [`CliError::Usage`] for an unknown session, figure, table, model, method or oracle and for an existing file,
+/// [`CliError::Failed`] if a file cannot be written.
 pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let options = args.look.options()?;
     let session = replay::open(&args.session)?;
@@ -139,7 +135,7 @@ pub fn export(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The table with this name, from the latest run that has one.
+/// Returns the table with this name from the latest run that has one.
 fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
     let mut there: Vec<Table> =
         board.runs.iter().rev().flat_map(|run| labs::by_id(run.job.spec.lab()).tables(&run.results)).collect();
@@ -187,24 +183,23 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     if !board.runs.is_empty() && !names.contains(&name) {
         return Err(CliError::Usage(format!("{}: {}", args.session, unknown("figure", name, &names))));
     }
-    // A session may contain runs of several labs; the latest one with such a figure draws it, a cancelled one only if
-    // none has finished.
+    // A session may have runs of several labs. The latest run with such a figure draws it; cancelled runs only if no run has finished.
     let mut refused = None;
     let shown = board.runs.iter().rev().filter(|run| table::is_shown(board, run));
     for run in shown.chain(board.runs.iter().rev()) {
         let lab = labs::by_id(run.job.spec.lab());
         match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),
-            // The message of a lab without such a figure is useless here.
+            // Errors of labs without such a figure are useless here.
             Err(why) if lab.figure_entries().iter().any(|e| e.name == name) => refused = Some(why),
             Err(_) => {}
         }
     }
-    let why = refused.unwrap_or_else(|| "nothing was run in it".into());
+    let why = refused.unwrap_or_else(|| "it contains no runs".into());
     Err(CliError::Usage(format!("{}: {why}", args.session)))
 }
 
-/// The name of a session without folder and extension: a local path means nothing to a figure's reader.
+/// The session's name without folder and extension: a local path means nothing to a reader of the figure.
 fn named(path: &str) -> String {
     let file = base::text::last_part(path);
     file.strip_suffix(session::name::EXTENSION).unwrap_or(file).to_owned()

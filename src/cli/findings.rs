@@ -1,4 +1,4 @@
-//! `probity findings`: all findings of one kind in a session as a table. The kind declares the columns.
+//! `probity findings`: all findings of one kind in a session as a table; the kind declares the columns.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -39,10 +39,8 @@ pub struct FindingsArgs {
     force: bool,
 }
 
-/// Prints or writes what was requested.
-///
-/// # Errors
-/// [`CliError::Usage`] for a session or kind that does not exist and for a file that does, [`CliError::Failed`] if it cannot be written.
+/// Fails with [`CliError::Usage`] for an unknown session or kind and for an existing file, [`CliError::Failed`] if the file cannot be
+/// written.
 pub fn findings(args: &FindingsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let rows = rows(&replay::open(&args.session)?, args.kind.as_deref().unwrap_or_default())?;
     let Some(name) = &args.kind else { return list(&rows, out) };
@@ -62,17 +60,16 @@ pub fn findings(args: &FindingsArgs, out: &mut dyn Write) -> Result<(), CliError
     }
 }
 
-/// A finding that no later one replaced.
+/// A finding that was not superseded.
 struct Row {
     kind: &'static KindInfo,
-    /// Number of the run within the session, from 1.
+    /// Number of the run in the session, from 1.
     run: u64,
     model: String,
     body: Value,
 }
 
-/// The findings of all runs in order; a later one replaces the one that it supersedes. Only those of the `wanted` kind
-/// keep their content.
+/// Returns the findings of all runs in order, without superseded ones. Only findings of the `wanted` kind keep their content.
 fn rows(session: &Session, wanted: &str) -> Result<Vec<Row>, CliError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -94,7 +91,7 @@ fn rows(session: &Session, wanted: &str) -> Result<Vec<Row>, CliError> {
     Ok(rows)
 }
 
-/// The kinds that occur, in order of first appearance.
+/// Kinds in order of first appearance.
 fn kinds(rows: &[Row]) -> Vec<&'static KindInfo> {
     let mut kinds: Vec<&'static KindInfo> = Vec::new();
     for row in rows {
@@ -113,18 +110,16 @@ fn list(rows: &[Row], out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A table with one row per finding.
 struct Flat {
     caption: String,
     columns: Vec<Column>,
     rows: Vec<Row>,
 }
 
-/// The ends of an estimate.
 const ESTIMATE: [&str; 3] = ["mean", "lo", "hi"];
 
 impl Flat {
-    /// The table of the columns that have a value in any row.
+    /// Builds a table of the columns that have a value in at least one row.
     fn new(kind: &KindInfo, rows: Vec<Row>) -> Self {
         let has = |c: &Column| rows.iter().any(|r| r.body.get(c.key).is_some_and(|v| !v.is_null()));
         let columns: Vec<Column> = (kind.columns)().into_iter().filter(has).collect();
@@ -135,12 +130,11 @@ impl Flat {
         self.rows.iter().any(|r| r.run != self.rows[0].run)
     }
 
-    /// True if the column holds estimates.
     fn is_estimate(&self, column: &Column) -> bool {
         self.rows.iter().any(|r| r.body.get(column.key).is_some_and(|v| v.get("mean").is_some()))
     }
 
-    /// One number per cell: an estimate takes three columns.
+    /// Formats the table as CSV with one number per cell; an estimate takes three columns.
     fn csv(&self) -> String {
         let mut head = vec!["run".to_owned(), "model".to_owned(), "n".to_owned()];
         for column in &self.columns {
@@ -164,8 +158,7 @@ impl Flat {
         text
     }
 
-    /// Heading and cells for readers: numbers with three digits, an estimate with its interval; lists and objects are
-    /// left out.
+    /// Returns header and cells for people: numbers with three digits, estimates with their intervals, no lists or objects.
     fn readable(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let simple = |c: &&Column| {
             let fits = |v: &Value| {
@@ -198,7 +191,6 @@ impl Flat {
     }
 }
 
-/// A value in full.
 fn plain(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -208,13 +200,12 @@ fn plain(value: Option<&Value>) -> String {
     }
 }
 
-/// A method with its options: `inlp`, or `random seed=2`.
+/// Formats a method with its options: `inlp`, or `random seed=2`.
 fn named(fields: &Map<String, Value>) -> String {
     let name = plain(fields.get("name"));
     fields.iter().filter(|(key, _)| *key != "name").fold(name, |text, (key, value)| format!("{text} {key}={value}"))
 }
 
-/// A value for readers.
 fn shown(value: Option<&Value>) -> String {
     let number = |v: Option<&Value>| v.and_then(Value::as_f64).map_or_else(|| "∞".to_owned(), short);
     match value {
@@ -226,7 +217,6 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// Writes the table in the format of the file's extension, atomically.
 fn write(table: &Flat, path: &Path, force: bool) -> Result<(), CliError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let text = match Form::of_extension(extension) {
@@ -278,7 +268,7 @@ mod tests {
         assert!(table.latex().contains("p\\_greater") || table.latex().contains("p greater"));
     }
 
-    /// A vertical bar in a model's name used to begin another column.
+    /// Regression: a vertical bar in a model's name used to start a new column.
     #[test]
     fn a_bar_in_a_name_stays_in_its_cell() {
         let mut rows: Vec<Row> =

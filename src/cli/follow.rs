@@ -1,4 +1,4 @@
-//! `probity follow`: progress of a grid, whatever machines compute it.
+//! `probity follow`: progress of a grid on one or several machines.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -30,8 +30,8 @@ use found::{Found, Told};
   probity follow --remote ssh://login /scratch/ada/grid
   probity --follow grid
 
-The last one shows it on the screen, where failed cells are submitted again with a key. This command ends by itself when every cell has been
-computed; Ctrl-C ends it at any time, and nothing else with it.")]
+The last one opens the screen, where a key resubmits failed cells. This command ends when every cell has been
+computed. Ctrl-C ends it at any time, without affecting the grid.")]
 pub struct FollowArgs {
     /// The folder that `probity run --out DIR` writes.
     #[arg(value_name = "DIR")]
@@ -54,19 +54,16 @@ pub struct FollowArgs {
     pub found: Option<BTreeSet<usize>>,
 }
 
-/// Interval at which the folder is read.
+/// Interval between reads of the folder.
 const EVERY: Duration = Duration::from_secs(2);
-/// The same state is printed again after this time: only writing shows that a reader has gone.
+/// Interval at which an unchanged state is printed again: only a failed write reveals that the reader has gone.
 const AGAIN: Duration = Duration::from_secs(30);
-/// Maximum number of lines of a kind.
+/// Maximum number of lines of one kind.
 const SHOWN: usize = 12;
 /// Line width for a terminal of unknown width.
 const WIDE: usize = 100;
 
-/// Follows the folder.
-///
-/// # Errors
-/// [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Reported`] if all has ended and cells have failed.
+/// Fails with [`CliError::Usage`] for a folder that is not a grid's; [`CliError::Reported`] if all cells have ended and some have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -93,13 +90,11 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// State shown last.
 struct Shown {
-    /// True if it is shown in place.
+    /// True if redrawn in place.
     screen: bool,
-    /// The full text if it is redrawn in place or read by a program, otherwise its first line.
+    /// All lines if redrawn in place or read by a program, otherwise the first line.
     last: Vec<String>,
-    /// Time of the last line.
     told: Instant,
 }
 
@@ -109,7 +104,7 @@ impl Shown {
         Self { screen, last: Vec::new(), told: Instant::now() }
     }
 
-    /// Shows changes; true if there is nothing more to follow.
+    /// Shows changes; returns true once nothing is left to follow.
     fn take(&mut self, args: &FollowArgs, view: &View, out: &mut dyn Write) -> Result<bool, CliError> {
         let lines = lines(view);
         let shown = if self.screen || args.once || args.json { lines } else { lines.into_iter().take(1).collect() };
@@ -131,7 +126,7 @@ fn show(args: &FollowArgs, screen: bool, view: &View, lines: &[String], out: &mu
         return output::json(out, view);
     }
     if screen {
-        // A terminal that cannot be cleared shows it below.
+        // If the terminal cannot be cleared, the state is shown below.
         let _ = write!(out, "{}{}", Clear(ClearType::All), MoveTo(0, 0));
     }
     let columns = crossterm::terminal::size().map_or(WIDE, |(columns, _)| usize::from(columns)).max(20);
@@ -163,7 +158,7 @@ fn lines(view: &View) -> Vec<String> {
         more(&mut out, said.len());
     }
     if !view.failed.is_empty() || !view.lost.is_empty() {
-        out.push("          `probity submit --again --out DIR` submits failed cells again".into());
+        out.push("          `probity submit --again --out DIR` resubmits failed cells".into());
     }
     out
 }
@@ -172,8 +167,7 @@ fn lines(view: &View) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The program on the login node did not notice that its screen had gone while nothing changed in the grid, and
-    /// kept running.
+    /// Regression: while the grid did not change, the process on the login node used to outlive its screen.
     #[test]
     fn a_program_that_reads_is_told_the_same_again_so_that_its_end_is_noticed() {
         let args = FollowArgs {

@@ -40,7 +40,7 @@ enum GalleryCommand {
     Judge(judge::JudgeArgs),
     /// Measure a trained folder again and rewrite its card; its weights stay.
     Score(ScoreArgs),
-    /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
+    /// Continue training a model on mixtures with different shares of facts, and query the facts after each one.
     Mix(super::mix::MixArgs),
     /// Show the training and the scores of a model.
     Card {
@@ -119,11 +119,8 @@ struct ScoreArgs {
     quiet: bool,
 }
 
-/// Runs the subcommand. Results go to `out`, progress to standard error.
-///
-/// # Errors
-/// [`CliError::Usage`] for names, folders and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
-/// otherwise [`CliError::Failed`].
+/// Fails with [`CliError::Usage`] for invalid names, folders and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise
+/// [`CliError::Failed`].
 pub fn run(args: &GalleryArgs, out: &mut dyn Write) -> Result<(), CliError> {
     match &args.command {
         GalleryCommand::List => print(&list::text(&gallery::cards()?), out),
@@ -175,7 +172,7 @@ fn known_recipe(name: &str) -> Result<&'static Recipe, CliError> {
     })
 }
 
-/// Training options from the arguments; `out` if they name no folder.
+/// Training options from the arguments; `out` is the default folder.
 fn options(args: &TrainArgs, out: &Path) -> Result<Options, CliError> {
     Ok(Options {
         seed: args.seed,
@@ -189,7 +186,7 @@ fn options(args: &TrainArgs, out: &Path) -> Result<Options, CliError> {
 
 fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(name) = &args.name else { return all::all(args, out) };
-    // clap cannot enforce this requirement, because --all and a name exclude each other.
+    // clap cannot express this requirement, because --all and a name exclude each other.
     if args.seeds.is_some() || args.jobs.is_some() || !args.only.is_empty() {
         return Err(CliError::Usage("--seeds, --jobs and --only need --all, which takes no name".into()));
     }
@@ -224,12 +221,12 @@ fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     print(&made?.to_string(), out)
 }
 
-/// A flag set by Ctrl-C or a termination signal; the work stops between two steps.
+/// Returns a flag that Ctrl-C or a termination signal sets; work stops at the next step.
 pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
     std::thread::spawn(move || {
-        // Without a runtime, Ctrl-C simply ends the process.
+        // Without a runtime, Ctrl-C ends the process.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
             if signals::interrupts().recv().await.is_some() {
@@ -240,13 +237,11 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     stop
 }
 
-/// Steps between two reported losses.
+/// Steps between two progress reports.
 const TELL_EVERY: usize = 50;
 
-/// Turns the gallery's progress into the program's own.
 pub(super) struct Reporter {
     name: String,
-    /// The line of progress.
     pub meter: Meter,
     started: Instant,
     stage: Option<(Stage, Instant)>,
@@ -254,12 +249,10 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    /// A meter for the work called `name`.
     pub(crate) fn new(name: &str, quiet: bool) -> Self {
         Self { name: name.to_owned(), meter: Meter::new(quiet), started: Instant::now(), stage: None, quiet }
     }
 
-    /// Reports how far the work has got.
     pub(crate) fn report(&mut self, p: Progress) {
         let since = match self.stage {
             Some((stage, since)) if stage == p.stage => since,
@@ -303,7 +296,6 @@ mod tests {
         Cli::try_parse_from([&["gallery"], words].concat()).map(|c| c.gallery)
     }
 
-    /// Output and result of a command.
     fn answer(words: &[&str]) -> (String, Result<(), CliError>) {
         let mut out = Vec::new();
         let end = run(&parse(words).unwrap(), &mut out);

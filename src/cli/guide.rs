@@ -1,4 +1,4 @@
-//! `probity guide`: the pages of the guide in the terminal, and their generated tables.
+//! `probity guide`: shows the guide in the terminal and generates its tables.
 
 mod tables;
 
@@ -31,10 +31,7 @@ pub struct GuideArgs {
     write: Option<PathBuf>,
 }
 
-/// Shows what was requested.
-///
-/// # Errors
-/// [`CliError::Usage`] for an unknown page, [`CliError::Failed`] if a file cannot be read or written.
+/// Fails with [`CliError::Usage`] for an unknown page, [`CliError::Failed`] if a file cannot be read or written.
 pub fn guide(args: &GuideArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(folder) = &args.write {
         return PAGES.iter().try_for_each(|page| rewrite(folder, page));
@@ -51,7 +48,6 @@ pub fn guide(args: &GuideArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// The list of pages, each with the question that it answers.
 fn contents() -> String {
     let width = PAGES.iter().map(|p| p.name.len()).max().unwrap_or(0);
     let mut text = String::from("Pages of the guide (`probity guide PAGE` shows one):\n\n");
@@ -61,7 +57,7 @@ fn contents() -> String {
     text
 }
 
-/// Lines with the text, by page, ignoring case.
+/// Lists matching lines by page, ignoring case.
 fn search(text: &str) -> String {
     let wanted = text.to_lowercase();
     let mut found = String::new();
@@ -76,7 +72,7 @@ fn search(text: &str) -> String {
     if found.is_empty() { format!("no page contains \"{}\"\n", base::text::printable_label(text)) } else { found }
 }
 
-/// Pipes the text through `$PAGER` (or `less`) on a terminal; prints it otherwise, or if there is no pager.
+/// On a terminal, pipes the text through `$PAGER` (default `less`). Prints it otherwise, or if there is no pager.
 fn show(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     if !std::io::stdout().is_terminal() || !paged(text) {
         return print(out, text);
@@ -92,7 +88,7 @@ fn paged(text: &str) -> bool {
     let child = Command::new(program).args(words).env("LESS", "FRX").stdin(Stdio::piped()).spawn();
     let Ok(mut child) = child else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        // A reader who quits early closes the pipe: not an error.
+        // A reader who quits early closes the pipe; that is not an error.
         let _ = stdin.write_all(text.as_bytes());
     }
     child.wait().is_ok_and(|status| status.success())
@@ -105,7 +101,7 @@ fn print(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     })
 }
 
-/// Rewrites a page in a folder with regenerated tables, if they changed.
+/// Regenerates the tables of a page; writes the page only if they changed.
 fn rewrite(folder: &Path, page: &Page) -> Result<(), CliError> {
     let path = folder.join(format!("{}.md", page.name));
     let fail = |what: &dyn std::fmt::Display| CliError::Failed(format!("{}: {what}", path.display()));

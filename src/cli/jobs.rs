@@ -1,5 +1,5 @@
-//! `--jobs`: several processes in parallel, each with its part of a share. Processes rather than threads: each keeps
-//! its own model and its own part of the memory limit and of the threads, and a killed one does not affect the others.
+//! `--jobs`: computes a share in several parallel processes. Unlike threads, each process has its own model, memory limit and number of
+//! threads, and a killed one does not affect the others.
 
 use std::io::Read;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -10,15 +10,11 @@ use super::run::RunArgs;
 use super::shard::Shard;
 use base::signals;
 
-/// Runs the share in `jobs` processes and waits for all of them.
-///
-/// # Errors
-/// [`CliError::Cancelled`] after a signal, which is passed to all of them; [`CliError::Reported`] if one failed.
 pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>) -> Result<(), CliError> {
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut running: Vec<Child> = Vec::new();
-    // The system closes these when this process ends, however it ends; see [`end_with_parent`].
+    // The system closes these however this process ends; see [`end_with_parent`].
     let mut pipes: Vec<Option<ChildStdin>> = Vec::new();
     for index in 1..=jobs {
         let mut command = Command::new(&program);
@@ -26,7 +22,7 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
         if std::env::var_os("RAYON_NUM_THREADS").is_none() {
             command.env("RAYON_NUM_THREADS", (rayon::current_num_threads() / jobs).max(1).to_string());
         }
-        // A Ctrl-C reaches the jobs only through this process.
+        // Ctrl-C reaches the jobs only through this process.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         match command.stdin(Stdio::piped()).spawn() {
@@ -47,8 +43,8 @@ pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>)
     judge(&ends)
 }
 
-/// Ends this job when its parent process has ended, even if killed: the parent's end of the pipe then closes. Every
-/// part is written atomically, so nothing is left half-written.
+/// Ends this job when its parent has ended, even if killed, by watching for the end of the pipe. Parts are written atomically, so none is
+/// left half-written.
 pub(crate) fn end_with_parent() -> std::io::Result<()> {
     let watch = || {
         let mut byte = [0];
@@ -71,13 +67,13 @@ fn arguments(args: &RunArgs, shard: Shard, lane: Shard, memory_limit: Option<u64
     out.extend(args.quiet.then(|| "--quiet".into()));
     out.push("--out".into());
     out.extend(args.out.iter().map(|dir| dir.clone().into_os_string()));
-    // File names may begin with a dash.
+    // File names may start with a dash.
     out.push("--".into());
     out.extend(args.specs.iter().map(|spec| spec.clone().into_os_string()));
     out
 }
 
-/// Forwards termination signals to the jobs, which then end by themselves.
+/// Forwards termination signals to the jobs, which end by themselves.
 #[cfg(unix)]
 fn pass_on(jobs: Vec<u32>) {
     use nix::sys::signal::{Signal, kill};
@@ -91,11 +87,11 @@ fn pass_on(jobs: Vec<u32>) {
             _ => Signal::SIGINT,
         };
         for pid in jobs.iter().filter_map(|id| i32::try_from(*id).ok()) {
-            // A job that has already ended needs no signal.
+            // Fails harmlessly if the job has already ended.
             let _ = kill(Pid::from_raw(pid), signal);
         }
     };
-    // Signals that cannot be caught keep their usual effect.
+    // Signals that cannot be caught keep their default effect.
     let _ = signals::listen(&[SIGHUP, SIGINT, SIGTERM], heard);
 }
 
@@ -106,7 +102,7 @@ fn judge(ends: &[ExitStatus]) -> Result<(), CliError> {
     let mut bad = false;
     for (k, end) in ends.iter().enumerate().filter(|(_, end)| !end.success()) {
         bad = true;
-        // A job that ended by itself has said why.
+        // A job that ended by itself has printed the reason.
         if !end.code().is_some_and(|code| code == i32::from(FAILED) || code == i32::from(USAGE)) {
             output::say(&format!(
                 "job {} of {} ended by {end}: its cells are computed when the spec is run again; a smaller --jobs takes less memory",

@@ -48,12 +48,12 @@ use clap_complete::Shell;
 use self::error::CliError;
 use base::text::printable_label;
 
-/// The help: subcommands grouped by purpose; a test compares them with the existing ones.
+/// Help template: subcommands by purpose; a test compares it with the existing subcommands.
 const TEMPLATE: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
 
-Look and run:
+Experiments and sessions:
   tui          Open the terminal program (the default)
   run          Run experiments without a terminal
   replay       Show a recorded session again
@@ -64,28 +64,28 @@ Look and run:
 
 Models and data:
   models       List models, or load one and describe it
-  data         Look at data sets: what they contain, what is unfit and why
+  data         Inspect, check, convert and write data sets
   gallery      Train and score the built-in models
 
-One question, answered at once:
+Calculators:
   score        Score one intervention from an oracle's probabilities
   reliability  Combine a completeness and a selectivity
-  prompts      How far scores depend on the prompt
-  pairs        How often a model prefers the right sentence of two
-  n            How many training examples distinguish two probes
-  mcnemar      Whether two classifiers differ on the same items
-  power        The power of a comparison on n items
+  prompts      Measure how much scores depend on the prompt
+  pairs        Score minimal pairs with a model
+  n            Recommend a number of training examples
+  mcnemar      Test whether two classifiers differ
+  power        Compute the power of a comparison
   compare      Compare two models by their results
   rationale    Judge saliency scores against gold rationales
-  saliency     Which words a prediction depends on
+  saliency     Score the words that a prediction depends on
   states       Write the hidden states of an experiment
-  decorrelate  The largest uncorrelated subset of two properties
+  decorrelate  Make a table of two properties uncorrelated
 
 Large experiments and other machines:
   merge        Join the parts of a grid
   follow       Show the progress of a grid
   submit       Submit a grid to a cluster
-  remote       Look after engines on other machines
+  remote       List and end engines on other machines
 
 This program:
   guide        Read the guide
@@ -150,18 +150,17 @@ enum Command {
     Man,
 }
 
-/// Runs the command line and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 plus the number of the
-/// signal if one ended it (130 for Ctrl-C).
+/// Runs the command line and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 3 failed condition, 128 plus the signal's
+/// number if a signal ended it (130 for Ctrl-C).
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // clap quotes arguments verbatim; if one could control the terminal, the message is made printable and
-            // loses its colours.
+            // clap quotes arguments verbatim. If one contains control characters, the message is made printable and loses its colours.
             if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
                 error.render().to_string().lines().for_each(|line| output::say(&printable_label(line)));
             } else {
-                // Help and version are not errors and go to standard output; clap distinguishes them.
+                // Help and version go to standard output and exit with 0; clap distinguishes them from errors.
                 let _ = error.print();
             }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
@@ -169,7 +168,7 @@ pub fn main() -> ExitCode {
     };
     let command = cli.command.unwrap_or(Command::Tui(cli.tui));
     set_panic_hook();
-    // Standard output is not locked permanently, because the terminal program also writes to it.
+    // Not locked: the terminal program also writes to standard output.
     let run = || dispatch(command, &mut std::io::stdout());
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         tell_panic();
@@ -186,12 +185,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Message of the latest panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Stores the messages of panics instead of printing them: panics of libraries on broken files become errors where they
-/// are caught, those of the engine become findings, and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints
-/// them.
+/// Stores panic messages instead of printing them. Panics of libraries on broken files become errors, panics of the engine become findings,
+/// and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints them.
 fn set_panic_hook() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         return;
@@ -201,7 +198,6 @@ fn set_panic_hook() {
     }));
 }
 
-/// Reports a panic in lines that cannot control the terminal.
 fn tell_panic() {
     let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
     output::say("internal error; RUST_BACKTRACE=1 shows more; please report it");
@@ -243,7 +239,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// The help listed 22 commands in one column.
+    /// Regression: the help used to list 22 commands in one column.
     #[test]
     fn the_help_lists_every_command_in_one_group() {
         for command in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {

@@ -1,4 +1,4 @@
-//! `probity merge`: the parts of a grid become one session.
+//! `probity merge`: joins the parts of a grid into one session.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -25,9 +25,10 @@ use session::parts::merge::{Merged, Survey, write};
   probity replay grid/merged.probity.jsonl
   probity merge grid -o so-far.probity.jsonl --partial
 
-Comparisons are corrected within their families (one question of one cell), and families are selected across all cells.
-Ranks, verdicts and common vocabularies compare within a cell: put models to be ranked together into one cell. More than
-256 MiB become several sessions of whole cells: FILE, FILE-2 and so on.")]
+Comparisons are corrected within their families (one question of one cell), and families are selected across
+all cells. Ranks, verdicts and shared vocabularies apply within a cell, so put models that are to be ranked
+together into one cell. Results above 256 MiB are split into several sessions of whole cells: FILE, FILE-2 and
+so on.")]
 pub struct MergeArgs {
     /// The folder that `probity run --out DIR` wrote.
     #[arg(value_name = "DIR")]
@@ -46,18 +47,15 @@ pub struct MergeArgs {
     pub json: bool,
 }
 
-/// The session in the grid's folder if no other is given.
+/// Default name of the session, in the grid's folder.
 const MERGED: &str = "merged.probity.jsonl";
-/// Maximum size of a session, in bytes and in lines: replaying a larger one would keep only the results of the last
-/// cells.
+/// Maximum size of a session in bytes and lines: a replay of more would keep only the results of the last cells.
 const MAX_FILE: u64 = 256 << 20;
 const MAX_ENTRIES: usize = 1_000_000;
-/// Maximum cells listed by name in a message.
+/// Maximum number of cells listed by name in a message.
 const LISTED: usize = 10;
-/// Maximum number of comparisons printed.
 const SHOWN: usize = 12;
 
-/// Output of `--json`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     grid: &'a str,
@@ -72,7 +70,6 @@ struct Report<'a> {
     sessions: Vec<Volume>,
 }
 
-/// One of the written sessions.
 #[derive(Debug, Serialize)]
 struct Volume {
     path: String,
@@ -80,11 +77,8 @@ struct Volume {
     bytes: u64,
 }
 
-/// Joins the parts.
-///
-/// # Errors
-/// [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing;
-/// [`CliError::Failed`] if the file cannot be written.
+/// Fails with [`CliError::Usage`] for a folder or file that does not belong to the grid, or if cells are missing; [`CliError::Failed`] if
+/// the file cannot be written.
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let folder = Folder::open(&args.dir)?;
     let survey = Survey::of(&folder)?;
@@ -120,14 +114,14 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         })?;
     }
     for copy in &survey.copies {
-        output::line(out, &format!("the same as another part, left out: {}", output::full(copy)))?;
+        output::line(out, &format!("left out as a duplicate of another part: {}", output::full(copy)))?;
     }
     absent.iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
     family(&folder, &merged, &corrected).iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
     Ok(())
 }
 
-/// Writes the sessions; they appear together, when all are complete.
+/// Writes the sessions; they appear together once all are complete.
 fn join(args: &MergeArgs, folder: &Folder, survey: &Survey) -> Result<(Merged, Vec<Volume>), CliError> {
     let created = name::utc(SystemTime::now());
     let first = args.output.clone().unwrap_or_else(|| args.dir.join(MERGED));
@@ -149,7 +143,7 @@ fn join(args: &MergeArgs, folder: &Folder, survey: &Survey) -> Result<(Merged, V
     Ok((all, volumes))
 }
 
-/// `grid.probity.jsonl`, and `grid-2.probity.jsonl` for the second session of a set.
+/// Returns the path of a volume: `grid.probity.jsonl`, then `grid-2.probity.jsonl`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return path.to_owned();
@@ -159,7 +153,6 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(format!("{}-{number}{}", &name[..at], &name[at..]))
 }
 
-/// Missing cells, as lines.
 fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     let mut out = Vec::new();
     let total = folder.cells.len();
@@ -178,8 +171,7 @@ fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     out
 }
 
-/// Number of comparisons below .05: unadjusted, adjusted within their family, and in the families selected among all
-/// cells.
+/// Counts comparisons with p below .05: unadjusted, adjusted within their family, and in the families selected among all cells.
 fn below(corrected: &Corrections<'_>) -> [usize; 3] {
     let count = |is_in: &dyn Fn(&Corrected<'_>) -> bool| corrected.rows.iter().filter(|row| is_in(row)).count();
     [
@@ -217,7 +209,7 @@ fn family(folder: &Folder, merged: &Merged, corrected: &Corrections<'_>) -> Vec<
     if order.len() > SHOWN {
         out.push(format!("  and {} more; a replay lists all of them", order.len() - SHOWN));
     }
-    out.push("ranks, verdicts and common vocabularies compare within a cell".into());
+    out.push("ranks, verdicts and shared vocabularies apply within a cell only".into());
     out
 }
 

@@ -1,4 +1,4 @@
-//! `probity gallery mix`: further pretraining on mixtures of in-domain and out-of-domain text.
+//! `probity gallery mix`: continues pretraining on mixtures of in-domain and out-of-domain text.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct MixArgs {
     /// Number of different sentences in a mixture.
     #[arg(long, default_value_t = Settings::default().sentences)]
     sentences: usize,
-    /// How often each sentence of a mixture is read.
+    /// Number of passes over the sentences of a mixture.
     #[arg(long, value_name = "N", default_value_t = Settings::default().epochs, conflicts_with = "steps")]
     epochs: usize,
     /// Training steps per mixture, instead of --epochs.
@@ -77,14 +77,12 @@ pub struct MixArgs {
     quiet: bool,
 }
 
-/// Largest number of sentences.
 const MAX_SENTENCES: usize = 10_000_000;
 
 /// Runs the mixtures, starting with the unchanged model.
 ///
 /// # Errors
-/// [`CliError::Usage`] for names and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
-/// otherwise [`CliError::Failed`].
+/// [`CliError::Usage`] for invalid names and numbers, [`CliError::Cancelled`] after Ctrl-C, otherwise [`CliError::Failed`].
 pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let diets = diets(args)?;
     let usage = |e: model::ModelError| CliError::Usage(e.to_string());
@@ -140,7 +138,7 @@ fn settings(args: &MixArgs, text: Option<&OwnText>) -> Settings {
 
 fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     if let Some(bad) = args.gamma.iter().find(|g| !(0.0..=100.0).contains(*g)) {
-        return Err(CliError::Usage(format!("--gamma {bad}: a share in % is between 0 and 100")));
+        return Err(CliError::Usage(format!("--gamma {bad}: it must be from 0 to 100 %")));
     }
     if !(1..=MAX_SENTENCES).contains(&args.sentences) {
         return Err(CliError::Usage(format!("--sentences {}: must be from 1 to {MAX_SENTENCES}", args.sentences)));
@@ -155,7 +153,7 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
         }
     }
     if !(args.rate > 0.0 && args.rate <= 1.0) {
-        return Err(CliError::Usage(format!("--rate {}: a learning rate is between 0 and 1", args.rate)));
+        return Err(CliError::Usage(format!("--rate {}: it must be between 0 and 1", args.rate)));
     }
     if !(0.01..=0.95).contains(&args.mask) {
         return Err(CliError::Usage(format!("--mask {}: must be from .01 to .95", args.mask)));
@@ -166,7 +164,6 @@ fn diets(args: &MixArgs) -> Result<Vec<Diet>, CliError> {
     Ok(diets)
 }
 
-/// One outcome as text.
 fn line(outcome: &Outcome) -> String {
     let name = match outcome.diet {
         Diet::None => "untouched".to_owned(),

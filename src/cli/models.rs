@@ -1,4 +1,4 @@
-//! `probity models`: the available models, their sources, and the accuracy of their computation.
+//! `probity models`: lists, describes, checks, converts and fetches models, and manages the cache.
 
 mod check;
 mod convert;
@@ -22,7 +22,6 @@ use model::hub::{self, Settings};
 use model::source::Files;
 use model::{Model, ModelError, ModelSource};
 
-/// Subcommands of `models`.
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
     /// List the built-in models and those in the hub cache.
@@ -34,7 +33,7 @@ pub enum ModelsCommand {
         /// Device: auto, cpu, cuda, cuda:N or metal.
         #[arg(long, default_value = "cpu")]
         device: String,
-        /// Precision in which to keep its numbers: f32, f16 or bf16.
+        /// Precision of its numbers: f32, f16 or bf16.
         #[arg(long, default_value = "f32")]
         dtype: String,
         /// For word vectors: keep only the words of this text file.
@@ -64,7 +63,7 @@ pub enum ModelsCommand {
     /// Convert pickled PyTorch weights to safetensors, without running any pickled code.
     #[command(
         after_help = "FROM is a folder with pytorch_model.bin (or its shards), or one .bin or .pt file. DIR must not exist.\n\
-        A pickle that names anything but tensors is refused. Tensors of fairseq's RoBERTa are renamed as in transformers.\n\n\
+        A pickle that names anything but tensors is rejected. Tensors of fairseq's RoBERTa are renamed as in transformers.\n\n\
         Example:\n  probity models convert old/bert -o bert"
     )]
     Convert {
@@ -89,24 +88,20 @@ pub enum ModelsCommand {
     },
 }
 
-/// Subcommands of `models cache`.
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
     /// Show sizes, entries, limit and location.
     Show,
     /// Remove everything.
     Clear,
-    /// Keep hidden states below this size from now on, for example 500M.
+    /// Limit hidden states to this size from now on, for example 500M.
     Limit {
         #[arg(value_parser = size::parse)]
         size: u64,
     },
 }
 
-/// Runs the subcommand.
-///
-/// # Errors
-/// [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched,
+/// Fails with [`CliError::Usage`] for a model that cannot be loaded, [`CliError::Failed`] for one that cannot be fetched,
 /// [`CliError::Reported`] for one that deviates.
 pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
@@ -122,8 +117,7 @@ pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliErr
     }
 }
 
-/// Error of a command whose model failed: trouble with the network or the machine is a failure, anything else is wrong
-/// input.
+/// Converts a model error: trouble with the network or the machine is a failure, anything else is wrong input.
 fn failure(e: ModelError) -> CliError {
     match e {
         ModelError::Cancelled(_) => CliError::Cancelled,
@@ -137,7 +131,7 @@ fn failure(e: ModelError) -> CliError {
 fn list(out: &mut dyn Write) -> Result<(), CliError> {
     for builtin in BUILTINS {
         let size = builtin.weights.len() as f64 / 1e6;
-        // A built-in model embeds its description: this can fail only in a build without it.
+        // The description of a built-in model is embedded; this fails only in a build without it.
         let serves = builtin.name.parse().and_then(|s| Model::describe(&s)).map_or("", |a| a.serves());
         output::line(out, &format!("{:<16} {size:>6.1} MB  built in; {serves}", builtin.name))?;
     }
@@ -145,7 +139,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     for found in hub::cached(&settings) {
         let id = if found.revision == "main" { found.id } else { format!("{}@{}", found.id, found.revision) };
         let files = Files::Dir(found.dir);
-        // One broken model must not hide the others.
+        // A broken model must not hide the others.
         let arch = match files.text("config.json") {
             Ok(Some(text)) => ConfigFile::parse("config.json", &text).and_then(|c| Ok(c.describe()?.1)),
             Ok(None) => Err(files.missing("config.json", "fetch the model again")),
@@ -165,7 +159,6 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     settings.token_withheld().map_or(Ok(()), |why| output::line(out, &format!("note: {why}")))
 }
 
-/// Shows, clears or limits the cache.
 fn cache(what: &CacheCommand, out: &mut dyn Write) -> Result<(), CliError> {
     let cache = Cache::user();
     let failed = |e: std::io::Error| CliError::Failed(format!("the cache cannot be changed: {e}"));
@@ -204,18 +197,17 @@ fn show(name: &str, device: &str, dtype: &str, vocabulary: Option<&Path>, out: &
         output::line(out, &format!("{key:<20} {}", printable_label(&value)))?;
     }
     let Some(card) = model.card() else { return Ok(()) };
-    // JSON escapes control characters, so the card's lines are safe to print.
+    // JSON escapes control characters, so these lines are safe to print.
     let card = serde_json::to_string_pretty(card).map_err(|e| CliError::Failed(e.to_string()))?;
     output::line(out, "card")?;
     card.lines().try_for_each(|line| output::line(out, &format!("  {}", printable_label(line))))
 }
 
-/// Reads a model's address; an impossible one is a usage error.
+/// Parses a model's address; an invalid one is a usage error.
 fn address(name: &str) -> Result<ModelSource, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
-/// Loads a model; a download shows its progress on stderr.
 fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliError> {
     let kept = (names::device(device)?, names::dtype(dtype)?);
     if let Some(near) = names::near(source) {

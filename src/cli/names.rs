@@ -1,4 +1,4 @@
-//! Checks names and values in a spec against what this program has, with suggestions, before anything runs.
+//! Checks names and values in a spec before anything runs, and suggests corrections.
 
 use super::error::CliError;
 use base::suggest::closest;
@@ -10,17 +10,16 @@ use model::params::Params;
 use model::source::Files;
 use model::{self, Device, Dtype, ModelError, ModelSource, Tokenizer};
 
-/// Checks a spec, including its files on disk; `origin` names it in errors. Nothing is loaded.
+/// Checks a spec and its files on disk, without loading anything; `origin` names it in errors.
 pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     spec.check(origin)?;
     Ok(spec.common().reach(origin)?)
 }
 
-/// Checks the folders of a spec's models: configuration, weights by their headers, tokenizer. Models not yet fetched
-/// are not checked.
+/// Checks the folders of a spec's models: configuration, weight headers, tokenizer. Skips models that have not been fetched.
 ///
 /// # Errors
-/// [`CliError::Usage`] with the file, as for any other use of a broken model.
+/// [`CliError::Usage`] with the file.
 pub fn readable(spec: &Spec, origin: &str) -> Result<(), CliError> {
     for name in spec.models() {
         let files = match name.parse() {
@@ -34,7 +33,7 @@ pub fn readable(spec: &Spec, origin: &str) -> Result<(), CliError> {
 }
 
 fn sound(files: &Files) -> Result<(), ModelError> {
-    let hint = "a model folder holds config.json, model.safetensors and a tokenizer";
+    let hint = "a model folder needs config.json, model.safetensors and a tokenizer";
     let text = files.text("config.json")?.ok_or_else(|| files.missing("config.json", hint))?;
     let (family, mut arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
     let weights = files.weights()?;
@@ -48,7 +47,7 @@ fn sound(files: &Files) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// The built-in model that a short hub id, of which nothing is cached, may stand for: `gpt2-mini` for `gpt-2`.
+/// Returns the built-in model that a short, uncached hub id may mean: `gpt2-mini` for `gpt-2`.
 pub fn near(source: &ModelSource) -> Option<&'static str> {
     let ModelSource::Hub { id, .. } = source else { return None };
     if id.contains('/') || Files::at_hand(source).is_ok() {
@@ -64,12 +63,11 @@ pub fn device(name: &str) -> Result<Device, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
-/// Reads the name of an element type.
 pub fn dtype(name: &str) -> Result<Dtype, CliError> {
     model::dtype::parse(name).map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
-/// Device and element type as requested, in the form of a session's header.
+/// Requested device and element type, as in a session's header.
 pub fn place(device: &str, dtype: &str) -> String {
     if dtype == "f32" { device.to_owned() } else { format!("{device} {dtype}") }
 }
@@ -79,7 +77,7 @@ mod tests {
     use super::*;
     use labs::interventions;
 
-    /// `models show gpt-2` asked the network for seconds and suggested nothing.
+    /// Regression: `models show gpt-2` used to query the network for seconds and suggest nothing.
     #[test]
     fn a_short_name_that_is_not_cached_is_taken_for_a_built_in_model_first() {
         let near = |name: &str| near(&name.parse().unwrap());

@@ -1,4 +1,4 @@
-//! `--remote` and `probity remote` on systems without Unix sockets: refused, with the reason.
+//! `--remote` and `probity remote` on systems without Unix sockets: rejected with the reason.
 
 use std::io::Write;
 
@@ -8,7 +8,6 @@ use super::error::CliError;
 
 const WHY: &str = "engines on other machines need Linux or macOS; on Windows, run Probity in WSL";
 
-/// Options for a remote engine.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RemoteArgs {
     /// Compute on another machine; not on this system.
@@ -20,14 +19,13 @@ fn refuse(_: &str) -> Result<String, String> {
     Err(WHY.into())
 }
 
-/// Any arguments, so that the reason is given in every case.
+/// Accepts any arguments, so that the reason is always given.
 #[derive(Debug, Args)]
 pub struct RemoteCommand {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     words: Vec<String>,
 }
 
-/// Refuses.
 pub(crate) fn remote(command: &RemoteCommand, _: &mut dyn Write) -> Result<(), CliError> {
     Err(CliError::Usage(format!("remote {}: {WHY}", command.words.join(" "))))
 }

@@ -1,4 +1,4 @@
-//! Standard output, line by line, distinguishing closed pipes from failures; files and places.
+//! Writing to standard output line by line, with closed pipes distinguished from failures; writing JSON to files.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::error::CliError;
 use base::text::printable_label;
 
-/// Columns of a terminal line; unlimited if the output goes elsewhere.
+/// Width of the terminal in columns; unlimited if the output is not a terminal.
 pub(crate) fn room() -> usize {
     let terminal = std::io::stdout().is_terminal();
     let size = terminal.then(crossterm::terminal::size).and_then(Result::ok);
     size.map_or(usize::MAX, |(columns, _)| usize::from(columns))
 }
 
-/// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
+/// Writes a line and flushes it, so that the reader of a pipe sees it at once.
 pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     let done = writeln!(out, "{text}").and_then(|()| out.flush());
     done.map_err(|e| match e.kind() {
@@ -29,8 +29,7 @@ pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError
     line(out, &escaped(text))
 }
 
-/// JSON with remaining control characters (which JSON allows in strings) and marks of writing direction as escape
-/// codes, because they could control a terminal or reverse text.
+/// Escapes control characters that JSON allows in strings, and bidirectional marks: they could control a terminal or reverse text.
 fn escaped(text: String) -> String {
     let harmful = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(harmful) {
@@ -40,18 +39,17 @@ fn escaped(text: String) -> String {
     text.chars().map(code).collect()
 }
 
-/// Writes a value as one line of JSON to a file.
 pub(crate) fn json_to_file<T: Serialize>(file: &mut dyn Write, path: &Path, value: &T) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     writeln!(file, "{text}").map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
 }
 
-/// Prints a line on stderr; ignores a stderr that cannot be written.
+/// Prints a line on stderr, ignoring write errors.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// The absolute path, so that a message can be followed from any folder.
+/// The absolute path, printable.
 pub fn full(path: &Path) -> String {
     printable_label(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }
@@ -60,7 +58,7 @@ pub fn full(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// A name with C1 or bidirectional control characters used to reach the terminal through `--json`.
+    /// Regression: a name with C1 or bidirectional control characters used to reach the terminal through `--json`.
     #[test]
     fn json_holds_no_character_that_controls_a_terminal() {
         let name = "a\u{9b}31m\u{202e}b\u{7f}é\u{1b}";

@@ -1,4 +1,4 @@
-//! Progress of a headless run on stderr: a bar on a terminal, plain lines if stderr is a file or a pipe.
+//! Progress of a headless run on stderr: a bar on a terminal, otherwise plain lines.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -10,34 +10,30 @@ use base::numbers::about;
 use base::text::printable_label;
 use engine::message::Progress;
 
-/// Minimum interval between plain lines within a stage.
+/// Minimum interval between lines within a stage.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
-/// Positions of the bar, which shows the share of the whole run.
+/// Resolution of the bar, which shows the completed share of the whole run.
 const STEPS: u64 = 1000;
 
-/// Shows progress.
 pub enum Meter {
-    /// Nothing is shown.
     Quiet,
     Bar(ProgressBar),
-    /// Lines.
     Plain {
-        /// The stage of the latest line.
         stage: String,
-        /// Time of the last write.
+        /// Time of the latest line.
         at: Option<Instant>,
     },
 }
 
 impl Meter {
-    /// A bar if stderr is a terminal that can redraw a line, otherwise plain lines.
+    /// Chooses a bar if stderr is a terminal that can redraw a line, otherwise plain lines.
     pub fn new(quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         if quiet {
             Meter::Quiet
         } else if std::io::stderr().is_terminal() && !dumb {
             let bar = ProgressBar::new(STEPS);
-            // The template is a constant; should it ever be wrong, the default style replaces it.
+            // The template is a constant; if it is invalid, the default style replaces it.
             let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             Meter::Bar(bar)
@@ -46,7 +42,6 @@ impl Meter {
         }
     }
 
-    /// Shows the progress of the run.
     pub fn show(&mut self, progress: &Progress) {
         let percent = (progress.overall.clamp(0.0, 1.0) * 100.0).floor();
         match self {
@@ -74,14 +69,12 @@ impl Meter {
         }
     }
 
-    /// Prints a line that is only progress.
     pub fn tell(&self, text: &str) {
         if !matches!(self, Meter::Quiet) {
             self.say(text);
         }
     }
 
-    /// Removes the bar.
     pub fn clear(&self) {
         if let Meter::Bar(bar) = self {
             bar.finish_and_clear();

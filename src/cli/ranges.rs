@@ -1,8 +1,8 @@
-//! Sets of numbers in the notation of people and of sbatch: `1,3-5`.
+//! Sets of numbers in the notation of sbatch: `1,3-5`.
 
 use std::collections::BTreeSet;
 
-/// `1,3-5`.
+/// Formats a set, for example as `1,3-5`.
 pub(super) fn listed(numbers: &BTreeSet<usize>) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for n in numbers {
@@ -15,10 +15,9 @@ pub(super) fn listed(numbers: &BTreeSet<usize>) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// Largest number accepted.
 const MOST: usize = 10_000_000;
 
-/// Reads the output of [`listed`].
+/// Parses the output of [`listed`].
 pub(super) fn read(text: &str) -> Result<BTreeSet<usize>, String> {
     let bad = || format!("write numbers from 0 to {MOST}, such as 1,3-5");
     let number = |text: &str| text.parse::<usize>().ok().filter(|n| *n <= MOST).ok_or_else(bad);

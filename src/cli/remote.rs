@@ -1,4 +1,4 @@
-//! `--remote`, and `probity remote`: engines on other machines.
+//! `--remote` and `probity remote`: engines on other machines.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,14 +16,13 @@ use remote::parcel::inner;
 use remote::{Address, Far, Past, RemoteError};
 use session::name;
 
-/// Options for a remote engine.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RemoteArgs {
     /// Compute on another machine through the system's ssh: ssh://user@host:port. Names of models and data are those on
     /// that machine; --device and --memory-limit refer to it.
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<Address>,
-    /// Idle time that the engine there waits without a client, for example 90m or 3d [default: 24h].
+    /// Time that the idle engine there waits for a client, for example 90m or 3d [default: 24h].
     #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
     pub wait: Option<u64>,
     /// Send this file along, named as in the spec, relative to the spec's folder; relative files of specs then refer to
@@ -32,12 +31,12 @@ pub struct RemoteArgs {
     pub send: Vec<String>,
 }
 
-/// Seconds that an idle engine waits by default.
+/// Default idle time of an engine, in seconds.
 const WAIT: u64 = 24 * 3600;
-/// Longest wait of an idle engine, in seconds: a year.
+/// Maximum idle time of an engine, in seconds: a leap year.
 const MOST_WAIT: u64 = 366 * 24 * 3600;
 
-/// Reads a time as people write it: `30s`, `90m`, `24h`, `3d`.
+/// Parses a duration: `30s`, `90m`, `24h`, `3d`.
 fn duration(text: &str) -> Result<u64, String> {
     let bad = || "write a time such as 30s, 90m, 24h or 3d, of at most 366d".to_owned();
     let unit = match text.chars().next_back() {
@@ -52,7 +51,7 @@ fn duration(text: &str) -> Result<u64, String> {
 }
 
 impl RemoteArgs {
-    /// The first message to the far end, before the additions of single commands.
+    /// The first message to the remote engine, without the additions of single commands.
     pub(crate) fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
         Hello {
             device: device.into(),
@@ -65,7 +64,7 @@ impl RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// The files to send, each from the folder of the first of these specs that has it.
+    /// Returns the files to send, each from the first of the specs' folders that contains it.
     ///
     /// # Errors
     /// [`CliError::Usage`] for a file that does not exist or whose name leads out of the folder.
@@ -87,12 +86,12 @@ impl From<RemoteError> for CliError {
     }
 }
 
-/// Connects, and reports if the two programs have different versions.
+/// Connects, and warns if the two programs' versions differ.
 pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> Result<(Far, Past), CliError> {
     let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
-            "warning: {} computes with Probity {}, this is {}: results come from its version",
+            "warning: {} runs Probity {}, this is {}; results come from its version",
             address.host(),
             printable_label(far.version()),
             env!("CARGO_PKG_VERSION")
@@ -101,7 +100,6 @@ pub fn connect(address: &Address, hello: Hello, files: &[(String, PathBuf)]) -> 
     Ok((far, past))
 }
 
-/// Reports the state of an engine that this program has left.
 pub(crate) fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
     let name = printable_label(name);
     match farewell.parting() {
@@ -141,7 +139,7 @@ pub enum RemoteCommand {
         /// The engine's name, as shown by `list`.
         name: String,
     },
-    /// Copy sessions to the folder of sessions here, also from engines that are running.
+    /// Copy sessions to the local folder of sessions, even while their engines are running.
     Fetch {
         /// The machine.
         #[arg(value_name = "ADDRESS")]
@@ -152,7 +150,6 @@ pub enum RemoteCommand {
     },
 }
 
-/// Runs a subcommand.
 pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         RemoteCommand::List { address, json } => {
@@ -180,7 +177,6 @@ pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliErr
     }
 }
 
-/// A line of the list.
 fn row(status: &Status, widest: usize) -> String {
     let kind = match (status.alive, status.running) {
         (true, true) => "running",

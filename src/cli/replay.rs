@@ -1,4 +1,4 @@
-//! `probity replay`: shows a recorded session, without loading any model.
+//! `probity replay`: shows a recorded session without loading a model.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -50,14 +50,14 @@ fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Opens a session by name or file and reports on stderr what could not be read.
+/// Opens a session by name or file; reports unreadable parts on stderr.
 ///
 /// # Errors
-/// [`CliError::Usage`] if the session does not exist, or the file is not a session.
+/// [`CliError::Usage`] if the session does not exist or the file is not a session.
 pub fn open(what: &str) -> Result<Session, CliError> {
     let path = match name::folder() {
         Ok(folder) => name::find(&folder, what)?,
-        // Without a folder of sessions, files can still be given by path.
+        // Without a folder of sessions, a path can still be given.
         Err(SessionError::NoFolder) => what.into(),
         Err(error) => return Err(error.into()),
     };
@@ -68,7 +68,7 @@ pub fn open(what: &str) -> Result<Session, CliError> {
     Ok(session)
 }
 
-/// Picks the run with a number, from 1.
+/// Reduces the board to run `n`, counted from 1.
 pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(), CliError> {
     if n.checked_sub(1).and_then(|at| board.runs.get(at)).is_some_and(|run| run.gone) {
         *board = session.board_of(n);
@@ -76,26 +76,25 @@ pub(crate) fn pick(session: &Session, board: &mut Board, n: usize) -> Result<(),
     let generation = n.checked_sub(1).and_then(|at| board.runs.get(at)).map(|run| run.job.generation);
     let missing = || {
         CliError::Usage(match board.runs.len() {
-            0 => "nothing was run in this session".to_owned(),
+            0 => "this session contains no runs".to_owned(),
             1 => format!("there is no run {n}: the session has one, number 1"),
             runs => format!("there is no run {n}: the session has runs 1 to {runs}"),
         })
     };
     let generation = generation.ok_or_else(missing)?;
     board.pick(generation);
-    // The table of one run rather than of every lab.
+    // Keeps only this run rather than the latest of every lab.
     board.runs.retain(|run| run.job.generation == generation);
     Ok(())
 }
 
-/// Message on where to find results of a run that a long session has dropped by its end.
+/// Explains where to find the results of a run that a long session has dropped from memory.
 pub(crate) fn gone(n: usize) -> String {
     format!(
         "run {n}: its results are no longer in memory at the end of this long session; `probity replay SESSION --run {n}` shows them"
     )
 }
 
-/// Prints a session's findings or its table.
 pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let session = Arc::new(open(&args.session)?);
     let of_a_grid = session.header.grid.is_some();
@@ -107,7 +106,7 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         for entry in player.advance(wall) {
-            // For a grid, each cell's results are shown before those of the next cell replace them.
+            // Print each cell of a grid before the next one replaces its results.
             if let Item::Note(note) = &entry.item
                 && of_a_grid
                 && !args.json
@@ -141,7 +140,7 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
     Ok(())
 }
 
-/// Prints the results of a cell of a grid, and clears the board for the next one.
+/// Prints the results of a grid cell, and clears the board for the next one.
 fn cell(board: &mut Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.drain(..) {
         table::results(&run).iter().try_for_each(|line| output::line(out, line))?;

@@ -1,4 +1,4 @@
-//! `probity run`: turns specs into findings, figures and a summary, without a terminal.
+//! `probity run`: runs specs without a terminal, and writes findings, figures and a summary.
 
 mod report;
 
@@ -103,16 +103,15 @@ pub struct RunArgs {
     pub far: super::remote::RemoteArgs,
 }
 
-/// A spec with the name of its file.
+/// A cell with the name of its spec's file.
 pub struct Task {
-    /// The file's name without its extension; for a cell of a grid, with the cell's number.
+    /// File name without extension; a cell of a grid also has its number.
     pub stem: String,
-    /// Spec and number of the cell.
     pub cell: Cell,
 }
 
 impl RunArgs {
-    /// True if another machine computes.
+    /// True if a remote engine computes.
     fn is_far(&self) -> bool {
         self.far.remote.is_some()
     }
@@ -140,8 +139,7 @@ impl RunArgs {
     }
 }
 
-/// Reads and checks every spec and every cell of a grid before anything runs, including the folders of their models if
-/// they run `here`.
+/// Reads and checks all specs and grid cells before anything runs; if they run `here`, also the folders of their models.
 pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: bool) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut stems: Vec<String> = Vec::new();
@@ -187,7 +185,7 @@ pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>, here: boo
 /// Runs all specs on an engine in this process and reports to `out`.
 ///
 /// # Errors
-/// As [`execute`], and [`CliError::Usage`] for a device or spec that cannot be used.
+/// Those of [`execute`], and [`CliError::Usage`] for an unusable device or spec.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     base::read::set_limit(args.memory_limit);
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
@@ -201,7 +199,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
         cache: Cache::user(),
         models: Vec::new(),
         memory_limit,
-        // A headless run never returns to an earlier model, and gets no questions about it.
+        // A headless run never returns to an earlier model and answers no questions.
         most_models: 1,
         asked: false,
     };
@@ -225,14 +223,14 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
     if several {
-        // A run of a single model refuses at its own beginning, and a forecast before it would only add to its memory.
+        // A run of a single model checks its limit itself; a forecast before it would only use more memory.
         tasks.iter().try_for_each(|task| fits(&task.cell, &options))?;
     }
     let mut engine = LocalEngine::start(options).map_err(failed)?;
     runtime.block_on(execute(&mut engine, args, &tasks, out))
 }
 
-/// Runs all specs on a remote engine, which ends when they have ended.
+/// Runs all specs on a remote engine, and shuts it down afterwards.
 #[cfg(unix)]
 async fn run_far(
     address: &remote::Address,
@@ -255,25 +253,23 @@ async fn run_far(
     done
 }
 
-/// Origin named in a refusal of the memory limit.
 const MEMORY_LIMIT: &str = "memory limit";
 
-/// Refuses a memory limit that cannot be kept, before anything is computed, and names one that is enough for every
-/// model.
+/// Rejects a memory limit that is too small for some model, before anything is computed, and suggests one that is enough for all.
 pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     if options.memory_limit.is_none() {
         return Ok(());
     }
     let mut refused = match local::forecast(&cell.spec, options.clone()) {
         Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
-        // The run itself reports and records other faults.
+        // The run itself reports and records other problems.
         _ => return Ok(()),
     };
     if cell.spec.models().len() > 1 {
         let free = LocalOptions { memory_limit: None, ..options.clone() };
         let all = local::forecast(&cell.spec, free).unwrap_or_default();
         if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
-            // Replaces the limit suggested for the first refused model by one that is enough for all.
+            // Replaces the limit suggested for the first rejected model by one that is enough for all.
             let enough = (bytes + bytes / 5) >> 20;
             refused.hint = format!("--memory-limit {}M is enough for all its models", enough + 1);
         }
@@ -281,7 +277,6 @@ pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     Err(CliError::Failed(refused.to_string()))
 }
 
-/// Prints the forecast of a spec, one line per model.
 fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let list = local::forecast(&task.cell.spec, options).map_err(|p| CliError::Failed(p.to_string()))?;
     for forecast in &list {
@@ -306,8 +301,7 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
 /// Runs all specs on an engine and reports to `out`.
 ///
 /// # Errors
-/// [`CliError::Cancelled`] if the user stopped it, [`CliError::Reported`] if a run failed and reported it, and the failures of
-/// writing results.
+/// [`CliError::Cancelled`] if the user stopped it, [`CliError::Reported`] if a run failed and reported it, and errors of writing results.
 pub async fn execute(
     engine: &mut dyn Engine,
     args: &RunArgs,
@@ -365,7 +359,7 @@ pub async fn execute(
     }
 }
 
-/// The folder of each run. Existing results are reported before anything is computed.
+/// Chooses a folder for each run; existing results are an error before anything is computed.
 fn folders(args: &RunArgs, tasks: &[Task]) -> Result<Vec<Option<PathBuf>>, CliError> {
     let folder = |task: &Task| match (&args.out, tasks.len()) {
         (Some(dir), 1) => Some(dir.clone()),
@@ -381,7 +375,7 @@ fn folders(args: &RunArgs, tasks: &[Task]) -> Result<Vec<Option<PathBuf>>, CliEr
     }
 }
 
-/// The first result of an earlier run, findings before figures.
+/// Finds a result of an earlier run: the findings, or else a figure.
 fn results_in(folder: &Path) -> Option<PathBuf> {
     let is_figure = |p: &PathBuf| p.extension().is_some_and(|e| FIGURES.iter().any(|f| e == *f));
     let findings = folder.join(FINDINGS);

@@ -1,4 +1,4 @@
-//! `probity --remote`: the terminal program on a remote engine, in control of it or only watching.
+//! `probity --remote`: the terminal program on a remote engine, as its controller or as an observer.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,8 +18,7 @@ use tui::state::{ReplayState, Seat};
 /// Connects, then opens the screen; ssh may ask for a password before that.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a spec that cannot be used, [`CliError::Failed`] if there is no engine or the terminal
-/// fails.
+/// [`CliError::Usage`] for an unusable spec, [`CliError::Failed`] if there is no engine or the terminal fails.
 pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
     let first = spec(args, false)?;
     let files = args.far.files(args.spec.as_slice())?;

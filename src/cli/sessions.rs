@@ -1,4 +1,4 @@
-//! `probity sessions` and `probity diff`: recorded sessions as documents.
+//! `probity sessions` and `probity diff`: lists, shows, renames, deletes and compares recorded sessions.
 
 use std::io::Write;
 
@@ -15,16 +15,14 @@ use session::format::Item;
 use session::name;
 use session::shelf::{self, Recorded};
 
-/// Maximum number of listed sessions.
 const MOST: usize = 200;
 
-/// Recorded sessions.
 #[derive(Debug, Subcommand)]
 pub enum SessionsCommand {
     /// List the recorded sessions, newest first.
     #[command(after_help = "Example:\n  probity sessions list")]
     List,
-    /// Describe a session: its runs with what each changed, and what they answer.
+    /// Describe a session: its runs, the settings that each changed, and their answers.
     #[command(after_help = "Example:\n  probity sessions show agreement-2")]
     Show {
         /// Name or file of the session.
@@ -57,14 +55,11 @@ pub enum SessionsCommand {
 pub struct DiffArgs {
     /// A session by name or file, with `:N` for its run N; without it the latest.
     pub first: String,
-    /// The other one.
+    /// The session to compare it with, in the same form.
     pub second: String,
 }
 
-/// Carries out a subcommand.
-///
-/// # Errors
-/// [`CliError::Usage`] if there is no such session or the new name is taken.
+/// Fails with [`CliError::Usage`] if there is no such session or the new name is taken.
 pub fn sessions(command: &SessionsCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         SessionsCommand::List => list(out),
@@ -96,7 +91,6 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Name, beginning, lab, number of runs and end.
 fn in_a_line(session: &Recorded) -> String {
     let created = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
     let runs = if session.runs == 1 { "1 run".to_owned() } else { format!("{} runs", session.runs) };
@@ -137,7 +131,7 @@ fn show(session: &str, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The run that an argument names.
+/// Finds the run that an argument names.
 fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     let numbered = argument.rsplit_once(':').and_then(|(session, n)| Some((session, n.parse::<usize>().ok()?)));
     let (session, n) = numbered.map_or((argument, None), |(session, n)| (session, Some(n)));
@@ -145,14 +139,15 @@ fn run_of(argument: &str) -> Result<(usize, Run), CliError> {
     let mut board = opened.board();
     let n = n.unwrap_or(board.runs.len());
     replay::pick(&opened, &mut board, n)?;
-    let run = board.runs.pop().ok_or_else(|| CliError::Usage(format!("{} ran nothing", printable_label(session))))?;
+    let run =
+        board.runs.pop().ok_or_else(|| CliError::Usage(format!("{} contains no runs", printable_label(session))))?;
     Ok((n, run))
 }
 
 /// Prints two runs side by side.
 ///
 /// # Errors
-/// [`CliError::Usage`] if there is no such session or run, or the two are of different labs.
+/// [`CliError::Usage`] if a session or run does not exist, or the labs differ.
 pub fn diff(args: &DiffArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let ((n, first), (m, second)) = (run_of(&args.first)?, run_of(&args.second)?);
     let (a, b) = (first.job.spec.lab(), second.job.spec.lab());
@@ -168,7 +163,7 @@ mod tests {
     use super::*;
     use session::shelf::End;
 
-    /// The list did not say how many runs a session has.
+    /// Regression: the list used to omit a session's number of runs.
     #[test]
     fn the_list_says_how_many_runs_a_session_has() {
         let of = |runs| {

@@ -1,4 +1,4 @@
-//! `probity run` over cells: a share of a grid, cell by cell, each into a separate file.
+//! `probity run` over the cells of a grid: computes a share, each cell into a separate file.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -24,22 +24,19 @@ use session::parts::part::{Head, Writer};
 use session::parts::status::Reporter;
 use session::parts::{PartError, VERSION};
 
-/// A share: which one, from 1, and of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Its number, from 1.
+    /// From 1.
     pub index: usize,
-    /// Number of shards.
     pub count: usize,
 }
 
-/// Maximum number of shares.
 const MOST: usize = 100_000;
 
 impl Shard {
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Reads `3/8`.
+    /// Parses `3/8`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number = |part: &str| part.trim().parse::<usize>().ok();
         let parts = text.split_once('/').and_then(|(i, n)| Some((number(i)?, number(n)?)));
@@ -65,15 +62,15 @@ impl std::fmt::Display for Shard {
 /// Computes this machine's share of the tasks.
 ///
 /// # Errors
-/// [`CliError::Usage`] for identical cells, and for a folder with other contents; [`CliError::Cancelled`] after a
-/// signal; [`CliError::Reported`] if cells failed.
+/// [`CliError::Usage`] for identical cells and for a folder with other contents; [`CliError::Cancelled`] after a signal;
+/// [`CliError::Reported`] if cells failed.
 pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
     let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    // From the list, as in `submit --again`.
+    // Shares follow from the list of cells, as in `submit --again`.
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
     if args.lane.is_none() {
@@ -110,15 +107,15 @@ pub fn run(args: &RunArgs, tasks: &[Task], options: LocalOptions, out: &mut dyn 
     if status.failed > 0 { Err(CliError::Reported) } else { Ok(()) }
 }
 
-/// Refuses a memory limit that the largest of these cells cannot keep, before any is computed. Checking the largest is
-/// enough: every cell checks again at its own beginning, and a forecast for each would take long.
+/// Rejects a memory limit too small for the largest of these cells, before any is computed. Each cell checks again when it starts;
+/// forecasting all of them here would take long.
 fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) -> Result<(), CliError> {
     let to_do = own.iter().filter(|i| !matches!(folder.state(**i), State::Done));
     let largest = to_do.max_by_key(|i| folder.cells[**i].work);
     largest.map_or(Ok(()), |i| fits(&cells[*i], options))
 }
 
-/// The folder of a grid whose cells will be computed by other processes.
+/// Prepares the folder of a grid whose cells other processes will compute.
 pub fn prepare(specs: &[PathBuf], dir: &Path) -> Result<Folder, CliError> {
     let cells: Vec<Cell> = tasks(specs, &[], None, true)?.into_iter().map(|t| t.cell).collect();
     join(dir, &cells)
@@ -129,7 +126,7 @@ fn join(dir: &Path, cells: &[Cell]) -> Result<Folder, CliError> {
     Ok(Folder::join(dir, cells, &counted(cells)?)?)
 }
 
-/// Refuses identical cells: their parts would have the same name.
+/// Rejects identical cells: their parts would have the same name.
 fn distinct(cells: &[Cell]) -> Result<(), CliError> {
     let mut seen: HashMap<&str, &Cell> = HashMap::new();
     for cell in cells {
@@ -143,7 +140,6 @@ fn distinct(cells: &[Cell]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The counted work of each cell.
 fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
     let mut sizes: HashMap<String, Size> = HashMap::new();
     let mut work = Vec::new();
@@ -168,22 +164,21 @@ fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
     Ok(work)
 }
 
-/// The `indices` that a share computes, in order.
+/// Returns the `indices` that a share computes, in order.
 fn of_share(indices: Vec<usize>, work: &[u128], shard: Shard) -> Vec<usize> {
     let of_them: Vec<u128> = indices.iter().map(|i| work[*i]).collect();
     let given = shares(&of_them, shard.count);
     indices.into_iter().zip(given).filter(|(_, share)| share + 1 == shard.index).map(|(i, _)| i).collect()
 }
 
-/// A share in progress.
 struct Share<'a> {
     args: &'a RunArgs,
     cells: &'a [Cell],
     folder: &'a Folder,
     reporter: Reporter,
-    /// Number of cells that were done before.
+    /// Number of cells that were done before this run.
     there: usize,
-    /// Description of the engine, once it has introduced itself.
+    /// The engine's description, once it has introduced itself.
     info: Option<EngineInfo>,
 }
 
@@ -198,7 +193,7 @@ impl Share<'_> {
                     self.reporter.status.done += 1;
                     continue;
                 }
-                // Files of another grid are not overwritten; damaged ones are recomputed.
+                // Another grid's file is an error; a damaged one is recomputed.
                 State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
                     return Err(error.into());
                 }
@@ -222,7 +217,6 @@ impl Share<'_> {
         Ok(())
     }
 
-    /// Computes one cell. Its outcome is then in its file.
     async fn cell(
         &mut self,
         engine: &mut dyn Engine,
@@ -264,7 +258,7 @@ impl Share<'_> {
             _ => {
                 let path = output::full(&path);
                 return Err(CliError::Failed(format!(
-                    "{path}: the cell's findings could not be written: make room there"
+                    "{path}: the cell's findings could not be written: free some space there"
                 )));
             }
         };

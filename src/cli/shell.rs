@@ -8,14 +8,13 @@ use clap_complete::Shell;
 use super::Cli;
 use super::error::CliError;
 
-/// Writes the completions of a shell.
 pub fn completions(shell: Shell, out: &mut dyn Write) -> Result<(), CliError> {
     let mut buffer = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "probity", &mut buffer);
     all(out, &buffer)
 }
 
-/// Writes the manual page, with a section for each subcommand.
+/// Writes the manual page, with one section per subcommand.
 pub fn man(out: &mut dyn Write) -> Result<(), CliError> {
     let mut buffer = Vec::new();
     let fail = |e: std::io::Error| CliError::Failed(format!("cannot make the manual page: {e}"));

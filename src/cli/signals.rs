@@ -4,8 +4,8 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use base::signals;
 
-/// Interrupts as they arrive. Must be called within a runtime; from then on, Ctrl-C no longer ends the process. The
-/// signal determines the exit code ([`signals::first`]).
+/// Returns a channel of interrupts; must be called within a runtime. From then on Ctrl-C no longer ends the process. The signal determines
+/// the exit code ([`signals::first`]).
 pub(crate) fn interrupts() -> Receiver<()> {
     // Two are enough: the first cancels, the second exits.
     let (sender, receiver) = channel(2);
@@ -14,10 +14,10 @@ pub(crate) fn interrupts() -> Receiver<()> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let heard = move |signal: i32| {
             signals::note(u8::try_from(signal).unwrap_or(signals::INTERRUPT));
-            // A full queue already contains as many interrupts as matter.
+            // A full queue already contains all interrupts that matter.
             let _ = sender.try_send(());
         };
-        // Signals that cannot be caught keep their usual effect.
+        // Signals that cannot be caught keep their default effect.
         let _ = signals::listen(&[SIGHUP, SIGINT, SIGTERM], heard);
     }
     #[cfg(not(unix))]

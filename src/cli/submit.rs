@@ -1,4 +1,4 @@
-//! `probity submit`: a grid as an array of jobs for the cluster's scheduler.
+//! `probity submit`: submits a grid to the cluster's scheduler as an array of jobs.
 
 pub(super) mod again;
 #[cfg(unix)]
@@ -76,16 +76,10 @@ pub struct SubmitArgs {
     pub options: Vec<String>,
 }
 
-/// Number of jobs if none is given.
 const JOBS: usize = 8;
-/// The script in the grid's folder.
 const SCRIPT: &str = "submit.sh";
 
-/// Writes the script and submits it.
-///
-/// # Errors
-/// [`CliError::Usage`] for specs, folders and names that cannot be used; [`CliError::Failed`] if sbatch is absent or
-/// refuses.
+/// Fails with [`CliError::Usage`] for unusable specs, folders and names; [`CliError::Failed`] if sbatch is missing or fails.
 pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(address) = &args.remote {
@@ -104,7 +98,7 @@ pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
     write_and_submit(args, &args.specs, &folder, out)
 }
 
-/// Writes and submits the script for a folder with the cells of these specs.
+/// Writes the script that computes these specs into a folder, and submits it.
 fn write_and_submit(
     args: &SubmitArgs,
     specs: &[PathBuf],
@@ -134,7 +128,7 @@ fn write_and_submit(
     output::line(out, &format!("probity follow {}", quoted(&dir.display().to_string())?))
 }
 
-/// Submits a script with these options and reports the number of its job.
+/// Submits a script with these options and returns its job number.
 fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
     match Command::new("sbatch").arg("--parsable").args(options).arg(script).output() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(CliError::Failed(format!(
@@ -197,7 +191,7 @@ fn script(
     ))
 }
 
-/// A word for a line of the script that sbatch reads, where only double quotes are certain to work.
+/// Quotes a word for an `#SBATCH` line, where only double quotes work reliably.
 fn sbatch_word(text: &str) -> Result<String, CliError> {
     if text.contains(['"', '\\']) || text.chars().any(char::is_control) {
         return Err(CliError::Usage(format!(
@@ -208,13 +202,13 @@ fn sbatch_word(text: &str) -> Result<String, CliError> {
     Ok(if text.contains([' ', '\'', '#']) || text.is_empty() { format!("\"{text}\"") } else { text.into() })
 }
 
-/// The name pattern of the jobs' logs. Slurm also expands `%j` and similar in the names of folders.
+/// Name pattern of the job logs. Slurm expands `%j` and similar patterns in folder names too, so `%` is doubled.
 fn log_pattern(dir: &Path) -> Result<String, CliError> {
     let folder = dir.join(LOGS).display().to_string().replace('%', "%%");
     sbatch_word(&format!("{folder}/%A-%a.log"))
 }
 
-/// A word quoted for the shell.
+/// Quotes a word for the shell.
 ///
 /// # Errors
 /// [`CliError::Usage`] for names with control characters, which would end a line of the script.
@@ -237,7 +231,7 @@ pub(crate) fn quoted(text: &str) -> Result<String, CliError> {
 mod tests {
     use super::*;
 
-    /// The logs of a folder `run%j` went to a folder that did not exist.
+    /// Regression: logs of a folder named `run%j` used to go to a folder that did not exist.
     #[test]
     fn a_percent_sign_in_a_folder_is_no_pattern_of_slurm() {
         let pattern = log_pattern(Path::new("/grids/run%j")).unwrap();

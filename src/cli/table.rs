@@ -1,16 +1,15 @@
-//! The summary of a run as text: the lab's tables, notices, outcome.
+//! The text summary of a run: the lab's tables, notices and outcome.
 
 use base::text::printable_label;
 use engine::board::{Board, Run};
 use engine::message::{NoticeLevel, Outcome};
 
-/// The results of every lab that has run, as lines of text.
 pub fn table(board: &Board) -> Vec<String> {
     let shown = || board.runs.iter().filter(|run| is_shown(board, run));
     let mut out: Vec<String> = shown().flat_map(results).collect();
     let mut told = None;
     for notice in &board.notices {
-        // A failed run reports this both in a finding and at its end.
+        // A failed run reports its problem both in a finding and at its end; print it once.
         if told.replace(&notice.problem) == Some(&notice.problem) {
             continue;
         }
@@ -34,12 +33,11 @@ pub fn table(board: &Board) -> Vec<String> {
     out
 }
 
-/// True if a run is the one shown for its lab.
+/// True if this run is the one shown for its lab.
 pub(crate) fn is_shown(board: &Board, run: &Run) -> bool {
     board.run_of(run.job.spec.lab()).is_some_and(|shown| shown.job.generation == run.job.generation)
 }
 
-/// Results of one run, as lines of text.
 pub fn results(run: &Run) -> Vec<String> {
     let spec = &run.job.spec;
     let mut out = vec![printable_label(&format!("{} lab, spec {}", spec.lab(), run.job.spec_hash))];

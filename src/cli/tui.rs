@@ -77,7 +77,7 @@ pub struct TuiArgs {
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Follow a grid that others compute, in the folder written by `probity run --out DIR`; with --remote, a folder on
+    /// Follow a grid that other processes compute, in the folder written by `probity run --out DIR`; with --remote, a folder on
     /// that machine.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "spec", "session", "no_session", "device", "dtype", "memory_limit"])]
     pub follow: Option<PathBuf>,
@@ -116,7 +116,7 @@ impl Default for TuiArgs {
 /// Runs the terminal program on the local engine.
 ///
 /// # Errors
-/// [`CliError::Usage`] for names and specs that cannot be used, [`CliError::Failed`] if the terminal fails.
+/// [`CliError::Usage`] for invalid names and specs, [`CliError::Failed`] if the terminal fails.
 pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     if let Some(dir) = &args.follow {
         return super::follow::screen::live(args, dir);
@@ -177,13 +177,13 @@ fn unless_said(mut memory: Memory, args: &LookArgs) -> Memory {
     memory
 }
 
-/// True if the locale says that the terminal is ASCII-only.
+/// True if the locale implies an ASCII-only terminal.
 fn plain_locale() -> bool {
     let said = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| std::env::var(name).ok());
     said.into_iter().find(|value| !value.is_empty()).is_some_and(|value| value == "C" || value == "POSIX")
 }
 
-/// The experiment to open with; if it runs `here`, its models and files must exist.
+/// Returns the experiment to open with; if it runs `here`, its models and files must exist.
 pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     let mut spec = match &args.spec {
         Some(path) => Spec::read(path)?,
@@ -208,7 +208,7 @@ pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
     Ok(spec)
 }
 
-/// Runs the terminal program on a recording: at its end, or from its beginning with a given speed.
+/// Runs the terminal program on a recording: at its end, or from the beginning if a speed is given.
 pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs) -> Result<(), CliError> {
     let mut notices: Vec<Notice> = session
         .losses
@@ -229,7 +229,7 @@ pub fn replay(session: Session, title: &str, speed: Option<f64>, args: &LookArgs
     open(Source::Replay(recorded), start, notices, !args.no_mouse)
 }
 
-/// Work that the screen does outside its thread.
+/// Work that the screen does on other threads.
 pub(super) fn outside() -> Outside {
     Outside {
         forecast: Arc::new(|_| None),
@@ -245,7 +245,6 @@ pub(super) fn outside() -> Outside {
     }
 }
 
-/// The file of settings kept between starts.
 fn memory_file() -> Option<PathBuf> {
     Some(name::folder().ok()?.parent()?.join("state.toml"))
 }
@@ -273,13 +272,13 @@ pub(super) fn open_with(
     let live = matches!(source, Source::Live(..));
     let report = terminal::launch(source, options, mouse);
     if let (true, Ok(report), Some(path)) = (live, &report, memory_file()) {
-        // Settings that cannot be saved only matter at the next start.
+        // Losing settings matters only at the next start.
         let _ = report.memory.write(&path);
     }
     match report {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
-        // A closed terminal cannot be drawn on: the signal is the cause, the error its consequence.
+        // A closed terminal cannot be drawn on: the signal is the cause of the error.
         Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
         Err(e) => Err(CliError::Failed(e.to_string())),
     }
@@ -310,7 +309,7 @@ pub(super) fn notice(what: String, place: &str, hint: &str) -> Notice {
     Notice { level: NoticeLevel::Warning, problem }
 }
 
-/// Begins the session, named `called` if the user gave no name. If it cannot be recorded, a notice is enough.
+/// Starts recording the session, named `called` if the user gave no name; a failure is only a notice.
 pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
     let now = SystemTime::now();
     let begin = || {
@@ -331,10 +330,10 @@ pub(super) fn record(args: &TuiArgs, called: Option<&str>, spec: &Spec, notices:
     }
 }
 
-/// Maximum sessions listed on the opening screen.
+/// Maximum number of sessions listed on the opening screen.
 const MOST_SESSIONS: usize = 100;
 
-/// The recorded sessions, newest first, after applying a change to one of them.
+/// Applies a change to one session, then lists the recorded sessions, newest first.
 fn sessions(change: Option<&(PathBuf, shelf::Change)>) -> Result<Vec<shelf::Recorded>, Problem> {
     let changed = change.map_or(Ok(()), |(path, change)| change.apply(path));
     let folder = changed.and_then(|()| name::folder());

@@ -1,4 +1,4 @@
-//! Axes: how data values become positions, and where the ticks go. One fitter serves the terminal and paper.
+//! Axes: mapping of data values to positions, and placement of ticks; shared by the terminal and paper.
 
 use super::{Figure, Layer};
 use base::text::printable_label;
@@ -7,74 +7,68 @@ use base::text::printable_label;
 pub struct Axis {
     /// Label with unit.
     pub label: String,
-    /// Mapping of values to positions.
     pub scale: Scale,
-    /// Range in data units; none fits the data.
+    /// Range in data units; `None` fits the data.
     pub range: Option<(f64, f64)>,
     /// Names of the categories of [`Scale::Categories`]; the k-th is at the value k, from 0.
     pub categories: Vec<String>,
-    /// True if it runs from its largest value to its smallest.
+    /// True if the largest value comes first.
     pub reversed: bool,
-    /// True if its ticks are at whole numbers only: ranks, places.
+    /// True for ticks at whole numbers only, for example ranks.
     pub whole: bool,
-    /// True if its ticks are at the values of the points if these are few: settings.
+    /// True for ticks at the values of the points if these are few, for example settings.
     pub settings: bool,
     /// Second lines of tick labels on paper, by value.
     pub below: Vec<(f64, String)>,
-    /// Names of the panels, one above or beside the other, into which paper divides the figure: a series belongs to the panel of its
-    /// accent. Empty for one frame. The terminal always has one frame.
+    /// Panels into which paper divides the figure, stacked or side by side; each series goes to the panel of its accent. Empty for a single
+    /// frame. The terminal always uses one frame.
     pub panels: Vec<String>,
 }
 
 impl Axis {
-    /// A proportional axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), ..Self::default() }
     }
 
-    /// A logarithmic axis.
     pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Log, ..Self::default() }
     }
 
-    /// A logarithmic axis with a tick at each doubling of its smallest value.
+    /// Logarithmic, with a tick at each doubling of the smallest value.
     pub fn doubling(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Doubling, ..Self::default() }
     }
 
-    /// An axis of categories. On a vertical axis, the first is on top.
+    /// An axis of categories; on a vertical axis, the first is on top.
     pub fn of(label: impl Into<String>, categories: impl IntoIterator<Item = String>) -> Self {
         let categories = categories.into_iter().collect();
         Self { label: label.into(), scale: Scale::Categories, categories, ..Self::default() }
     }
 
-    /// The vertical axis of rank lines: the best, 1, on top.
+    /// The vertical axis of rank lines, with the best rank, 1, on top.
     pub fn ranks(label: impl Into<String>, worst: usize) -> Self {
         let range = Some((1.0, worst.max(2) as f64));
         Self { label: label.into(), range, reversed: true, whole: true, ..Self::default() }
     }
 
-    /// The axis with ticks at whole numbers only.
     pub fn in_whole_numbers(self) -> Self {
         Self { whole: true, ..self }
     }
 
-    /// The axis with ticks at the values of its points, where these are few and their labels find room.
+    /// Puts ticks at the values of the points if these are few and their labels fit.
     pub fn of_settings(self) -> Self {
         Self { settings: true, ..self }
     }
 
-    /// The vertical axis of each of these panels.
     pub fn in_panels(self, names: &[&str]) -> Self {
         Self { panels: names.iter().map(|name| (*name).to_owned()).collect(), ..self }
     }
 
-    /// The axis with a fixed range.
     pub fn from_to(self, lo: f64, hi: f64) -> Self {
         Self { range: Some((lo, hi)), ..self }
     }
 
-    /// The axis with a range around these values that ends at round numbers; unchanged without values.
+    /// Sets a range around these values that ends at round numbers; does nothing if the values are not finite.
     pub fn around(self, lo: f64, hi: f64) -> Self {
         let round = || (-9..=9).flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(k)));
         let step = round().find(|step| step * 5.0 >= hi - lo).unwrap_or(f64::NAN);
@@ -89,17 +83,14 @@ impl Axis {
     }
 }
 
-/// Mapping of values to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
-    /// Proportional.
     #[default]
     Linear,
-    /// Logarithmic; values of zero are at the left edge, before a gap.
+    /// Logarithmic; zeros are placed at the left edge, before a gap.
     Log,
     /// Logarithmic, with a tick at each doubling.
     Doubling,
-    /// Categories side by side.
     Categories,
 }
 
@@ -109,9 +100,9 @@ impl Scale {
     }
 }
 
-/// Share of a logarithmic axis reserved at its beginning for values of zero.
+/// Share of a logarithmic axis reserved for zeros at its start.
 const ZERO_STUB: f64 = 0.07;
-/// Maximum number of steps between labels to aim for.
+/// Target for the maximum number of steps between labels.
 const STEPS: f64 = 6.0;
 /// Maximum number of ticks of an axis without categories.
 const MOST: usize = 100;
@@ -124,52 +115,46 @@ pub struct Fitted {
     scale: Scale,
     lo: f64,
     hi: f64,
-    /// True if zero has a reserved place at the beginning of a logarithmic axis.
+    /// True if a place for zero is reserved at the start of a logarithmic axis.
     zero: bool,
     flipped: bool,
-    /// True if its values are whole numbers: ranks.
     whole: bool,
-    /// Values that have a tick each: settings, or the one value of all points of a horizontal axis without a range.
+    /// Values with a tick each: settings, or the only value on a horizontal axis without a range.
     settings: Vec<f64>,
     categories: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// Value in data units.
     pub value: f64,
-    /// Position, 0 to 1.
+    /// Position from 0 to 1.
     pub at: f64,
-    /// Text beside it; empty at minor ticks.
+    /// Tick label; empty at minor ticks.
     pub label: String,
 }
 
-/// The room that labels have along an axis, in the unit of the medium (pixels, columns, rows).
+/// Space available to labels along an axis, in the unit of the medium (pixels, columns, rows).
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
-    /// Length of the axis.
     pub length: f64,
-    /// Least gap between labels.
     pub gap: f64,
-    /// True if every character counts: `.2` for `0.2`, `20k` for `20,000`.
+    /// True if labels should be short: `.2` for `0.2`, `20k` for `20,000`.
     pub terse: bool,
-    /// The space that a label takes along the axis.
+    /// Measures a label along the axis.
     pub measure: &'a dyn Fn(&str) -> f64,
 }
 
 impl Fitted {
-    /// The horizontal axis of a figure.
     pub fn horizontal(figure: &Figure) -> Self {
         Self::new(&figure.x, figure.layers.iter().flat_map(|l| extent(l).0), false)
     }
 
-    /// The vertical axis of a figure.
     pub fn vertical(figure: &Figure) -> Self {
         Self::new(&figure.y, figure.layers.iter().flat_map(|l| extent(l).1), true)
     }
 
-    /// Fits an axis to the values that will be drawn on it; its own range, if it has one, takes precedence. Without
-    /// any usable value, the axis runs from 0 to 1 (.01 to 1 if logarithmic).
+    /// Fits an axis to the values that will be drawn on it; its own range takes precedence. Without usable values it runs from 0 to 1 (.01
+    /// to 1 if logarithmic).
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, upright: bool) -> Self {
         let (scale, log) = (axis.scale, axis.scale.is_log());
         let categories: Vec<String> = axis.categories.iter().map(|c| printable_label(c)).collect();
@@ -218,10 +203,10 @@ impl Fitted {
         let share = if log {
             (value.ln() - self.lo.ln()) / (self.hi.ln() - self.lo.ln())
         } else {
-            // Halved, so that the widest possible range does not overflow.
+            // Halved so that the widest possible range does not overflow.
             (value / 2.0 - self.lo / 2.0) / (self.hi / 2.0 - self.lo / 2.0)
         };
-        // A range too small for floating point has no inside.
+        // If the range is too small for floating point, the value goes to the middle.
         let share = if share.is_nan() { 0.5 } else { share };
         Some(self.turned(self.stub() + share.clamp(0.0, 1.0) * (1.0 - self.stub())))
     }
@@ -234,13 +219,13 @@ impl Fitted {
         if self.zero { ZERO_STUB } else { 0.0 }
     }
 
-    /// True if a value is on the axis, not beyond its ends.
+    /// True if a value is on the axis rather than beyond its ends.
     pub fn shows(&self, value: f64) -> bool {
         let (lo, hi) = (self.lo - self.lo.abs() * 1e-9, self.hi + self.hi.abs() * 1e-9);
         (lo..=hi).contains(&value) || (self.zero && value == 0.0)
     }
 
-    /// The value at a position, clamped to the axis.
+    /// Value at a position, clamped to the axis.
     pub fn value(&self, position: f64) -> f64 {
         let share = (self.turned(position) - self.stub()) / (1.0 - self.stub());
         if self.zero && share < -0.4 * ZERO_STUB {
@@ -254,22 +239,21 @@ impl Fitted {
         }
     }
 
-    /// True if a line may be drawn between two values: the gap before zero stays open.
+    /// True if a line may connect two values; no line crosses the gap after zero.
     pub fn connects(&self, a: f64, b: f64) -> bool {
         !self.scale.is_log() || (a > 0.0) == (b > 0.0)
     }
 
-    /// Position of the gap between zero and the logarithmic axis, if there is one.
+    /// Position of the gap after zero on a logarithmic axis.
     pub fn gap(&self) -> Option<f64> {
         self.zero.then(|| self.turned(ZERO_STUB * 2.0 / 3.0))
     }
 
-    /// The names of the categories, where the axis has them.
     pub fn categories(&self) -> Option<&[String]> {
         (self.scale == Scale::Categories).then_some(self.categories.as_slice())
     }
 
-    /// The ticks, by increasing value: as many as fit without touching labels.
+    /// Ticks by increasing value, as many as fit without labels touching.
     pub fn ticks(&self, room: &Room<'_>) -> Vec<Tick> {
         let mut last = Vec::new();
         for candidate in self.candidates(room.terse) {
@@ -284,7 +268,7 @@ impl Fitted {
             }
             last = ticks;
         }
-        // Not even the coarsest fits: only its first label, the rest as bare ticks.
+        // Even the sparsest set does not fit: keep its first label, and the other ticks without labels.
         last.truncate(MOST);
         for tick in last.iter_mut().skip_while(|t| t.label.is_empty()).skip(1) {
             tick.label.clear();
@@ -292,7 +276,7 @@ impl Fitted {
         last
     }
 
-    /// Takes the label from the first tick of a logarithmic axis where it would touch that of the zero before the gap.
+    /// Removes the label of the first tick of a logarithmic axis if it would touch the label of zero.
     fn clear_beside_zero(&self, ticks: &mut [Tick], room: &Room<'_>) {
         let Some((zero, rest)) = ticks.split_first_mut().filter(|_| self.zero) else { return };
         if let Some(first) = rest.iter_mut().find(|t| !t.label.is_empty())
@@ -311,13 +295,13 @@ impl Fitted {
         let settings: Vec<(f64, String)> = self.settings.iter().map(labelled).collect();
         match settings.len() {
             1 => vec![settings],
-            // In the terminal, the axis has its label where the largest setting would be.
+            // The terminal writes the axis label where the label of the largest setting would be.
             n if n == 0 || terse => self.round(terse),
             _ => std::iter::once(settings).chain(self.round(terse)).collect(),
         }
     }
 
-    /// Sets of ticks at round values, or at categories, from dense to sparse.
+    /// Sets of ticks at round values or at categories, from dense to sparse.
     fn round(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
         let (lo, hi) = (self.lo, self.hi);
         match self.scale {
@@ -350,7 +334,6 @@ impl Fitted {
     }
 }
 
-/// True if no two labels touch.
 fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
     let mut labelled: Vec<(f64, f64)> =
         ticks.iter().filter(|t| !t.label.is_empty()).map(|t| (t.at * room.length, (room.measure)(&t.label))).collect();
@@ -358,7 +341,6 @@ fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
     labelled.windows(2).all(|w| w[1].0 - w[0].0 >= (w[0].1 + w[1].1) / 2.0 + room.gap)
 }
 
-/// The values of a layer on the horizontal and on the vertical axis.
 fn extent(layer: &Layer) -> (Vec<f64>, Vec<f64>) {
     let ends = |band: Option<(f64, f64)>| band.into_iter().flat_map(|(lo, hi)| [lo, hi]);
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
@@ -403,20 +385,19 @@ fn extent(layer: &Layer) -> (Vec<f64>, Vec<f64>) {
     (xs, ys)
 }
 
-/// A single value gets an axis around it, which ends where numbers do.
+/// Widens the range of a single value, within the range of f64.
 fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
     let (from, to) = match lo == hi {
         true if log => (lo / 2.0, hi * 2.0),
         true => (lo - 0.5 * lo.abs().max(1.0), hi + 0.5 * hi.abs().max(1.0)),
         false => (lo, hi),
     };
-    // Half of the smallest positive number underflows to 0, and a log axis starting at 0 would have infinitely many
-    // decades.
+    // Half of the smallest positive number underflows to 0, which would give infinitely many decades.
     let from = if log && from == 0.0 { lo } else { from };
     (from.max(f64::MIN), to.min(f64::MAX))
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to the whole range.
+/// Ticks at multiples of 1, 2 or 5 times a power of ten, from the finest step (at least `least`) to the whole range.
 fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> {
     let raw = hi / STEPS - lo / STEPS;
     let power = 10f64.powf(raw.log10().floor());
@@ -427,15 +408,15 @@ fn linear(lo: f64, hi: f64, terse: bool, least: f64) -> Vec<Vec<(f64, String)>> 
             let first = (lo / step - 1e-9).ceil();
             let count = ((hi / step + 1e-9).floor() - first).clamp(-1.0, 4.0 * STEPS) as i32;
             let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
-            // Adding zero makes a negative zero positive.
+            // Adding zero turns negative zero into zero.
             let value = |k: i32| (first + f64::from(k)) * step + 0.0;
             (0..=count).map(|k| (value(k), text(value(k), decimals, terse))).collect()
         })
         .collect()
 }
 
-/// Powers of ten with 2 and 5 between them where there is room; other multiples as minor ticks without a label. A range
-/// within less than a decade has the ticks of a linear axis.
+/// Labelled ticks at powers of ten, and at 2 and 5 times them if there is room; other multiples get minor ticks. A range within less than a
+/// decade gets linear ticks.
 fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
     let decades = hi.log10() - lo.log10();
     if decades < 0.8 {
@@ -463,12 +444,11 @@ fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
         .collect()
 }
 
-/// Decimals that a value on a doubling axis needs.
+/// Decimals of a value on a doubling axis.
 fn fine(value: f64) -> usize {
     if value >= 10.0 || value.fract() == 0.0 { 0 } else { 3 }
 }
 
-/// A number beside a tick.
 fn text(value: f64, decimals: usize, terse: bool) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-4..1e7).contains(&size) {

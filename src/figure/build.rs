@@ -1,4 +1,4 @@
-//! Packs the fonts that figures are drawn with.
+//! Packs the embedded fonts.
 
 #[path = "../packing.rs"]
 mod packing;

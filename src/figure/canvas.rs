@@ -1,7 +1,7 @@
-//! The plotters backend: it records a drawing as strokes, fills and texts, which SVG and PDF write and PNG paints.
+//! A plotters backend that records a drawing as strokes, fills and texts; SVG and PDF write this list, PNG paints it.
 //!
-//! plotters counts in whole pixels, so it works here in hundredths of a unit of the page ([`UNIT`]), and the width of a stroke carries its
-//! dash in its upper bits: dashes are made by the writers, which know the size of the page.
+//! plotters works in whole pixels, so one pixel here is a hundredth of a page unit ([`UNIT`]). The upper bits of a stroke's width encode
+//! its dash: the writers draw dashes, because they know the page's size.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,39 +25,34 @@ use super::overlap::{Rect, reaches};
 use super::palette::Rgb;
 use super::role::{Dash, Marker};
 
-/// A position on the page, from the upper left.
+/// A position on the page, from the upper left corner.
 pub(crate) type At = (f64, f64);
-/// The area of the whole page.
+/// Drawing area of the whole page.
 pub(crate) type Area<'a> = DrawingArea<Recorder<'a>, Shift>;
-/// Result of drawing.
 pub(crate) type Drawn<T = ()> = Result<T, FigureError>;
 
-/// Pixels of plotters per unit of the page.
+/// plotters pixels per page unit.
 const UNIT: f64 = 100.0;
-/// Furthest position that is drawn: keeps arithmetic on positions from overflowing.
+/// Largest coordinate drawn; prevents overflow in arithmetic on positions.
 const FAR: f64 = 1e5;
-/// Bits of a stroke's width, below those of its dash.
+/// Bits of a stroke's width; its dash is in the bits above.
 const WIDTH_BITS: u32 = 24;
-/// Height of a line of text, in em.
+/// Line height, in em.
 const LINE: f64 = 1.2;
 
-/// A length in the pixels of plotters.
 pub(crate) fn pixels(length: f64) -> i32 {
     let length = if length.is_finite() { length.clamp(-FAR, FAR) } else { 0.0 };
     (length * UNIT).round() as i32
 }
 
-/// A position in the pixels of plotters.
 pub(crate) fn corner((x, y): At) -> BackendCoord {
     (pixels(x), pixels(y))
 }
 
-/// A position of plotters on the page.
 pub(crate) fn position((x, y): BackendCoord) -> At {
     (f64::from(x) / UNIT, f64::from(y) / UNIT)
 }
 
-/// Something drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
     /// A line through points.
@@ -66,11 +61,10 @@ pub(crate) enum Item {
     Fill { points: Vec<At>, colour: Rgb, alpha: f64 },
     /// A filled disc.
     Disc { at: At, radius: f64, colour: Rgb },
-    /// A line of printable text; the position is that of its anchor on the baseline.
+    /// One line of printable text, with its anchor on the baseline.
     Text { text: String, at: At, kind: Type },
 }
 
-/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pen {
     pub colour: Rgb,
@@ -81,12 +75,11 @@ pub(crate) struct Pen {
 }
 
 impl Pen {
-    /// An opaque, unbroken pen.
     pub(crate) fn new(colour: Rgb, width: f64) -> Self {
         Self { colour, alpha: 1.0, width, dash: Dash::Solid }
     }
 
-    /// Lengths of stroke and gap; `None` for an unbroken line. Dots are strokes of no length with round ends.
+    /// Returns the lengths of stroke and gap; `None` for an unbroken line. Dots are strokes of zero length with round ends.
     pub(crate) fn pattern(&self) -> Option<[f64; 2]> {
         match self.dash {
             Dash::Solid => None,
@@ -124,23 +117,22 @@ fn rgba(Rgb(r, g, b): Rgb, alpha: f64) -> RGBAColor {
     RGBColor(r, g, b).mix(alpha.clamp(0.0, 1.0))
 }
 
-/// The style of a filled shape.
 pub(crate) fn filled(colour: Rgb, alpha: f64) -> ShapeStyle {
     rgba(colour, alpha).filled()
 }
 
-/// Part of a text that lies at its position.
+/// The part of a text that its position refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Its beginning (left, or top).
+    /// The start (left, or top).
     Start,
     Middle,
-    /// Its end (right, or bottom).
+    /// The end (right, or bottom).
     End,
 }
 
 impl Side {
-    /// The share of a length that lies before the position.
+    /// The share of a length that precedes the position.
     pub(crate) fn share(self) -> f64 {
         match self {
             Self::Start => 0.0,
@@ -150,17 +142,15 @@ impl Side {
     }
 }
 
-/// Style and anchor of text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Type {
-    /// Size of an em.
+    /// Font size in page units.
     pub size: f64,
     pub colour: Rgb,
-    /// End of the text that lies at the position.
     pub along: Side,
-    /// Its top, middle or bottom, whichever lies at the position; recorded texts are at their baseline.
+    /// Vertical anchor: top, middle or bottom. Recorded texts are anchored at their baseline.
     pub across: Side,
-    /// True if it runs upwards.
+    /// True if the text runs upwards.
     pub upwards: bool,
 }
 
@@ -200,7 +190,6 @@ impl Type {
     }
 }
 
-/// Records what plotters draws.
 pub(crate) struct Recorder<'a> {
     size: (u32, u32),
     fonts: &'a Fonts<'a>,
@@ -284,7 +273,7 @@ impl DrawingBackend for Recorder<'_> {
         Ok(())
     }
 
-    /// Records each line of the text; lines lie below each other, or beside each other where the text runs upwards.
+    /// Records each line of text: stacked, or side by side if the text runs upwards.
     fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, pos: BackendCoord) -> Recorded {
         let kind = Type::of_style(style);
         let (x, y) = position(pos);
@@ -303,7 +292,7 @@ impl DrawingBackend for Recorder<'_> {
         Ok(())
     }
 
-    /// plotters knows no font here: it would count .7 em for each byte.
+    /// plotters has no font here, and would estimate .7 em per byte.
     fn estimate_text_size<S: BackendTextStyle>(
         &self,
         text: &str,
@@ -321,9 +310,7 @@ impl From<DrawingAreaErrorKind<Infallible>> for FigureError {
     }
 }
 
-/// A finished drawing.
 pub(crate) struct Scene<'a> {
-    /// Font that measures its texts.
     pub fonts: &'a Fonts<'a>,
     pub look: Look,
     pub height: f64,
@@ -332,7 +319,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Characters of its texts that the embedded fonts lack.
+    /// Characters in the texts that the embedded fonts lack.
     pub(crate) fn foreign(&self) -> BTreeSet<char> {
         let texts = self.items.iter().filter_map(|item| match item {
             Item::Text { text, .. } => Some(text),
@@ -342,7 +329,7 @@ impl Scene<'_> {
     }
 }
 
-/// A page that is drawn on, in units of the page.
+/// A page to draw on, in page units.
 pub(crate) struct Canvas<'a> {
     pub fonts: &'a Fonts<'a>,
     pub look: Look,
@@ -351,39 +338,36 @@ pub(crate) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// An empty page.
     pub(crate) fn new(fonts: &'a Fonts<'a>, look: Look, height: f64) -> Self {
         let size = (pixels(look.width) as u32, pixels(height) as u32);
         let recorder = Rc::new(RefCell::new(Recorder { size, fonts, items: Vec::new() }));
         Self { fonts, look, area: (&recorder).into(), recorder }
     }
 
-    /// The drawing, on a page of this height.
+    /// Finishes the drawing on a page of this height.
     pub(crate) fn finish(self, height: f64) -> Scene<'a> {
         let items = std::mem::take(&mut self.recorder.borrow_mut().items);
         Scene { fonts: self.fonts, look: self.look, height, items }
     }
 
-    /// Number of items drawn so far.
     pub(crate) fn count(&self) -> usize {
         self.recorder.borrow().items.len()
     }
 
-    /// True if nothing that was drawn after the first `from` items reaches into a rectangle.
+    /// True if no item after the first `from` reaches into a rectangle.
     pub(crate) fn is_free(&self, from: usize, room: Rect) -> bool {
         let recorder = self.recorder.borrow();
         !recorder.items.iter().skip(from).any(|item| reaches(self.fonts, item, room))
     }
 
-    /// True if no text reaches into a rectangle.
     pub(crate) fn is_free_of_text(&self, room: Rect) -> bool {
         let recorder = self.recorder.borrow();
         let mut texts = recorder.items.iter().filter(|item| matches!(item, Item::Text { .. }));
         !texts.any(|item| reaches(self.fonts, item, room))
     }
 
-    /// Cost of a label in a rectangle, for the items from `from` on: 3 for each area it hides, 100 for each line or marker. `None` if it
-    /// overlaps text.
+    /// Cost of a label in a rectangle: 3 for each hidden area, 100 for each line or marker, counting items after the first `from`. `None`
+    /// if it overlaps text.
     pub(crate) fn hidden(&self, from: usize, room: Rect) -> Option<usize> {
         let recorder = self.recorder.borrow();
         let weight = |item: &Item| match item {
@@ -394,42 +378,37 @@ impl<'a> Canvas<'a> {
         self.is_free_of_text(room).then(|| hit.map(weight).sum())
     }
 
-    /// A line through the points.
     pub(crate) fn line(&self, points: &[At], pen: Pen) -> Drawn {
         let pen = Pen { width: pen.width * self.look.stroke, ..pen };
         let points: Vec<BackendCoord> = points.iter().copied().map(corner).collect();
         Ok(self.area.draw(&PathElement::new(points, pen))?)
     }
 
-    /// A filled polygon.
     pub(crate) fn fill(&self, points: &[At], colour: Rgb, alpha: f64) -> Drawn {
         let points: Vec<BackendCoord> = points.iter().copied().map(corner).collect();
         Ok(self.area.draw(&Polygon::new(points, filled(colour, alpha)))?)
     }
 
-    /// A filled rectangle between two corners.
     pub(crate) fn rectangle(&self, a: At, b: At, colour: Rgb, alpha: f64) -> Drawn {
         Ok(self.area.draw(&Rectangle::new([corner(a), corner(b)], filled(colour, alpha)))?)
     }
 
-    /// The outline of a rectangle.
     pub(crate) fn frame(&self, a: At, b: At, pen: Pen) -> Drawn {
         self.line(&[a, (b.0, a.1), b, (a.0, b.1), a], pen)
     }
 
-    /// A filled disc.
     pub(crate) fn disc(&self, at: At, radius: f64, colour: Rgb) -> Drawn {
         let radius = pixels(radius).max(0) as u32;
         Ok(self.area.draw(&Circle::new(corner(at), radius, filled(colour, 1.0)))?)
     }
 
-    /// Diagonal strokes inside a rectangle: missing or doubtful.
+    /// Draws diagonal strokes in a rectangle, for missing or doubtful values.
     pub(crate) fn hatch(&self, a: At, b: At, pen: Pen) -> Drawn {
         const STEP: f64 = 6.0;
         let (w, h) = (b.0 - a.0, b.1 - a.1);
         let count = if w > 0.0 && h > 0.0 { ((w + h) / STEP).min(500.0) as usize } else { 0 };
         for k in 1..=count {
-            // From the left or lower edge up to the upper or right edge.
+            // From the left or lower edge to the upper or right edge.
             let d = k as f64 * STEP - STEP / 2.0;
             let from = if d <= h { (a.0, a.1 + d) } else { (a.0 + d - h, b.1) };
             let to = if d <= w { (a.0 + d, a.1) } else { (b.0, a.1 + d - w) };
@@ -438,12 +417,12 @@ impl<'a> Canvas<'a> {
         Ok(())
     }
 
-    /// Text, in as many lines as it has.
     pub(crate) fn text(&self, text: &str, at: At, kind: Type) -> Drawn {
         Ok(self.area.draw_text(text, &TextStyle::from(kind), corner(at))?)
     }
 
-    /// The outline of a marker of half-width `r`; a marker of strokes is as it is, and a diamond hides nothing inside it.
+    /// Draws the outline of a marker of half-width `r`. Markers made of strokes are drawn as usual; a diamond is not filled, so it hides
+    /// nothing.
     pub(crate) fn outline(&self, at: At, marker: Marker, r: f64, colour: Rgb) -> Drawn {
         if marker == Marker::Diamond {
             let tips = [(0.0, -1.6), (1.2, 0.0), (0.0, 1.6), (-1.2, 0.0), (0.0, -1.6)];
@@ -456,12 +435,12 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A marker of half-width `r`.
+    /// Draws a marker of half-width `r`.
     pub(crate) fn marker(&self, at: At, marker: Marker, r: f64, colour: Rgb) -> Drawn {
         let pen = Pen::new(colour, 1.4);
         let corner = |dx: f64, dy: f64| (at.0 + dx * r, at.1 + dy * r);
         match marker {
-            // Filled with the colour of the page: a ring that lines do not cross.
+            // Filled with the page colour, so that lines do not show through.
             Marker::Circle => {
                 self.disc(at, r + 0.6, colour)?;
                 self.disc(at, r - 0.7, self.look.paper)

@@ -1,11 +1,10 @@
-//! Captions: explanations, then definitions, then provenance.
+//! Captions: explanations, definitions and provenance.
 
 use super::{Figure, paper};
 use base::text::{printable, printable_label};
 
 /// Keys of entries that define words or rules.
 const NOTES: [&str; 4] = ["answers", "completeness", "rule", "stars"];
-/// Keys of provenance entries.
 const SOURCES: [&str; 11] = [
     "model",
     "models",
@@ -20,7 +19,7 @@ const SOURCES: [&str; 11] = [
     "completeness error",
 ];
 
-/// The caption of a figure, ready to paste: its title, its n and what its marks mean. It is one paragraph.
+/// Returns a figure's caption in one paragraph, ready to paste: title, n, meaning of marks.
 pub fn caption(figure: &Figure) -> String {
     let mut sentences = vec![capital(printable_label(&figure.title).trim_end_matches('.'))];
     let mut named = Vec::<(&str, String)>::new();
@@ -28,14 +27,14 @@ pub fn caption(figure: &Figure) -> String {
     for (key, value) in figure.entries().filter(|(key, _)| said(key)) {
         let value = printable_label(value);
         match named.iter_mut().find(|(name, _)| name == key) {
-            // Entries of one key, as those of intervals, are one sentence.
+            // Entries with the same key, such as intervals, form one sentence.
             Some((_, sentence)) => *sentence += &format!("; {value}"),
             None => named.push((key, value)),
         }
     }
     sentences.extend(named.into_iter().map(|(key, value)| match key {
         "n" => format!("n = {value}"),
-        // A separate sentence.
+        // An entry without a key is a separate sentence.
         "" => value,
         key => format!("{}: {value}", capital(&printable_label(key))),
     }));
@@ -44,9 +43,8 @@ pub fn caption(figure: &Figure) -> String {
     sentences.into_iter().filter(|text| !text.is_empty()).map(whole).collect::<Vec<_>>().join(" ")
 }
 
-/// The words and rules of a figure, each with its meaning.
 pub fn notes(figure: &Figure) -> Vec<String> {
-    // Definitions are never cut: they are the program's own.
+    // Definitions are never cut, because they are the program's own text.
     let terms = figure.provenance.terms.iter().map(|(name, meaning)| (name.as_str(), printable(meaning)));
     let rules = figure.entries().filter(|(key, _)| NOTES.contains(&key.as_str()));
     let rules = rules.map(|(key, value)| (key.as_str(), printable_label(value).into()));
@@ -61,13 +59,12 @@ pub fn notes(figure: &Figure) -> Vec<String> {
     named.into_iter().map(|(name, meaning)| with_zeros(&format!("{name}: {meaning}."))).collect()
 }
 
-/// Provenance of a figure's numbers.
 pub fn sources(figure: &Figure) -> Vec<String> {
     let sources = figure.entries().filter(|(key, _)| SOURCES.contains(&key.as_str()));
     sources.map(|(key, value)| format!("{}: {}", capital(&printable_label(key)), printable_label(value))).collect()
 }
 
-/// The caption with its notes and its provenance below it.
+/// The caption, followed by notes and provenance.
 pub(crate) fn page(figure: &Figure) -> String {
     let mut text = caption(figure) + "\n";
     for (heading, lines) in [("Notes", notes(figure)), ("Provenance", sources(figure))] {
@@ -78,7 +75,7 @@ pub(crate) fn page(figure: &Figure) -> String {
     text
 }
 
-/// Text in which `.8` is written `0.8`, as beside ticks.
+/// Replaces `.8` by `0.8`, as in tick labels.
 pub(crate) fn with_zeros(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 4);
     let mut before = ' ';
@@ -93,13 +90,12 @@ pub(crate) fn with_zeros(text: &str) -> String {
     out
 }
 
-/// Text with a capital first letter.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A definition behind the word that it explains: its first letter is small, unless it is an abbreviation.
+/// Formats a definition to follow its term: the first letter is small, unless it starts an abbreviation.
 pub fn definition(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
@@ -113,7 +109,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// Captions had up to 490 words, with definitions and hashes in one paragraph.
+    /// Regression: captions used to have up to 490 words, with definitions and hashes in one paragraph.
     #[test]
     fn definitions_and_provenance_have_blocks_of_their_own() {
         let long = format!("{} at its end.", "How complete. ".repeat(40));
@@ -130,7 +126,7 @@ mod tests {
             ),
             "{notes}"
         );
-        // A definition was cut after 300 characters.
+        // Regression: a definition used to be cut after 300 characters.
         assert!(notes.ends_with(" at its end.") && !notes.contains("Elect:"), "{notes}");
         assert_eq!(sources, "Provenance\nSeed: 0\nSpec: 0123456789ab\nModel: bert-mini\n");
     }

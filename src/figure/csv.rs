@@ -1,4 +1,4 @@
-//! CSV: exactly the drawn points, with the provenance as comment lines.
+//! CSV export: exactly the drawn points, with provenance in comment lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,21 +8,19 @@ use super::layers::{Cells, Count, Graph, Tokens};
 use super::{Figure, Layer};
 use base::text::printable_label;
 
-/// Columns in the order in which they are written. A file has the columns that at least one row fills; curves always have the first six.
+/// All columns in order. A file has those that at least one row fills; curves always have the first six.
 const COLUMNS: [&str; 27] = [
     "series", "x", "y", "lo", "hi", "n", "n_second", "inner_lo", "inner_hi", "x_lo", "x_hi", "x_end", "category",
     "label", "row", "column", "value", "doubtful", "strip", "place", "token", "score", "gold", "top", "doubt", "lit",
     "emphasis",
 ];
-/// The columns that every figure of points has, filled or not.
+/// Columns that every figure of points has, even if empty.
 const CURVE: [&str; 6] = ["series", "x", "y", "lo", "hi", "n"];
 
-/// A row: fields by column.
 type Row = BTreeMap<&'static str, String>;
 
-/// The figure's points as CSV: comment lines `# key: value`, then one table. Numbers are written so that they read back exactly;
-/// fields that a point does not have are empty. Rules and guides are not data and are left out, as are points that the axes
-/// cannot show.
+/// Writes the figure's points as CSV: comment lines `# key: value`, then one table. Numbers can be parsed back exactly; missing fields are
+/// empty. Rules, guides and points that the axes cannot show are left out.
 pub(crate) fn to_csv(figure: &Figure) -> String {
     let mut out = String::new();
     let mut comment = |key: &str, value: &str| {
@@ -204,8 +202,8 @@ fn graph(graph: &Graph, out: &mut Vec<Row>) {
     }
 }
 
-/// A field by RFC 4180. A leading `=`, `+`, `-` or `@` would be run as a formula by spreadsheets; a quote mark before it
-/// makes it text.
+/// Escapes a field according to RFC 4180. Spreadsheets would run a leading `=`, `+`, `-` or `@` as a formula, so it gets a leading quote
+/// mark.
 pub fn text(field: &str) -> String {
     let field = printable_label(field);
     let field = if field.starts_with(['=', '+', '-', '@']) { format!("'{field}") } else { field };
@@ -217,7 +215,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// The rows of a figure's table, ignoring quotes.
+    /// Splits a figure's CSV into rows, ignoring quotes.
     fn table(figure: &Figure) -> Vec<Vec<String>> {
         let csv = to_csv(figure);
         let lines = csv.lines().filter(|l| !l.starts_with('#'));

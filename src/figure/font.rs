@@ -1,8 +1,7 @@
-//! The fonts of a drawing: text measurement and outlines of letters.
+//! Fonts of a drawing: text measurement and glyph outlines.
 //!
-//! Letters come from Ubuntu Light; what it lacks (arrows, blocks, box drawing) from Hack. Both are embedded. A
-//! character that neither has, such as Chinese, is drawn by a spare font of the system (`spare`) if the drawing has
-//! one, otherwise as a box with its hexadecimal code point, which cannot be mistaken for another character.
+//! The embedded fonts are Ubuntu Light and, for characters that it lacks (arrows, blocks, box drawing), Hack. Other characters, such as
+//! Chinese, use a system font (`spare`) if one is available; otherwise a box shows the hexadecimal code point.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -12,17 +11,17 @@ use unicode_width::UnicodeWidthChar;
 
 use base::packed;
 
-/// Baseline of a text below its middle, in em: half the height of a capital.
+/// Distance from the middle of a text down to its baseline, in em: half the height of a capital.
 pub(crate) const MIDDLE: f64 = 0.35;
-/// Height of a capital above the baseline with some air, in em.
+/// Height of a capital above the baseline, with some padding, in em.
 pub(crate) const ASCENT: f64 = 0.78;
 /// Depth of letters below the baseline, in em.
 pub(crate) const DESCENT: f64 = 0.2;
 
-/// Width of the stroke around letters, in em: the embedded font is a light one, which prints too thin.
+/// Width of the stroke around letters, in em: the embedded font is light and prints too thin.
 pub(crate) const WEIGHT: f64 = 0.022;
 
-/// The files of the embedded fonts, unpacked once; they stay as long as the program runs.
+/// The embedded font files, unpacked once and kept for the life of the process.
 fn files() -> &'static [Vec<u8>] {
     static BYTES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let fonts = [packed!("fonts/ubuntu-light.ttf"), packed!("fonts/hack-regular.ttf")];
@@ -34,23 +33,21 @@ fn faces() -> &'static [Face<'static>] {
     FACES.get_or_init(|| files().iter().filter_map(|data| Face::parse(data, 0).ok()).collect())
 }
 
-/// The file of an embedded font.
 pub(crate) fn data(number: usize) -> Option<&'static [u8]> {
     files().get(number).map(Vec::as_slice)
 }
 
-/// Width of a glyph, in em.
 fn measured(face: &Face<'_>, id: GlyphId) -> f64 {
     f64::from(face.glyph_hor_advance(id).unwrap_or(0)) / f64::from(face.units_per_em().max(1))
 }
 
-/// The embedded font that draws a character, its glyph there, and the glyph's width in em.
+/// The embedded font with a character, its glyph, and the glyph's width in em.
 fn found(c: char) -> Option<(usize, GlyphId, f64)> {
     let (number, face, id) = faces().iter().enumerate().find_map(|(k, face)| Some((k, face, face.glyph_index(c)?)))?;
     Some((number, id, measured(face, id)))
 }
 
-/// As [`found`]. A figure measures thousands of letters, nearly all of them in ASCII: these are looked up once.
+/// Cached [`found`]: a figure measures thousands of letters, nearly all ASCII, so these are looked up once.
 fn own(c: char) -> Option<(usize, GlyphId, f64)> {
     static ASCII: OnceLock<Vec<Option<(usize, GlyphId, f64)>>> = OnceLock::new();
     match ASCII.get_or_init(|| ('\0'..='\x7f').map(found).collect()).get(c as usize) {
@@ -59,17 +56,16 @@ fn own(c: char) -> Option<(usize, GlyphId, f64)> {
     }
 }
 
-/// The embedded font that draws a character, and its glyph there.
+/// The embedded font with a character, and its glyph.
 pub(crate) fn embedded(c: char) -> Option<(usize, u16)> {
     own(c).map(|(number, id, _)| (number, id.0))
 }
 
-/// True if the embedded fonts have this character.
 pub(crate) fn has(c: char) -> bool {
     own(c).is_some()
 }
 
-/// Hexadecimal digits of a character that no font has, in two rows of equal length.
+/// Hexadecimal digits of a character, in two rows of equal length.
 fn digits(c: char) -> [String; 2] {
     let code = format!("{:04X}", c as u32);
     let code = if code.len() % 2 == 1 { format!("0{code}") } else { code };
@@ -77,49 +73,45 @@ fn digits(c: char) -> [String; 2] {
     [upper.to_owned(), lower.to_owned()]
 }
 
-/// Size of the digits in a box, in em of the text.
+/// Size of the digits in a box, in em of the surrounding text.
 const DIGIT: f64 = 0.46;
-/// Space around a box, in em.
 const AROUND: f64 = 0.06;
-/// Width of a character that takes two columns in a terminal, in em: Chinese letters are as wide as they are high.
+/// Width of a character that takes two terminal columns, in em: Chinese characters are square.
 const WIDE: f64 = 1.0;
-/// Furthest point of a glyph from its origin, in em: a damaged font cannot draw over the whole figure.
+/// Maximum distance of an outline point from the glyph's origin, in em, so that a damaged font cannot draw over the whole figure.
 const REACH: f64 = 3.0;
 
-/// A font of the system, and the characters that it draws.
+/// A system font, and the characters that it draws.
 pub(crate) type SpareFace<'a> = (Face<'a>, &'a BTreeSet<char>);
 
-/// The fonts of a drawing.
 #[derive(Default)]
 pub(crate) struct Fonts<'a> {
     spare: Vec<SpareFace<'a>>,
 }
 
-/// Source of a character's outline and its place in the cell; lengths are in em.
+/// A character's glyph and its position in the cell; lengths are in em.
 struct Letter<'f> {
     face: &'f Face<'f>,
     id: GlyphId,
-    /// Width of the cell.
     advance: f64,
-    /// From the cell's left edge to the glyph's origin.
+    /// Distance from the cell's left edge to the glyph's origin.
     shift: f64,
-    /// Size of the glyph, as a share of that of the text.
+    /// Glyph size relative to the font size.
     share: f64,
     ink: Ink,
 }
 
 impl<'a> Fonts<'a> {
-    /// The embedded fonts alone: what they draw is the same on every machine.
+    /// Only the embedded fonts: drawings are identical on every machine.
     pub(crate) fn own() -> Self {
         Self::default()
     }
 
-    /// The embedded fonts, and others for characters that these lack.
+    /// The embedded fonts, and others for characters that they lack.
     pub(crate) fn with(spare: Vec<SpareFace<'a>>) -> Self {
         Self { spare }
     }
 
-    /// True if one of the fonts draws this character.
     pub(crate) fn draws(&self, c: char) -> bool {
         has(c) || self.spare.iter().any(|(_, characters)| characters.contains(&c))
     }
@@ -134,7 +126,7 @@ impl<'a> Fonts<'a> {
         if c.width() != Some(2) {
             return Some(Letter { face, id, advance: natural, shift: 0.0, share: 1.0, ink: Ink::Plain });
         }
-        // Centred in its cell, and no wider.
+        // Centred in its cell, and not wider than it.
         let share = if natural > WIDE { WIDE / natural } else { 1.0 };
         let shift = (WIDE - natural * share) / 2.0;
         Some(Letter { face, id, advance: WIDE, shift, share, ink: Ink::Plain })
@@ -144,18 +136,18 @@ impl<'a> Fonts<'a> {
         self.letter(c).map_or_else(|| self.box_width(c), |letter| letter.advance)
     }
 
-    /// Width of the box of a character that no font has. A wide one has the width that it would have with a font.
+    /// Width of the box for a character without a font; a wide character gets at least its usual width.
     fn box_width(&self, c: char) -> f64 {
         let room = digits(c).iter().map(|d| self.width(d, DIGIT)).fold(0.0, f64::max) + 4.0 * AROUND;
         if c.width() == Some(2) { room.max(WIDE) } else { room }
     }
 
-    /// Width of a line of text with letters of this size (em).
+    /// Width of a line of text in the unit of `size`, the em.
     pub(crate) fn width(&self, text: &str, size: f64) -> f64 {
         text.chars().map(|c| self.advance(c)).sum::<f64>() * size
     }
 
-    /// The text, cut with an ellipsis where it is wider than `room`.
+    /// Cuts the text with an ellipsis if it is wider than `room`.
     pub(crate) fn cut(&self, text: &str, size: f64, room: f64) -> String {
         if self.width(text, size) <= room {
             return text.to_owned();
@@ -170,7 +162,7 @@ impl<'a> Fonts<'a> {
         out
     }
 
-    /// The text in lines no wider than `room`, broken between words; what does not fit in `most` lines is cut with an ellipsis.
+    /// Wraps the text between words into lines of at most `room`; what exceeds `most` lines is cut with an ellipsis.
     pub(crate) fn wrapped(&self, text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
         let mut lines = vec![String::new()];
         for word in text.split(' ') {
@@ -187,7 +179,6 @@ impl<'a> Fonts<'a> {
         lines.iter().map(|line| self.cut(line, size, room)).collect()
     }
 
-    /// Draws a line of text from its left end on the baseline.
     pub(crate) fn draw(&self, text: &str, (mut x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
         for c in text.chars() {
             let Some(letter) = self.letter(c) else {
@@ -198,7 +189,7 @@ impl<'a> Fonts<'a> {
             let em = f64::from(letter.face.units_per_em().max(1));
             let at = (x + letter.shift * size, y);
             let mut placed = Placed { pen, at, scale: size * letter.share / em, reach: (REACH * em) as f32 };
-            // A blank has no outline.
+            // A space has no outline.
             if letter.face.outline_glyph(letter.id, &mut placed).is_some() {
                 pen.fill(letter.ink);
             }
@@ -221,7 +212,7 @@ impl<'a> Fonts<'a> {
         let [upper, lower] = digits(c);
         for (row, baseline) in [(upper, y - 0.41 * size), (lower, y + 0.04 * size)] {
             let start = (left + right - self.width(&row, DIGIT * size)) / 2.0;
-            // Digits are in the font; if it could not be read, the boxes stay empty.
+            // If the font could not be parsed, boxes stay empty; otherwise it contains the digits.
             if row.chars().all(has) {
                 self.draw(&row, (start, baseline), DIGIT * size, pen);
             }
@@ -229,30 +220,26 @@ impl<'a> Fonts<'a> {
     }
 }
 
-/// Fill rule of an outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
-    /// A letter of the embedded font, which is a light one.
+    /// A letter of the embedded font, thickened because that font is light.
     Light,
-    /// A letter of a font with its own weight.
+    /// A letter of a font of normal weight.
     Plain,
-    /// Even-odd: what lies inside an inner outline stays empty.
+    /// Even-odd rule: inner outlines are holes.
     Hollow,
 }
 
-/// Something that draws letters. Positions are in the unit of `size`, y downwards.
+/// Receives glyph outlines, in the unit of `size`, with y pointing down.
 pub(crate) trait Pen {
-    /// Fills what was outlined since the last call.
+    /// Fills the outlines since the last call.
     fn fill(&mut self, ink: Ink);
-    /// Begins an outline.
     fn move_to(&mut self, x: f64, y: f64);
-    /// A straight piece.
     fn line_to(&mut self, x: f64, y: f64);
-    /// A piece with one control point.
+    /// Adds a quadratic Bézier curve.
     fn quad_to(&mut self, cx: f64, cy: f64, x: f64, y: f64);
-    /// A piece with two control points.
+    /// Adds a cubic Bézier curve.
     fn cubic_to(&mut self, a: (f64, f64), b: (f64, f64), x: f64, y: f64);
-    /// Closes an outline.
     fn close(&mut self);
 }
 
@@ -260,7 +247,7 @@ struct Placed<'a> {
     pen: &'a mut dyn Pen,
     at: (f64, f64),
     scale: f64,
-    /// In units of the font.
+    /// Maximum distance from the origin, in font units.
     reach: f32,
 }
 

@@ -1,15 +1,16 @@
-//! Figures without a renderer: their content in data units, with provenance. Terminal, PNG, SVG and CSV all read it.
+//! Figures independent of a renderer: contents in data units, with provenance, for the terminal, PNG, SVG, PDF and CSV.
 //!
-//! A lab builds a [`Figure`] from [`layers`]; its series carry a [`role::Role`] that each renderer turns into a colour, a dash
-//! and a marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget.
+//! A lab builds a [`Figure`] from [`layers`]; each series has a [`role::Role`], from which each renderer derives a colour, a dash and a
+//! marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget. For characters that the embedded fonts
+//! lack, PNGs use a system font if there is one (`spare`).
 //!
-//! Characters that the embedded font lacks are drawn in a PNG with a font of the system, where there is one (`spare`).
+//! Paper has one drawing path: `paper` lays a figure out with plotters, whose backend (`canvas`) records strokes, fills and texts. This
+//! list is written as SVG or PDF, or painted as PNG. The terminal has a separate widget (`tui::widgets::chart`) that shares axes and ticks
+//! ([`axis`]).
 //!
-//! On paper there is one drawing path: `paper` lays a figure out with plotters, whose backend of ours (`canvas`) records strokes, fills
-//! and texts; that list is written as SVG or PDF, or painted as PNG. The terminal keeps its own widget (`tui::widgets::chart`), which shares
-//! axes and ticks ([`axis`]). A plotters backend of cells was not taken: it would place lines, markers and labels to the pixel of a grid on
-//! which a label is as high as five pixels of braille, has one colour a cell, and knows neither a cursor nor half blocks; the widget
-//! chooses by cell which of two lines is seen, and keeps labels off data. What would change it: a backend that lays labels out in cells.
+//! Decision against a plotters backend of terminal cells: plotters would place everything on a pixel grid, in which a label is five Braille
+//! dots high. Such a backend has one colour per cell, no cursor and no half blocks. The widget decides in each cell which line is visible,
+//! and keeps labels off the data. A backend that lays labels out in cells would change this decision.
 
 pub mod axis;
 mod canvas;
@@ -48,20 +49,17 @@ use layers::Count;
 pub struct Figure {
     /// Short name, used in file names and by `probity export --figure`.
     pub name: String,
-    /// Title above the figure.
     pub title: String,
-    /// Horizontal axis; not drawn if the layers need none (tokens, a graph).
+    /// Horizontal axis; not drawn if no layer needs it (tokens, a graph).
     pub x: Axis,
-    /// Vertical axis.
     pub y: Axis,
     /// Layers, from back to front.
     pub layers: Vec<Layer>,
-    /// Source of the numbers.
     pub provenance: Provenance,
 }
 
 impl Figure {
-    /// True if its layers are drawn on axes; a figure of tokens or of a graph has none.
+    /// True if the layers are drawn on axes; tokens and graphs have none.
     pub fn has_axes(&self) -> bool {
         let free = |l: &Layer| matches!(l, Layer::Tokens(_) | Layer::Graph(_));
         self.layers.is_empty() || !self.layers.iter().all(free)
@@ -69,13 +67,13 @@ impl Figure {
 }
 
 impl Figure {
-    /// The entries of its provenance; what intervals cover is one of them only if there are any.
+    /// Provenance entries; the one on intervals only if intervals are drawn.
     pub fn entries(&self) -> impl Iterator<Item = &(String, String)> {
         let has_intervals = self.layers.iter().any(|l| !l.intervals().is_empty());
         self.provenance.entries.iter().filter(move |(key, _)| has_intervals || key != "intervals")
     }
 
-    /// Texts that name what is drawn: title, axes, panels, series and rules.
+    /// Texts that name the contents: title, axes, panels, series and rules.
     fn names(&self) -> impl Iterator<Item = &str> {
         let axes = [&self.y, &self.x].into_iter().flat_map(|axis| {
             let texts = axis.panels.iter().chain(&axis.categories).map(String::as_str);
@@ -93,7 +91,7 @@ impl Figure {
         [self.title.as_str()].into_iter().chain(axes).chain(layers)
     }
 
-    /// The figure with the meanings of those terms that it names, for its caption. `terms` are names with meanings.
+    /// Adds the terms that the figure uses, for its caption; `terms` are names with meanings.
     pub fn with_terms<'t>(mut self, terms: impl Iterator<Item = (&'t str, &'t str)>) -> Self {
         let words = |text: &str| format!(" {} ", text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " "));
         let texts: Vec<String> = self.names().map(words).collect();
@@ -103,8 +101,8 @@ impl Figure {
         self
     }
 
-    /// The figure with the number of examples behind its points, or the range of their numbers, as the n of its
-    /// provenance. `examples` and the `units` of the intervals, if these are not the examples, are nouns in the plural.
+    /// Adds the number of examples per point, or its range, to the provenance as n. `examples` and `units` are plural nouns; `units` are
+    /// those of the intervals, if not examples.
     pub fn with_counts(mut self, examples: &str, units: Option<&str>) -> Self {
         let counts: Vec<Count> = self.layers.iter().flat_map(Layer::counts).collect();
         let of_units = units.and_then(|noun| layers::counted(counts.iter().filter_map(|n| n.units), noun));
@@ -119,36 +117,31 @@ impl Figure {
     }
 }
 
-/// A term and its meaning.
 type Term = (String, String);
 
-/// Source of the numbers of a figure; written into every export.
+/// Provenance of a figure's numbers, written into every export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// Key and value pairs in the order in which they are shown: spec, model, data, seed, n, level, version, command.
+    /// Key-value pairs in display order: spec, model, data, seed, n, level, version, command.
     pub entries: Vec<(String, String)>,
-    /// Terms of the figure with their meanings, which captions explain.
+    /// Terms in the figure with their meanings, for captions.
     pub terms: Vec<Term>,
 }
 
-/// Errors in exporting a figure.
 #[derive(Debug, Error)]
 pub enum FigureError {
-    /// The extension is not a format.
     #[error("{}: figures are written as .png, .svg, .pdf or .csv", path.display())]
     Extension {
-        /// The file.
+        /// The file that was to be written.
         path: PathBuf,
     },
-    /// The file could not be put in its place.
+    /// The file could not be written or moved into place.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The renderer failed.
     #[error("cannot draw the figure: {0}")]
     Draw(String),
 }
 
-/// A format of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Png,
@@ -158,10 +151,9 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats.
     pub const ALL: [Self; 4] = [Self::Png, Self::Svg, Self::Pdf, Self::Csv];
 
-    /// The extension of its files, which is its name on the command line.
+    /// The file extension, which is also the name on the command line.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Png => "png",
@@ -171,10 +163,10 @@ impl Format {
         }
     }
 
-    /// The format of a file, by its extension.
+    /// The format of a file's extension.
     ///
     /// # Errors
-    /// [`FigureError::Extension`] where it names none.
+    /// [`FigureError::Extension`] for an unknown extension.
     pub fn of_file(path: &Path) -> Result<Self, FigureError> {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
         let found = Self::ALL.into_iter().find(|f| extension.eq_ignore_ascii_case(f.extension()));
@@ -182,10 +174,7 @@ impl Format {
     }
 }
 
-/// A figure as the bytes of a file.
-///
-/// # Errors
-/// [`FigureError::Draw`] if it cannot be drawn.
+/// Fails with [`FigureError::Draw`] if the figure cannot be drawn.
 pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<u8>, FigureError> {
     match format {
         Format::Png => png::to_png(figure, options),
@@ -195,20 +184,17 @@ pub fn render(figure: &Figure, format: Format, options: &Options) -> Result<Vec<
     }
 }
 
-/// Writes a figure to `path`, in the format that its extension names, and returns the full paths of what was written:
-/// in [`Style::Paper`], which has neither title nor provenance on the page, a picture has its caption beside it as
-/// text. Each file appears whole or not at all: it is written under a temporary name and then moved. Existing files are
-/// replaced only with `force`.
+/// Writes a figure to `path` in the format of its extension, and returns the full paths written. In [`Style::Paper`], a picture's caption
+/// goes to a text file next to it. Each file is written atomically, and replaces an existing one only with `force`.
 ///
 /// # Errors
-/// [`FigureError::Extension`] for other extensions than those of [`Format`], [`FigureError::File`] if a file is in the way or cannot be
-/// written.
+/// [`FigureError::Extension`] for an extension not in [`Format`], [`FigureError::File`] if a file exists or cannot be written.
 pub fn export(figure: &Figure, path: &Path, options: &Options, force: bool) -> Result<Vec<PathBuf>, FigureError> {
     let format = Format::of_file(path)?;
-    // Checked before drawing, which takes a moment.
+    // Fails before drawing, which takes a moment.
     let whole = Whole::new(path, force)?;
     let (beside, words) = (path.with_extension("txt"), caption::page(figure));
-    // Several formats of a figure have one caption.
+    // All formats of a figure share one caption.
     let is_written = || base::read::bytes(&beside, words.len() as u64).is_ok_and(|there| there == words.as_bytes());
     let captioned = options.captions(format) && !is_written();
     let text = captioned.then(|| Whole::new(&beside, force)).transpose()?;
@@ -224,7 +210,7 @@ fn placed(whole: Whole, path: &Path, bytes: &[u8]) -> Result<PathBuf, FigureErro
     Ok(std::path::absolute(path).map_err(|source| FileError::Write { path: path.to_owned(), source })?)
 }
 
-/// Pairs of texts that lie on each other in the drawing of a figure.
+/// Pairs of texts that overlap in a figure's drawing.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if it cannot be drawn.
@@ -266,7 +252,7 @@ mod tests {
         let said = std::fs::read_to_string(&caption).unwrap();
         assert!(said.starts_with("PGD on bert-mini, layer 4") && said.contains("Level: 95 %."), "{said}");
         assert!(said.contains("\n\nProvenance\nSeed: 0\n"), "{said}");
-        // The same caption is shared by other formats; if the file is a user's text, nothing is replaced.
+        // Other formats share the same caption; a user's text file is never replaced.
         let other = folder.path().join("a.svg");
         assert_eq!(export(&samples::curves(), &other, &options, false).unwrap(), [other]);
         std::fs::remove_file(&picture).unwrap();
@@ -294,7 +280,7 @@ mod tests {
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("# figure"));
     }
 
-    /// The samples hold every kind of layer, long names and hostile ones.
+    /// The samples include every kind of layer, long names and control characters.
     #[test]
     fn no_texts_lie_on_each_other_in_any_style() {
         let figures = samples::all();

@@ -1,34 +1,30 @@
-//! Styles: the size of the page, of its letters and lines, and its colours.
+//! Styles: sizes of page, letters and lines, and colours.
 
 use super::Format;
 use super::palette::{self, Rgb};
 
-/// Points in a millimetre.
 const MILLIMETRE: f64 = 72.0 / 25.4;
-/// Widths that a page may have, in millimetres.
+/// Valid page widths, in millimetres.
 const WIDTHS: std::ops::RangeInclusive<f64> = 40.0..=400.0;
-/// Resolutions that a PNG may have, in dots per inch.
+/// Valid PNG resolutions, in dots per inch.
 const RESOLUTIONS: std::ops::RangeInclusive<u32> = 36..=1200;
 
-/// Purpose of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
     /// For a lab book: title above, provenance below.
     #[default]
     LabBook,
-    /// For a paper: neither title nor provenance, 8 point type, width of a column.
+    /// For a paper: no title or provenance, 8-point type, the width of a column.
     Paper,
     /// For slides: large type, heavy lines.
     Slides,
-    /// As for a lab book, on a dark page.
+    /// Like a lab book, on a dark page.
     Dark,
 }
 
 impl Style {
-    /// All styles.
     pub const ALL: [Self; 4] = [Self::LabBook, Self::Paper, Self::Slides, Self::Dark];
 
-    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::LabBook => "lab-book",
@@ -38,7 +34,7 @@ impl Style {
         }
     }
 
-    /// Width of its page in millimetres, unless another is asked for.
+    /// In millimetres.
     pub fn usual_width(self) -> f64 {
         match self {
             Self::LabBook | Self::Dark => 135.5,
@@ -56,21 +52,17 @@ impl Style {
     }
 }
 
-/// Options of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Options {
     pub style: Style,
-    /// Width of the page in millimetres; none is the usual one of the style.
+    /// Page width in millimetres; `None` for the style's default.
     pub width: Option<f64>,
-    /// Dots per inch of a PNG; none is the usual resolution of the style.
+    /// Dots per inch of PNGs; `None` for the style's default.
     pub dpi: Option<u32>,
 }
 
 impl Options {
-    /// The options, if a page can have them.
-    ///
-    /// # Errors
-    /// The refused option and its valid values.
+    /// Returns the options if they are valid, otherwise the invalid one with its valid values.
     pub fn checked(self) -> Result<Self, String> {
         if let Some(width) = self.width.filter(|w| !WIDTHS.contains(w)) {
             return Err(format!("width {width} mm is not allowed: use {} to {} mm", WIDTHS.start(), WIDTHS.end()));
@@ -81,7 +73,7 @@ impl Options {
         Ok(self)
     }
 
-    /// True if a file of this format has its caption beside it, in a file that ends in `txt`.
+    /// True if a file of this format gets its caption in a `.txt` file next to it.
     pub fn captions(&self, format: Format) -> bool {
         self.style == Style::Paper && format != Format::Csv
     }
@@ -95,21 +87,20 @@ impl Options {
     }
 }
 
-/// The measures and colours of a page. Lengths on it are in units in which tick labels are 11 high.
+/// Measures and colours of a page. A tick label is 11 page units high.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Look {
-    /// Width of the page in units.
+    /// In page units.
     pub width: f64,
-    /// Points in a unit.
+    /// Points per page unit.
     pub unit: f64,
-    /// Height of a figure as a share of its width.
+    /// Figure height as a share of its width.
     pub aspect: f64,
-    /// Factor on the widths of lines.
+    /// Factor on line widths.
     pub stroke: f64,
-    /// True if the page has a title and provenance.
     pub titled: bool,
     pub footed: bool,
-    /// True if the legend goes inside the frame when it covers nothing.
+    /// True if the legend goes inside the frame wherever it covers nothing.
     pub legend_inside: bool,
     pub margin: f64,
     pub paper: Rgb,
@@ -121,7 +112,7 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// A page of this width in points.
+    /// `width` is in points.
     fn new(style: Style, width: f64) -> Self {
         let light = Self {
             width: width / 0.48,
@@ -142,7 +133,7 @@ impl Look {
         match style {
             Style::LabBook => light,
             Style::Paper => {
-                // Labels of axes are 12.5 units: 8 points.
+                // Axis labels are 12.5 units high: 8 points.
                 let unit = 0.64;
                 let aspect = if width > 350.0 { 0.48 } else { 0.72 };
                 let (titled, footed) = (false, false);
@@ -173,18 +164,16 @@ impl Look {
         }
     }
 
-    /// The colour of a series.
     pub(crate) fn series(&self, hue: usize) -> Rgb {
         let colour = palette::series(hue);
         match (self.dark, hue) {
             (false, _) => colour,
             (true, super::role::BLACK) => self.ink,
-            // Half way to white, because blue and green would be too dark.
+            // Blended towards white, because blue and green would be too dark.
             (true, _) => colour.mixed(Rgb(255, 255, 255), 0.3),
         }
     }
 
-    /// The colour of text on a colour.
     pub(crate) fn ink_on(&self, colour: Rgb) -> Rgb {
         if colour.is_light() { Rgb(0x1a, 0x1a, 0x1a) } else { Rgb(255, 255, 255) }
     }

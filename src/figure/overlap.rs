@@ -1,4 +1,4 @@
-//! Overlaps between the parts of a drawing.
+//! Overlap tests between parts of a drawing.
 
 use super::canvas::{At, Item, Scene, Type};
 use super::font::{self, Fonts};
@@ -6,7 +6,6 @@ use super::font::{self, Fonts};
 /// Two opposite corners of a rectangle, the upper left first.
 pub(crate) type Rect = (At, At);
 
-/// The room of a recorded text.
 pub(crate) fn text_box(fonts: &Fonts<'_>, text: &str, (x, y): At, kind: &Type) -> Rect {
     let long = fonts.width(text, kind.size);
     let back = kind.along.share() * long;
@@ -17,7 +16,7 @@ pub(crate) fn text_box(fonts: &Fonts<'_>, text: &str, (x, y): At, kind: &Type) -
     }
 }
 
-/// Pairs of texts that lie on each other by more than a touch.
+/// Pairs of texts that overlap by more than the tolerance.
 pub(crate) fn texts(scene: &Scene<'_>) -> Vec<(String, String)> {
     const TOUCH: f64 = 0.5;
     let boxed = |item: &Item| match item {
@@ -36,7 +35,6 @@ pub(crate) fn texts(scene: &Scene<'_>) -> Vec<(String, String)> {
     pairs
 }
 
-/// True if an item reaches into a rectangle.
 pub(crate) fn reaches(fonts: &Fonts<'_>, item: &Item, room: Rect) -> bool {
     let inside = |p: &At| (room.0.0..=room.1.0).contains(&p.0) && (room.0.1..=room.1.1).contains(&p.1);
     let crossed = |points: &[At]| points.windows(2).any(|w| crosses(w[0], w[1], room));
@@ -55,7 +53,7 @@ pub(crate) fn overlap(a: Rect, b: Rect) -> bool {
     a.0.0 < b.1.0 && b.0.0 < a.1.0 && a.0.1 < b.1.1 && b.0.1 < a.1.1
 }
 
-/// True if a line between two points passes through a rectangle (clipped as by Liang and Barsky).
+/// True if a line between two points passes through a rectangle (Liang-Barsky clipping).
 fn crosses(p: At, q: At, room: Rect) -> bool {
     let (dx, dy) = (q.0 - p.0, q.1 - p.1);
     let (mut from, mut to) = (0.0f64, 1.0f64);
@@ -74,7 +72,7 @@ fn crosses(p: At, q: At, room: Rect) -> bool {
     from <= to
 }
 
-/// True if a polygon contains a point, by the even-odd rule.
+/// True if a polygon contains a point (even-odd rule).
 fn contains(points: &[At], p: At) -> bool {
     let pairs = points.iter().zip(points.iter().cycle().skip(1));
     let crossed =

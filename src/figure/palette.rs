@@ -1,20 +1,19 @@
-//! Colours of data: series on paper, and the scales of cells and tokens on paper and in the terminal.
+//! Colours of data: series on paper, and colour scales on paper and in the terminal.
 
-/// A colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
-    /// The colour at a fraction of the way to another.
+    /// Blends two colours; `share` is that of `other`.
     pub(crate) fn mixed(self, other: Self, share: f64) -> Self {
         let mix = |x: u8, y: u8| (f64::from(x) + (f64::from(y) - f64::from(x)) * share).round() as u8;
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 }
 
-/// Okabe and Ito's colours, which people with any kind of colour vision can distinguish; the pale yellow comes last of them. The first is
-/// darker and the second lighter than theirs, so that the first three also differ in grey. Four more, for
-/// figures with every method and its controls, also differ by their markers.
+/// Okabe and Ito's colours, distinct with any colour vision deficiency; the pale yellow is the last of them. The first is darker and the
+/// second lighter than the originals, so that the first three also differ in grey. Four more, for figures with every method and its
+/// controls, also differ by marker.
 pub(crate) const SERIES: [Rgb; 12] = [
     Rgb(0x00, 0x4f, 0x8f),
     Rgb(0xe8, 0x78, 0x1a),
@@ -30,11 +29,11 @@ pub(crate) const SERIES: [Rgb; 12] = [
     Rgb(0x01, 0x5e, 0x55),
 ];
 
-/// From pale to dark: lightness alone orders the values.
+/// From pale to dark: lightness alone shows the order.
 const RISING: [Rgb; 5] =
     [Rgb(0xf3, 0xf8, 0xfd), Rgb(0xc6, 0xdb, 0xef), Rgb(0x6b, 0xae, 0xd6), Rgb(0x21, 0x71, 0xb5), Rgb(0x08, 0x30, 0x6b)];
 
-/// Blue for below zero, orange for above: a pair that every kind of colour vision keeps apart.
+/// Blue for negative and orange for positive values, distinct with any colour vision deficiency.
 const DIVERGING: [Rgb; 7] = [
     Rgb(0x05, 0x54, 0x9b),
     Rgb(0x5a, 0x9b, 0xd0),
@@ -46,7 +45,7 @@ const DIVERGING: [Rgb; 7] = [
 ];
 
 impl Rgb {
-    /// Relative luminance, 0 (black) to 1 (white), as WCAG 2 defines it.
+    /// Relative luminance from 0 (black) to 1 (white), as defined by WCAG 2.
     pub(crate) fn luminance(self) -> f64 {
         let linear = |c: u8| {
             let c = f64::from(c) / 255.0;
@@ -55,12 +54,12 @@ impl Rgb {
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
 
-    /// True if dark text reads better on this colour than white text.
+    /// True if dark text is more legible on this colour than white text.
     pub fn is_light(self) -> bool {
         self.luminance() > 0.18
     }
 
-    /// The nearest of the 216 colours and 24 greys that every terminal with 256 colours has, as its number.
+    /// The nearest of the 216 colours and 24 greys in the 256-colour terminal palette, by index.
     pub fn indexed(self) -> u8 {
         const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
         let nearest = |c: u8| (0..6u8).min_by_key(|k| LEVELS[usize::from(*k)].abs_diff(c)).unwrap_or(0);
@@ -77,17 +76,16 @@ impl Rgb {
     }
 }
 
-/// The colour of a series on paper.
 pub fn series(hue: usize) -> Rgb {
     SERIES[hue % SERIES.len()]
 }
 
-/// The colour for a value from 0 to 1; values outside are clamped.
+/// Maps a value from 0 to 1 to its colour, clamping others.
 pub fn rising(share: f64) -> Rgb {
     between(&RISING, share)
 }
 
-/// The colour for a value from -1 to 1; values outside are clamped.
+/// Maps a value from -1 to 1 to its colour, clamping others.
 pub fn diverging(share: f64) -> Rgb {
     between(&DIVERGING, share / 2.0 + 0.5)
 }
@@ -103,7 +101,7 @@ fn between(stops: &[Rgb], share: f64) -> Rgb {
 mod tests {
     use super::*;
 
-    /// A colour as a dichromat sees it, after Viénot, Brettel and Mollon (1999): red and green collapse into one.
+    /// Simulates deuteranopia (Viénot, Brettel and Mollon 1999): red and green collapse into one channel.
     fn deuteranope(c: Rgb) -> [f64; 2] {
         let [r, g, b] = [c.0, c.1, c.2].map(f64::from);
         [0.29 * r + 0.71 * g, b]

@@ -1,8 +1,7 @@
-//! PDF: the drawing as vectors, with the embedded fonts as subsets and the provenance in its information dictionary.
+//! PDF export: vector drawing with subsets of the embedded fonts, and provenance in the information dictionary.
 //!
-//! The format is a list of numbered objects and a table of where they begin; it is written here because the needed
-//! parts are few and not worth another dependency. Letters of fonts of the system, which may not be embedded, are drawn
-//! as outlines.
+//! A PDF is a list of numbered objects and a table of their offsets. It is written here because a dependency would bring far more than is
+//! needed. Letters of system fonts, which may not be embedded, are drawn as outlines.
 
 mod truetype;
 
@@ -30,13 +29,11 @@ const CONTENT: usize = 4;
 const STATES: usize = 5;
 const INFO: usize = 6;
 const FIRST_FONT: usize = 7;
-/// Objects of a font.
 const FONT_OBJECTS: usize = 5;
-/// Share of a circle's radius from a quarter's end to its control point.
+/// Distance of a Bézier control point from the end of a quarter circle, as a share of the radius.
 const KAPPA: f64 = 0.552_284_749_8;
 
-/// The figure as a PDF file. The same figure gives the same bytes; with characters that the embedded font lacks, only
-/// on the same machine.
+/// Writes the figure as PDF. Output is reproducible; with characters that the embedded fonts lack, only on the same machine.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be laid out.
@@ -49,7 +46,7 @@ fn write(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Drawn<Vec<u8>>
     let unit = scene.look.unit;
     let (width, height) = (scene.look.width * unit, scene.height * unit);
     let mut page = Page { out: String::new(), alphas: BTreeSet::new(), used: BTreeMap::new(), last: (0.0, 0.0) };
-    // Units of the page, downwards from its upper left.
+    // In page units, downwards from the upper left.
     page.op(&format!("{} 0 0 {} 0 {} cm 1 j", real(unit), real(-unit), real(height)));
     scene.items.iter().for_each(|item| page.item(scene, item));
     let mut file = File { bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(), places: BTreeMap::new() };
@@ -77,7 +74,6 @@ fn write(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Drawn<Vec<u8>>
     Ok(file.finish())
 }
 
-/// Title, program and provenance.
 fn info(figure: &Figure, fonts: &[String]) -> String {
     let mut out = format!(
         "<< /Title {} /Producer {}",
@@ -94,23 +90,22 @@ fn info(figure: &Figure, fonts: &[String]) -> String {
     out
 }
 
-/// A string of the format, in UTF-16 as hexadecimal digits: no text can end it.
+/// Formats a string as UTF-16 in hexadecimal, which needs no escaping.
 fn text(value: &str) -> String {
     let digits: String = value.encode_utf16().map(|unit| format!("{unit:04X}")).collect();
     format!("<FEFF{digits}>")
 }
 
-/// A number with at most three decimals; the format knows no exponents.
+/// Formats a number with at most three decimals; PDF has no exponents.
 fn real(x: f64) -> String {
     let text = format!("{x:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// The file as far as it is written.
 struct File {
     bytes: Vec<u8>,
-    /// First byte of each object.
+    /// Byte offset of each object.
     places: BTreeMap<usize, usize>,
 }
 
@@ -131,7 +126,7 @@ impl File {
         self.bytes.extend_from_slice(b"\nendstream\nendobj\n");
     }
 
-    /// Adds the table of places. Numbers without an object are free.
+    /// Adds the cross-reference table; numbers without an object are marked free.
     fn finish(mut self) -> Vec<u8> {
         let start = self.bytes.len();
         let count = self.places.keys().max().map_or(1, |last| last + 1);
@@ -149,14 +144,14 @@ impl File {
     }
 }
 
-/// The content of the page.
+/// The page's content stream.
 struct Page {
     out: String,
-    /// Opacities that are used, in hundredths.
+    /// Opacities used, in hundredths.
     alphas: BTreeSet<u32>,
-    /// Glyphs that are used of each embedded font, with their characters.
+    /// Glyphs used in each embedded font, with their characters.
     used: BTreeMap<usize, BTreeMap<u16, char>>,
-    /// End point of a letter's outline so far.
+    /// Last point of the current outline.
     last: At,
 }
 
@@ -172,7 +167,7 @@ impl Page {
         }
     }
 
-    /// An operator within its own saved state.
+    /// Draws with an opacity, restored afterwards.
     fn with_alpha(&mut self, alpha: f64, draw: impl FnOnce(&mut Self)) {
         let share = (alpha.clamp(0.0, 1.0) * 100.0).round() as u32;
         if share < 100 {
@@ -224,7 +219,7 @@ impl Page {
         self.op("f");
     }
 
-    /// Letters of the embedded fonts as text, others as outlines.
+    /// Writes letters of embedded fonts as text, and others as outlines.
     fn text(&mut self, scene: &Scene<'_>, text: &str, at: At, kind: &Type) {
         let start = -kind.along.share() * scene.fonts.width(text, kind.size);
         let (cos, sin) = if kind.upwards { (0, -1) } else { (1, 0) };
@@ -241,7 +236,7 @@ impl Page {
                         self.used.entry(k).or_default().insert(glyph, *c);
                         glyphs += &format!("{glyph:04X}");
                     }
-                    // Filled and stroked, as in a PNG; turned over, because the page runs downwards.
+                    // Filled and stroked, as in a PNG; mirrored, because y points down.
                     let (size, x) = (real(kind.size), real(x));
                     self.op(&format!("BT /F{k} {size} Tf 2 Tr 1 0 0 -1 {x} 0 Tm <{glyphs}> Tj ET"));
                 }
@@ -267,7 +262,7 @@ impl font::Pen for Page {
         self.op(&format!("{} {} l", real(x), real(y)));
     }
 
-    /// The format has curves with two control points only.
+    /// PDF has only cubic Bézier curves.
     fn quad_to(&mut self, cx: f64, cy: f64, x: f64, y: f64) {
         let third = |a: f64, c: f64| a + (c - a) * 2.0 / 3.0;
         let a = (third(self.last.0, cx), third(self.last.1, cy));
@@ -285,12 +280,11 @@ impl font::Pen for Page {
     }
 }
 
-/// A colour as three shares.
 fn channels(Rgb(r, g, b): Rgb) -> String {
     [r, g, b].map(|c| real(f64::from(c) / 255.0)).join(" ")
 }
 
-/// The five objects of an embedded font: the font, its descendant, its measures, its outlines, and which characters its glyphs are.
+/// Writes the five objects of an embedded font: font, descendant, metrics, outlines, character map.
 fn font_objects(file: &mut File, first: usize, bytes: &[u8], used: &BTreeMap<u16, char>) -> Drawn {
     let subset = truetype::subset(bytes, &used.keys().copied().collect())
         .ok_or_else(|| FigureError::Draw("an embedded font is damaged".into()))?;

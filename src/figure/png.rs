@@ -1,4 +1,4 @@
-//! PNG: the drawing painted by tiny-skia, with the provenance in text chunks.
+//! PNG export: the drawing painted by tiny-skia, with provenance in text chunks.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,7 @@ use base::text::printable_label;
 /// Maximum number of pixels: 256 MiB in memory.
 const MOST_PIXELS: f64 = 67_108_864.0;
 
-/// The figure as a PNG file. The same figure gives the same bytes; with characters that the embedded font lacks, only
-/// on the same machine.
+/// Renders the figure as PNG. Output is reproducible; with characters that the embedded fonts lack, only on the same machine.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the picture cannot be made.
@@ -36,12 +35,12 @@ fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String], dpi: u32) -> Dr
     let mut picture = size.ok_or_else(|| {
         FigureError::Draw(format!("{width} by {height} pixels are too many: choose fewer dots per inch"))
     })?;
-    // A page that is not a whole number of pixels long covers its last row in part only.
+    // The page may not be a whole number of pixels high; fill the last row completely.
     let Rgb(red, green, blue) = scene.look.paper;
     picture.fill(Color::from_rgba8(red, green, blue, 255));
     let mut painter = Painter { picture: &mut picture, scale: scale as f32 };
     scene.items.iter().for_each(|item| painter.item(scene, item));
-    // The page is opaque, so that premultiplied colours are plain ones.
+    // The page is opaque, so premultiplied colours equal plain ones.
     let rgb: Vec<u8> = picture.data().chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
     let size = (picture.width(), picture.height());
     encode(figure, fonts, &rgb, size, dpi).map_err(|e| FigureError::Draw(e.to_string()))
@@ -55,7 +54,7 @@ fn colour(Rgb(r, g, b): Rgb, alpha: f64) -> Paint<'static> {
 
 struct Painter<'a> {
     picture: &'a mut Pixmap,
-    /// Pixels in a unit of the page.
+    /// Pixels per page unit.
     scale: f32,
 }
 
@@ -124,7 +123,6 @@ fn polygon(points: &[At], closed: bool) -> Option<tiny_skia::Path> {
     path.finish()
 }
 
-/// Paints letters.
 struct Brush<'a> {
     picture: &'a mut Pixmap,
     path: PathBuilder,
@@ -194,7 +192,7 @@ fn encode(
     Ok(out)
 }
 
-/// The keyword of a text chunk: 1 to 79 Latin-1 characters.
+/// The keyword of a text chunk: 1 to 79 ASCII characters.
 fn keyword(key: &str) -> String {
     let key: String = format!("probity:{key}").chars().filter(char::is_ascii_graphic).collect();
     key.chars().take(79).collect()

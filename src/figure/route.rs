@@ -1,25 +1,23 @@
-//! The course of an arrow from node to node, around the nodes in between.
+//! Paths of arrows from node to node, around other nodes.
 
 use super::canvas::At;
 
-/// The box of a node: its middle, and half its width and height.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Room {
-    /// Middle.
     pub at: At,
     /// Half the width and half the height.
     pub half: (f64, f64),
 }
 
 impl Room {
-    /// True if a position is inside the box, or as near as `air`.
+    /// True if a position is inside the box or within `air` of it.
     fn holds(&self, p: At, air: f64) -> bool {
         (p.0 - self.at.0).abs() < self.half.0 + air && (p.1 - self.at.1).abs() < self.half.1 + air
     }
 }
 
-/// Places along the arrow, between the two boxes. It is bent where a straight one would come within `air` of another
-/// box, and stays between two edges of the page; straight if no bend helps, empty if the boxes touch.
+/// Returns points along the arrow between the two boxes. The arrow stays between two page edges, and bends if a straight one would come
+/// within `air` of another box. It is straight if no bend helps, and empty if the boxes touch.
 pub(crate) fn course(from: &Room, to: &Room, others: &[Room], (air, edges): (f64, (f64, f64))) -> Vec<At> {
     const STEPS: u32 = 80;
     let (a, b) = (from.at, to.at);
@@ -39,7 +37,7 @@ pub(crate) fn course(from: &Room, to: &Room, others: &[Room], (air, edges): (f64
     bends.into_iter().map(bent).find(free).unwrap_or_else(|| bent(0.0))
 }
 
-/// True if an arrow keeps clear of these boxes and stays between the edges.
+/// True if an arrow avoids these boxes and stays between the edges.
 pub(crate) fn is_free(line: &[At], others: &[Room], (air, (left, right)): (f64, (f64, f64))) -> bool {
     let bad = |p: &At| !(left..=right).contains(&p.0) || others.iter().any(|n| n.holds(*p, air));
     !line.iter().any(bad)
@@ -60,7 +58,6 @@ mod tests {
         assert!(course(&room(0.0), &room(1.0), &[], page).is_empty());
     }
 
-    /// At a column's width one arrow of the causal model ran off the page.
     #[test]
     fn an_arrow_stays_on_the_page() {
         let room = |y: f64| Room { at: (0.0, y), half: (5.0, 3.0) };

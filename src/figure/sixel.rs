@@ -1,14 +1,13 @@
-//! Pictures as sixels, for terminals that show them: six rows at a time, in the 216 colours of a cube.
+//! Sixel encoding of pictures for terminals: bands of six rows in a palette of 216 colours (a 6×6×6 cube).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Levels of each primary colour.
 const LEVELS: usize = 6;
-/// Rows of a band.
+/// Rows per band.
 const BAND: usize = 6;
 
-/// A PNG of [`crate::render`] as sixels, no wider than `most` pixels; `None` for other bytes.
+/// Converts a PNG of [`crate::render`] to sixels at most `most` pixels wide; `None` for other bytes.
 pub fn of_png(png: &[u8], most: usize) -> Option<String> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().ok()?;
     let (width, height) = (reader.info().width as usize, reader.info().height as usize);
@@ -22,7 +21,7 @@ pub fn of_png(png: &[u8], most: usize) -> Option<String> {
     let span =
         |k: usize, small: usize, large: usize| k * large / small..((k + 1) * large / small).max(k * large / small + 1);
     let colour = |x: usize, y: usize| {
-        // The mean over the pixels that become one, as the number of its colour.
+        // Averages the pixels that become one, and returns the index of the colour.
         let (columns, rows) = (span(x, wide, width), span(y, high, height));
         let count = columns.len() * rows.len();
         let mut sums = [0; 3];
@@ -35,7 +34,6 @@ pub fn of_png(png: &[u8], most: usize) -> Option<String> {
     Some(encoded(&table, wide))
 }
 
-/// Colours by number, row by row, as sixels.
 fn encoded(table: &[usize], wide: usize) -> String {
     let mut out = format!("\x1bPq\"1;1;{wide};{}", table.len() / wide);
     for number in table.iter().collect::<BTreeSet<_>>() {
@@ -66,7 +64,7 @@ mod tests {
     use super::*;
     use crate::{Format, Options, Style, render, samples};
 
-    /// The pixels of sixels: colours by position, in per cent, and the size of the picture.
+    /// Decodes sixels: colours by position, in percent, and the picture's width.
     fn decoded(text: &str) -> (Vec<Option<[usize; 3]>>, usize) {
         let body = text.strip_prefix("\x1bPq\"1;1;").unwrap().strip_suffix("\x1b\\").unwrap();
         let start = body.find('#').unwrap();

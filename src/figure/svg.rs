@@ -1,4 +1,4 @@
-//! SVG: the drawing as text, with the provenance in its metadata.
+//! SVG export: the drawing as text, with provenance in its metadata.
 
 use std::fmt::Write;
 
@@ -10,9 +10,8 @@ use super::{Figure, FigureError, paper};
 use crate::role::Dash;
 use base::text::printable_label;
 
-/// The figure as an SVG file. The same figure gives the same text. Letters are those of the viewer's font, squeezed to the widths
-/// that the embedded font has, so that no label grows into another. No font of the system is read: the text is the same on every
-/// machine.
+/// Renders the figure as SVG. Output is identical on every machine, because no system font is read. The viewer's font is squeezed to the
+/// embedded font's widths, so that labels do not overlap.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be written.
@@ -72,13 +71,13 @@ fn words(out: &mut String, fonts: &Fonts<'_>, text: &str, at: At, kind: &Type) -
         Side::End => " text-anchor=\"end\"",
     };
     let turn = if kind.upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
-    // Of characters that the embedded font lacks, only the viewer knows the width.
+    // Only the viewer knows the width of characters that the embedded fonts lack.
     let length = if text.chars().all(|c| fonts.draws(c)) {
         format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", short(fonts.width(text, kind.size)))
     } else {
         String::new()
     };
-    // Each label is isolated: right-to-left text in one cannot reorder another.
+    // Each label is isolated, so that right-to-left text cannot reorder others.
     writeln!(
         out,
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\" unicode-bidi=\"isolate\"{anchor}{turn}{length}>{}</text>",
@@ -111,7 +110,6 @@ fn hex(colour: Rgb) -> String {
     format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
 }
 
-/// A length with at most two decimals.
 fn short(x: f64) -> String {
     let text = format!("{x:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -139,7 +137,7 @@ mod tests {
         assert!(svg.contains("stroke-dasharray") && svg.contains("textLength"));
     }
 
-    /// The viewer draws these characters, so the note about boxes was wrong here.
+    /// Regression: a note about boxes used to be added, although the viewer draws these characters.
     #[test]
     fn a_text_that_the_embedded_font_lacks_is_written_without_a_note_about_boxes() {
         let svg = to_svg(&samples::tokens(), &Options::default()).unwrap();

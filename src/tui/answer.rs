@@ -1,4 +1,4 @@
-//! The question of a lab and its answer, above the panes.
+//! The lab's question and answer, above the panes.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -14,12 +14,12 @@ use base::text::{fit, pad, printable, shortened, width, wrapped};
 use engine::message::Outcome;
 use labs::Answer;
 
-/// Lines of the answer on a large screen, with two for doubts, and most lines of these.
+/// Maximum lines of the answer on a large screen, and how many of them doubts may take.
 const LINES: usize = 7;
 const DOUBTS: usize = 3;
 
-/// Styled lines of the answer at a width; never empty. Sentences are never cut; as many as fit are shown: a small
-/// screen has fewer lines, and the fewest while the strip of the first start is there too.
+/// Formats the answer in styled lines; never empty. Sentences are shown whole, as many as fit: fewer on a small screen, and the fewest next
+/// to the first start's strip.
 pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let room = usize::from(columns).saturating_sub(4);
     let answer = state.screen().answer(state);
@@ -38,19 +38,19 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     let forms = [doubts(&answer, room, of_doubts), doubts(&first, room, of_doubts.min(2))];
     let mut all: Vec<(Role, String)> = answer.says.into_iter().map(|text| (Role::Text, text)).collect();
     match all.first_mut() {
-        // A large screen shows it in the title.
+        // On a large screen this is in the title.
         Some((_, first)) if small => *first = marked(first, whose(state), &other_run(state).unwrap_or_default()),
         Some(_) => {}
         None => all.push(nothing(state)),
     }
-    // A result comes before a second doubt.
+    // A result has priority over a second doubt.
     let kept = |doubts: &Vec<String>| most - doubts.len().min(if small { of_doubts } else { 2 });
     let rows: usize = all.iter().map(|(_, text)| rows_of(text)).sum();
     let [both, one] = forms;
     let doubts = if rows <= kept(&both) { both } else { one };
     let mut out = whole(all, room, kept(&doubts));
     out.extend(doubts.into_iter().map(|line| (Role::Warning, line)));
-    // A large screen shows it on the border.
+    // On a large screen this is on the border.
     if small && out.len() < rows + every {
         let run = crate::reduce::runs::place(state).map_or(String::new(), |of| format!("{of}, "));
         tell_of_more(&mut out, &format!("{run}{}", more(state, count)), room);
@@ -58,13 +58,13 @@ pub(crate) fn lines(state: &State, columns: u16) -> Vec<(Role, String)> {
     out
 }
 
-/// The key that shows the whole answer, with the number of doubts if there are several.
+/// Names the key that shows the whole answer, with the number of doubts if there are several.
 fn more(state: &State, doubts: usize) -> String {
     let key = state.keymap.short_label("answer");
     if doubts > 1 { format!("{key}: all, {doubts} doubts") } else { format!("{key}: all of it") }
 }
 
-/// Names at the right the key that shows the omitted sentences: in the last row if it fits, otherwise in one more.
+/// Adds, right-aligned, the key that shows the omitted sentences: in the last row if it fits, otherwise in an extra row.
 fn tell_of_more(out: &mut Vec<(Role, String)>, note: &str, room: usize) {
     match out.last_mut().filter(|(_, last)| width(last) + width(note) + 2 <= room) {
         Some((_, last)) => *last = format!("{}{note}", pad(last, room.saturating_sub(width(note)))),
@@ -72,7 +72,7 @@ fn tell_of_more(out: &mut Vec<(Role, String)>, note: &str, room: usize) {
     }
 }
 
-/// The sentences in at most `kept` rows: a sentence that would be cut is left out, except the first.
+/// The sentences that fit completely into `kept` rows; only the first may be cut.
 fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, String)> {
     let mut out = Vec::new();
     for (role, text) in all {
@@ -84,32 +84,30 @@ fn whole(all: Vec<(Role, String)>, room: usize, kept: usize) -> Vec<(Role, Strin
     out
 }
 
-/// The most serious doubts in at most `rows` rows: only the first one if another would be cut.
+/// The most serious doubts that fit into `rows` rows: only the first if a second would be cut.
 fn doubts(answer: &Answer, room: usize, rows: usize) -> Vec<String> {
     let both = answer.doubt().map(|text| wrapped(&text, room)).filter(|lines| lines.len() <= rows);
     let first = || answer.doubts.first().map(|text| clipped(&format!("Doubt: {text}."), room, rows));
     both.or_else(first).unwrap_or_default()
 }
 
-/// Status of an answer that does not simply answer the current question.
+/// Relation of the shown answer to the current question.
 #[derive(Clone, Copy, PartialEq)]
 enum Whose {
-    /// The run is in progress.
     SoFar,
-    /// The run is in progress, and settings were changed since it began.
+    /// In progress, and settings have changed since the start.
     SoFarBefore,
-    /// The run was stopped before its end.
+    /// Cancelled.
     OfPart,
-    /// The run failed before its end.
     OfFailed,
-    /// Settings were changed since.
+    /// Settings have changed since the run.
     Before,
     /// A recorded example is shown instead.
     Example,
     Plain,
 }
 
-/// True if settings were changed since the run of the answer.
+/// True if settings have changed since the answered run.
 fn left(state: &State) -> bool {
     state.replay.is_none() && setup::changed(state)
 }
@@ -127,10 +125,10 @@ fn whose(state: &State) -> Whose {
     }
 }
 
-/// Width of the text that distinguishes the answered run from the settings or from other runs.
+/// Maximum width of the text that distinguishes the answered run from others.
 const APART: usize = 60;
 
-/// The settings by which the answer's run differs from the current ones; in a replay, from the other runs.
+/// Describes how the answered run's settings differ from the current ones or, in a replay, from the other runs.
 fn other_run(state: &State) -> Option<String> {
     let setup = state.screen().setup()?;
     let mine = &state.shown_run(setup.lab())?.job.spec;
@@ -141,7 +139,7 @@ fn other_run(state: &State) -> Option<String> {
     (!apart.is_empty()).then(|| shortened(&apart.join(", "), APART))
 }
 
-/// A sentence that names the answered run, unless the answer does; `apart` distinguishes its run from the settings.
+/// Adds the answered run to a sentence, unless the sentence mentions it; `apart` distinguishes the run from the settings.
 fn marked(text: &str, whose: Whose, apart: &str) -> String {
     match whose {
         Whose::SoFar if text.contains("so far") => text.to_owned(),
@@ -161,7 +159,7 @@ fn marked(text: &str, whose: Whose, apart: &str) -> String {
     }
 }
 
-/// A text in at most `rows` rows, the last one cut.
+/// Wraps a text into at most `rows` rows, cutting the last one.
 pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
     let mut lines = wrapped(text, room);
     if lines.len() > rows {
@@ -171,7 +169,6 @@ pub(crate) fn clipped(text: &str, room: usize, rows: usize) -> Vec<String> {
     lines
 }
 
-/// Text shown until there is an answer.
 fn nothing(state: &State) -> (Role, String) {
     let key = |name| state.keymap.short_label(name);
     if state.replay.as_ref().is_some_and(|replay| replay.opening) {
@@ -196,7 +193,7 @@ fn nothing(state: &State) -> (Role, String) {
     };
     match &run.job.outcome {
         Some(Outcome::Failed(problem)) => {
-            // The panes say where.
+            // The panes name the origin of the problem.
             let hint = if problem.hint.is_empty() { String::new() } else { format!(" ({})", problem.hint) };
             let text = labs::with_labels(run.job.spec.lab(), &format!("Failed: {}{hint}", problem.what));
             (Role::Error, printable(&text).into_owned())
@@ -213,8 +210,8 @@ fn nothing(state: &State) -> (Role, String) {
     }
 }
 
-/// The question of a lab in one row, or on a narrow screen in two, and what is at the right of the last one: what `r`
-/// and `e` do, or that the settings have not run.
+/// The question in one row (two on a narrow screen), and the text to its right: the effects of `r` and `e`, or a note that the settings
+/// have not been run.
 fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
     let Some(of) = state.screen().setup() else { return (Vec::new(), (Role::Dim, String::new())) };
     let key = |name| state.keymap.short_label(name);
@@ -225,7 +222,7 @@ fn asked(state: &State, columns: u16) -> (Vec<String>, (Role, String)) {
         (false, false) => (Role::Dim, format!("{} run  {} settings", key("run"), key("settings"))),
     };
     let text = printable(&labs::by_id(of.lab()).asks(&of.spec(state))).into_owned();
-    // The key hints are in the footer too and give way to the question; the note that the settings have not run stays.
+    // Key hints are also in the footer, so the question takes priority; the note that the settings have not been run stays.
     let columns = usize::from(columns);
     let crowded = width(&text) + width(&hint) + 3 > columns;
     let hint = if crowded && role == Role::Dim { String::new() } else { hint };
@@ -258,7 +255,7 @@ pub(crate) fn question(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Says that an example is shown, what tells it from the settings, and what replaces it; empty without one.
+/// States that an example is shown, how it differs from the settings, and what replaces it; empty without one.
 fn example_of(state: &State) -> String {
     let Some(example) = state.example_shown() else {
         let key = |name| state.keymap.short_label(name);
@@ -280,7 +277,6 @@ fn example_of(state: &State) -> String {
     }
 }
 
-/// Draws the answer: framed on a large screen, two lines on a small one.
 /// Title of the answer, with its run: `Answer so far: run 2 of 2`.
 pub(crate) fn heading(state: &State) -> String {
     let example = example_of(state);
@@ -317,7 +313,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Draws the strip of the first start: the question, the run, and the next steps.
+/// Draws the first start's strip: the question, the run, and the next steps.
 pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let lines = [
@@ -348,7 +344,7 @@ pub(crate) fn welcome(frame: &mut Frame, area: Rect, state: &State) {
 mod tests {
     use super::*;
 
-    /// The second method of saliency was cut away at 80 columns, with its numbers.
+    /// Regression: at 80 columns the second saliency method used to be cut off with its numbers.
     #[test]
     fn sentences_stand_whole_or_give_way() {
         let long = "one two three four five six seven eight nine .53 [.46, .60]".to_owned();
@@ -361,7 +357,6 @@ mod tests {
         assert!(!some.concat().contains('…'));
     }
 
-    /// At 80x24 nothing showed that doubts were left out.
     #[test]
     fn what_a_small_screen_leaves_out_is_announced_in_the_last_row_or_in_one_more() {
         let mut out = vec![(Role::Warning, "Doubt: short.".to_owned())];
@@ -372,7 +367,6 @@ mod tests {
         assert_eq!((out.len(), out[1].1.trim()), (2, "A: all of it"));
     }
 
-    /// The second doubt ended in the middle of its sentence.
     #[test]
     fn a_doubt_that_would_be_cut_gives_way_whole() {
         let of = |texts: &[&str]| Answer::new(Vec::new(), texts.iter().map(|text| (*text).to_owned()).collect());

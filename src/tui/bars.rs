@@ -1,4 +1,4 @@
-//! The lines above the panes: title and tabs.
+//! Title line and tabs, above the panes.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -13,17 +13,17 @@ use base::numbers::{clock, short};
 use base::text::{fit, printable, width};
 
 const NAME: &str = " Probity ";
-/// Columns for the state of the recording at least.
+/// Minimum columns for the state of the recording.
 const LAMP: usize = 10;
 
-/// The name of a screen on its tab, after the key that opens it where that is one character.
+/// The tab of a screen: its name, preceded by its key if that is one character.
 fn tab_of(state: &State, screen: &dyn Screen) -> String {
     let key = state.keymap.short_label(screen.tab().name);
     if key.chars().count() == 1 { format!("{key} {}", screen.title()) } else { screen.title().to_owned() }
 }
 
-/// The part before the tabs, and the tabs: with their names, closer together if needed, or else with only their keys.
-/// At least `LAMP` columns are left if names are shown.
+/// The text before the tabs, and the tabs: with names, closer together if needed, or else with keys only. Names are shown only if `LAMP`
+/// columns remain.
 fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     let there = || SCREENS.iter().filter(|s| !s.watches() || state.followed.is_some());
     let all = |of: &dyn Fn(&dyn Screen) -> String| there().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
@@ -34,7 +34,7 @@ fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     if width(NAME) + taken(&long) <= room {
         return (NAME, long);
     }
-    // The name of another machine is worth more than those of the screens.
+    // The name of a remote machine is more important than screen names.
     if taken(&close) + LAMP <= room && state.far.is_none() {
         return ("", close);
     }
@@ -45,7 +45,6 @@ fn screen_tabs(state: &State) -> (&'static str, Vec<(ScreenId, String)>) {
     (NAME, keys)
 }
 
-/// The line on top: name, screens, device, recording.
 pub(crate) fn title(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let (name, tabs) = screen_tabs(state);
@@ -78,7 +77,7 @@ fn right(area: Rect, used: usize) -> Rect {
     Rect { x: area.x + used, width: area.width - used, ..area }
 }
 
-/// Recording or replay, from the longest form to the shortest.
+/// The recording or replay in words, from the longest form to the shortest.
 fn lamp(state: &State) -> (Vec<String>, Role) {
     let ascii = state.view.glyphs == Glyphs::Ascii;
     if let Some(replay) = state.replay.as_ref().filter(|replay| replay.live) {
@@ -109,14 +108,14 @@ fn lamp(state: &State) -> (Vec<String>, Role) {
         Recording::On(_) if state.board.runs.is_empty() => {
             (vec!["nothing to save yet".into(), "not saved".into()], Role::Dim)
         }
-        // A name that could not be read to its end says nothing.
+        // A cut name would be useless.
         Recording::On(_) if state.view.size.0 < 100 => (vec!["saved".into()], Role::Dim),
         Recording::On(name) => (vec![format!("saved as {}", printable(name))], Role::Dim),
         Recording::Failed(_) => (vec![format!("{} recording stopped", state.view.glyphs.cross())], Role::Error),
     }
 }
 
-/// The screen whose name is at a column of the title.
+/// The screen whose tab is at a column.
 pub(crate) fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
     let (name, tabs) = screen_tabs(state);
     let mut start = width(name);
@@ -132,7 +131,6 @@ fn folded(state: &State) -> Vec<Pane> {
     state.screen().slots().iter().map(|slot| state.here().shown(slot)).collect()
 }
 
-/// The tabs of the folded slots.
 pub(crate) fn tabs(frame: &mut Frame, area: Rect, state: &State) {
     let span = |pane: &Pane| {
         let here = state.focused(*pane);

@@ -1,5 +1,5 @@
-//! The commands: each row has its keys, its words and its function. They feed the keymap, the footer, the help, the palette
-//! and the README. The rows of the frame are here; those of a screen are in its folder.
+//! The commands, as rows of keys, texts and functions. They define the keymap, footer, help, palette and guide. Rows of the frame are here;
+//! those of a screen are in its folder.
 
 use std::sync::LazyLock;
 
@@ -13,27 +13,23 @@ use super::screens::{SCREENS, screen};
 use super::setup;
 use super::state::{Popup, Recording, State};
 
-/// Context in which a command's keys apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
-    /// Everywhere, text fields included.
+    /// Everywhere, including text fields.
     Everywhere,
-    /// On every screen.
     Global,
     /// On one screen; takes precedence over [`Context::Global`].
     Screen(ScreenId),
     /// In the menu of one screen; takes precedence over [`Context::Popup`].
     Menu(ScreenId),
-    /// While a recording plays; takes precedence over the screen's own.
+    /// While a recording plays; takes precedence over the screen's contexts.
     Replay,
     /// In a popup without a text field.
     Popup,
-    /// While typing.
     Typing,
 }
 
 impl Context {
-    /// Heading in the help.
     pub fn title(self) -> String {
         match self {
             Context::Everywhere => "Everywhere".into(),
@@ -46,7 +42,7 @@ impl Context {
         }
     }
 
-    /// All contexts, those of a screen first.
+    /// All contexts, starting with those of the shown screen.
     pub fn all(shown: ScreenId) -> Vec<Context> {
         let of = |id: ScreenId| [Context::Screen(id), Context::Menu(id)];
         let mut all = of(shown).to_vec();
@@ -57,27 +53,21 @@ impl Context {
     }
 }
 
-/// A command.
 pub struct Entry {
     /// Name in keymaps and in the palette.
     pub name: &'static str,
-    /// Short description.
     pub title: &'static str,
-    /// One sentence for the help.
     pub doc: &'static str,
-    /// Its keys, unless a keymap says otherwise.
+    /// Default keys.
     pub keys: &'static [&'static str],
-    /// Context of its keys.
     pub context: Context,
-    /// Word and rank in the footer; commands of one word share its place.
+    /// Word and rank in the footer; commands with the same word share a position.
     pub footer: Option<(&'static str, u8)>,
-    /// True if it can be used now.
     pub(crate) enabled: fn(&State) -> bool,
-    /// Its effect.
     pub run: fn(&mut State) -> Vec<Effect>,
 }
 
-/// Rows of commands: `"name", "title", "doc", [keys], footer, enabled => function;`.
+/// Defines rows of commands: `"name", "title", "doc", [keys], footer, enabled => function;`.
 macro_rules! rows {
     ($context:expr; $( $name:literal, $title:literal, $doc:literal, [$($key:literal),*], $footer:expr, $enabled:expr
         => $run:expr; )+) => {
@@ -95,12 +85,12 @@ macro_rules! rows {
 }
 pub(crate) use rows;
 
-/// A command that can always be used.
+/// Condition of commands that can always be used.
 pub(crate) fn always(_: &State) -> bool {
     true
 }
 
-/// True if an engine answers, rather than a recording.
+/// True if the program runs an engine rather than a recording.
 pub(crate) fn live(state: &State) -> bool {
     state.replay.is_none()
 }
@@ -295,19 +285,18 @@ static TYPING: &[Entry] = rows! { Context::Typing;
         ["down", "ctrl-n"], Some(("move", 3)), State::typing_in_list => |s| popup::travel(s, 1);
 };
 
-/// Every command, in the order of the help. A command's number is its place here.
+/// Every command, in the order of the help; a command's number is its index.
 pub static COMMANDS: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
     let screens = SCREENS.iter().flat_map(|s| s.commands().iter().chain(s.menu()));
     let frame = GLOBAL.iter().chain(SCREENS.iter().map(|s| s.tab())).chain(EVERYWHERE);
     frame.chain(screens).chain(REPLAY).chain(POPUP).chain(TYPING).collect()
 });
 
-/// The number of a command.
 pub(crate) fn number_of(name: &str) -> Option<usize> {
     COMMANDS.iter().position(|e| e.name == name)
 }
 
-/// The contexts whose keys apply now; the first one wins.
+/// The contexts whose keys apply now, by decreasing precedence.
 pub fn contexts(state: &State) -> Vec<Context> {
     let mut contexts = if state.typing() {
         vec![Context::Typing]

@@ -1,5 +1,5 @@
-//! The recorded example of each lab, shipped with the program. It can be shown at any time, and compared with the runs of the session.
-//! The first start shows it until a run there has an answer. It is on no board, so it is not recorded.
+//! The recorded example of each lab, shipped with the program. It can be shown at any time and compared with runs of the session. The first
+//! start shows it until a run has an answer. It is not on the board, so it is not recorded.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -18,18 +18,17 @@ use labs::{LabId, LabResults, by_id};
 use session::SessionError;
 use session::format::Session;
 
-/// The final findings of the default experiment, as a session.
+/// The final findings of the default experiment, as a packed session.
 pub(crate) const PACKED: &[u8] = include_bytes!("../../assets/example.jsonl.gz");
-/// The first bytes of a packed session.
+/// The first bytes of a gzip file.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// A recorded run.
 #[derive(Debug, Clone)]
 pub(crate) struct Example {
     pub(crate) run: Run,
-    /// Day of the recording, as `2026-11-27`.
+    /// Date of the recording, such as `2026-11-27`.
     pub(crate) day: String,
-    /// Seconds that the same experiment would take here, once that is known.
+    /// Estimated seconds for the same experiment on this machine, once known.
     pub(crate) takes: Option<f64>,
 }
 
@@ -45,7 +44,7 @@ fn unpacked(bytes: &'static [u8]) -> std::io::Result<Cow<'static, [u8]>> {
     GzDecoder::new(bytes).read_to_end(&mut out).map(|_| out.into())
 }
 
-/// The example of a lab as a session, with its name.
+/// Opens the example of a lab as a session, with its name.
 pub(crate) fn session(lab: LabId) -> Result<(String, Session), Problem> {
     let name = format!("the recorded example of {}", by_id(lab).title());
     let bytes = setup_of(lab).map_or(&[][..], |setup| setup.example());
@@ -59,7 +58,7 @@ pub(crate) fn session(lab: LabId) -> Result<(String, Session), Problem> {
     Ok((name.clone(), session.map_err(problem)?))
 }
 
-/// The run of the example of a lab; a test checks that all of them can be read.
+/// The run in a lab's example; a test checks that all can be parsed.
 pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     let (_, session) = session(lab).ok()?;
     let mut board = Board::default();
@@ -68,12 +67,12 @@ pub(crate) fn recorded(lab: LabId) -> Option<Example> {
     board.runs.pop().map(|run| Example { run, day, takes: None })
 }
 
-/// True if the screen shows a lab, whose example can be shown or left again.
+/// True if the screen shows a lab, whose example can be shown or closed.
 pub(crate) fn is_offered(state: &State) -> bool {
     state.screen().setup().is_some() && state.replay.as_ref().is_none_or(|replay| replay.example)
 }
 
-/// Shows the example of the shown lab on top of the program, or leaves it.
+/// Shows the example of the lab on top of the program, or closes it.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     match &state.replay {
         Some(_) => vec![Effect::Quit],
@@ -82,35 +81,34 @@ pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
 }
 
 impl State {
-    /// True if the screen shows the example of a lab in one of the two ways.
+    /// True if the screen shows an example, in place of results or as a replay.
     pub(crate) fn shows_example(&self) -> bool {
         self.example_shown().is_some() || self.replay.as_ref().is_some_and(|replay| replay.example)
     }
 
-    /// The example, while it stands in for results of the shown lab.
+    /// The example shown in place of results of the current lab.
     pub(crate) fn example_shown(&self) -> Option<&Example> {
         self.screen().setup().and_then(|setup| self.example_of(setup.lab()))
     }
 
-    /// The example, while it stands in for results of this lab.
+    /// The example shown in place of results of this lab.
     pub(crate) fn example_of(&self, lab: LabId) -> Option<&Example> {
         self.example.as_ref().filter(|example| example.run.job.spec.lab() == lab)
     }
 
-    /// The run of a lab that its screen shows: one of this session, or the example.
+    /// The run that the screen of a lab shows: this session's, or the example's.
     pub(crate) fn shown_run(&self, lab: LabId) -> Option<&Run> {
         self.example_of(lab).map(|example| &example.run).or_else(|| self.board.run_of(lab))
     }
 
-    /// Results that the screen of a lab shows: those of a run of this session, or the example.
+    /// The results that the screen of a lab shows: this session's, or the example's.
     pub(crate) fn results<R: LabResults>(&self) -> &R {
         let example = self.example_of(R::LAB).and_then(|example| R::within(&example.run.results));
         example.unwrap_or_else(|| self.board.results())
     }
 }
 
-/// Removes the example once a run of its lab has an answer or has ended without being cancelled, and asks the questions
-/// that were skipped meanwhile.
+/// Removes the example once a run of its lab has an answer or has ended without being cancelled; then asks the questions skipped meanwhile.
 pub(crate) fn give_way(state: &mut State) -> Vec<Effect> {
     let Some(lab) = state.example.as_ref().map(|example| example.run.job.spec.lab()) else { return Vec::new() };
     let over = state.board.run_of(lab).is_some_and(|run| {

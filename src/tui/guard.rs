@@ -1,13 +1,12 @@
-//! Job control and the guard, which restore the terminal however the program ends or is stopped.
+//! Job control, and a guard that restores the terminal however the program ends or stops.
 //!
-//! A process that is killed, or that aborts for lack of memory, cannot restore anything itself. So a shell script of a
-//! few lines waits on a pipe; if the pipe closes without warning, the script restores the terminal. It needs almost no
-//! memory and does nothing else.
+//! A process that is killed or aborts for lack of memory cannot restore the terminal. A short shell script therefore waits on a pipe, and
+//! restores the terminal if the pipe closes without notice. It needs almost no memory.
 
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Leaves synchronized updates, mouse, bracketed paste and the alternate screen, and shows the cursor.
+/// Ends synchronized updates, mouse capture, bracketed paste and the alternate screen, and shows the cursor.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM TSTP TTOU
 raw=$(stty -g <&1)
@@ -19,14 +18,14 @@ printf '\033[?2026l\033[?1006l\033[?1015l\033[?1003l\033[?1002l\033[?1000l\033[?
 printf 'probity ended without giving the terminal back; that is done now\n'
 "#;
 
-/// The waiting shell; dropping this ends it.
+/// The waiting shell, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
     shell: Child,
     line: ChildStdin,
 }
 
-/// The terminal's current settings as `stty -g` prints them; to be called before raw mode.
+/// The terminal's settings in the format of `stty -g`; must be called before raw mode.
 pub(crate) fn settings() -> Option<String> {
     let output = Command::new("stty").arg("-g").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -34,10 +33,10 @@ pub(crate) fn settings() -> Option<String> {
 }
 
 impl Guard {
-    /// Starts a guard that restores these settings; to be called in raw mode.
+    /// Starts a guard that restores these settings; must be called in raw mode.
     ///
     /// # Errors
-    /// The system's reason; the program can do without a guard.
+    /// The system's error; the program can continue without a guard.
     pub(crate) fn set(settings: &str) -> io::Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "probity-guard", settings])
@@ -49,29 +48,29 @@ impl Guard {
         Ok(Self { shell, line })
     }
 
-    /// Records whether the program owns the screen now: while the program is suspended, there is nothing to restore.
+    /// Tells the guard if the program owns the screen; a suspended program does not, so there is nothing to restore.
     pub(crate) fn tell(&mut self, shown: bool) {
-        // Nothing can be done about a guard that has died; without it, only a sudden end looks different.
+        // A guard that has died cannot be repaired, and matters only after an abnormal end.
         let _ = self.line.write_all(if shown { b"1\n" } else { b"0\n" });
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Killed rather than asked: it must not be left waiting, nor write after the program has restored the terminal.
+        // Killed at once: it must neither stay nor write after the program has restored the terminal.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
 }
 
-/// True if the terminal on standard input is gone: its settings can no longer be read.
+/// True if the terminal on standard input is gone.
 pub(crate) fn gone() -> bool {
     nix::sys::termios::tcgetattr(io::stdin()).is_err()
 }
 
-/// True if a shell in another process group of the session can resume this process after a stop. A program that is
-/// alone in its terminal has none, nor has one whose shell has ended: it would stay stopped forever. Inside a
-/// container, sessions and parents outside are 0: nothing there is certain to resume it.
+/// True if a shell in another process group of the session can resume this process after a stop. Otherwise it would stay stopped forever,
+/// for example if it is alone in its terminal or its shell has ended. Inside a container, outside sessions and parents have id 0 and are
+/// not relied on.
 pub(crate) fn job_control() -> bool {
     use nix::unistd::{Pid, getpgrp, getppid, getsid};
     let known = |pid: &Pid| pid.as_raw() > 0;
@@ -82,7 +81,7 @@ pub(crate) fn job_control() -> bool {
 
 /// Suspends all processes of this job, as the terminal does on Ctrl-Z outside raw mode.
 pub(crate) fn stop_job() {
-    // If it fails, the key has no effect.
+    // On failure the key has no effect.
     let _ = nix::sys::signal::killpg(nix::unistd::getpgrp(), nix::sys::signal::Signal::SIGTSTP);
 }
 
@@ -97,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// The shell's output when it gets these lines and the pipe then ends.
+    /// The shell's output after these lines and the end of the pipe.
     fn told(lines: &[u8]) -> String {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "probity-guard", "sane"])
@@ -124,8 +123,8 @@ mod tests {
         }
     }
 
-    /// The last read, at the end of the pipe, emptied the variable: a suspended program that was killed took the screen from
-    /// the shell.
+    /// Regression: the read at the end of the pipe used to empty the variable. Killing a suspended program then took the screen from the
+    /// shell.
     #[test]
     fn while_the_program_is_suspended_nothing_is_taken_back() {
         assert_eq!(told(b"0\n"), "");

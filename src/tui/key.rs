@@ -1,4 +1,4 @@
-//! A key with its modifiers, as it is written in keymaps and shown in the help.
+//! Keys with modifiers, and their notation in keymaps and the help.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,23 +6,20 @@ use std::str::FromStr;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use thiserror::Error;
 
-/// A key. Upper-case letters carry no shift: `H`, not `shift-h`.
+/// A key; upper-case letters carry no shift: `H`, not `shift-h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// The key itself.
     pub code: KeyCode,
-    /// Control, alt, shift.
     pub modifiers: KeyModifiers,
 }
 
-/// A text that does not name a key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{0}` is not a key: write a character, or ctrl-, alt-, shift- before one, or a name such as enter, esc, tab, left"
 )]
 pub struct KeyError(pub String);
 
-/// Keys that are written by name. Shift-Tab arrives as a separate key.
+/// Keys written by name; Shift-Tab arrives as a separate key.
 const NAMES: [(&str, KeyCode); 15] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -42,12 +39,11 @@ const NAMES: [(&str, KeyCode); 15] = [
 ];
 
 impl Key {
-    /// A key without modifiers.
     pub fn plain(code: KeyCode) -> Self {
         Self { code, modifiers: KeyModifiers::NONE }
     }
 
-    /// The character that the key types, if it types one.
+    /// The character that the key types, if any.
     pub fn character(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),

@@ -1,4 +1,4 @@
-//! Keys to commands: the table's defaults, patched by the user's file.
+//! Assignment of keys to commands: defaults, overridden by the user's file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,16 +8,15 @@ use super::key::Key;
 use base::Problem;
 use base::text::printable;
 
-/// The shipped keymap file, which spells out the defaults.
+/// The shipped keymap, which lists the defaults.
 #[cfg(test)]
 pub(crate) const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
-/// Largest keymap file that is read.
+/// Maximum size of a keymap file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Key bindings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keymap {
-    /// Keys per command, in the order of the table.
+    /// Keys of each command, in the order of the table.
     keys: Vec<Vec<Key>>,
 }
 
@@ -29,12 +28,12 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The keys of a command; empty if there is no such command.
+    /// The keys of a command; empty for an unknown command.
     pub fn keys(&self, name: &str) -> &[Key] {
         number_of(name).map_or(&[], |i| &self.keys[i])
     }
 
-    /// The command of a key in the first context that has it.
+    /// The command of a key in the first context that contains it.
     pub fn command(&self, key: Key, contexts: &[Context]) -> Option<&'static Entry> {
         contexts.iter().find_map(|context| {
             let mut all = COMMANDS.iter().zip(&self.keys);
@@ -42,18 +41,18 @@ impl Keymap {
         })
     }
 
-    /// The keys of a command as text, `h/left`.
+    /// Formats the keys of a command: `h/left`.
     pub fn label(&self, name: &str) -> String {
         let keys: Vec<String> = self.keys(name).iter().map(Key::to_string).collect();
         keys.join("/")
     }
 
-    /// The first key of a command as text.
+    /// Formats the first key of a command.
     pub(crate) fn short_label(&self, name: &str) -> String {
         self.keys(name).first().map_or(String::new(), Key::to_string)
     }
 
-    /// The defaults patched by a file, and what is wrong with it. A missing file is not a problem.
+    /// Reads the user's file over the defaults, and returns its problems. A missing file is not a problem.
     pub fn read(path: &Path) -> (Self, Vec<Problem>) {
         let origin = path.display().to_string();
         let trouble = |what: String| {
@@ -67,8 +66,8 @@ impl Keymap {
         }
     }
 
-    /// The defaults patched by TOML text that lists, under `[keys]`, commands with their keys. A command that the text
-    /// names has exactly those keys; a key claimed by two commands goes to the one that the text names.
+    /// Overrides the defaults with TOML text that lists commands and their keys under `[keys]`. A listed command has exactly those keys. If
+    /// two commands claim a key, the listed one gets it.
     pub fn parse(text: &str, origin: &str) -> (Self, Vec<Problem>) {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -115,14 +114,14 @@ impl Keymap {
         (keymap, problems)
     }
 
-    /// Settles keys claimed by two commands in favour of the one that the user named, and reports each case.
+    /// Resolves keys claimed by two commands in favour of the one that the user named, and reports each case.
     fn settle(&mut self, named: &[usize], report: &mut impl FnMut(String, &str)) {
         for &winner in named {
             let taken = COMMANDS[winner];
             for (i, other) in COMMANDS.iter().enumerate().filter(|(i, e)| *i != winner && meet(taken, e)) {
                 let mut claimed = self.keys[winner].clone();
                 if other.context != taken.context && other.context != Context::Everywhere {
-                    // A screen's key takes precedence over the frame's by design; only keys that are new to the winner matter.
+                    // Screens take precedence over the frame by design, so only keys that are new to the winner matter.
                     claimed.retain(|key| !taken.keys.contains(&key.to_string().as_str()));
                 }
                 let keys = &mut self.keys[i];
@@ -142,7 +141,7 @@ impl Keymap {
     }
 }
 
-/// True if a key given to `winner` must be taken from `other`: their contexts overlap, and `winner` does not take precedence anyway.
+/// True if a key given to `winner` must be removed from `other`: their contexts overlap, and `winner` does not already take precedence.
 fn meet(winner: &Entry, other: &Entry) -> bool {
     let (a, b) = (winner.context, other.context);
     let beneath = matches!((a, b), (Context::Global, Context::Screen(_)));

@@ -1,4 +1,4 @@
-//! Layout of the screen: a pure function of the state, so that drawing and mouse hits cannot disagree.
+//! Screen layout as a pure function of the state, so that drawing and mouse handling always agree.
 //!
 //! ```text
 //! wide                                        folded
@@ -11,7 +11,7 @@
 //! └ status ────────────────────────────────┘  └ status ─────────┘
 //! ```
 //!
-//! A screen has slots, each with one pane or several that share it as tabs.
+//! A screen has slots, each with one or more panes as tabs.
 
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
@@ -21,43 +21,36 @@ use super::setup;
 use super::state::{Opening, State};
 use labs::LABS;
 
-/// Smallest screen on which panes are drawn.
+/// Minimum size in which panes are drawn, in columns and rows.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
-/// Smallest screen that shows all slots at once.
+/// Minimum size that shows all slots at once, in columns and rows.
 const WIDE: (u16, u16) = (100, 32);
-/// Rows of a screen from which the answer has its own lines beside a pane.
+/// Minimum rows for the answer on a small screen, and for the first start's strip.
 const LOW: u16 = 16;
 
-/// Rectangles of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Title and screens.
     pub title: Rect,
-    /// The question of a lab.
     pub question: Option<Rect>,
-    /// Its answer.
     pub answer: Option<Rect>,
-    /// The strip of the first start.
     pub welcome: Option<Rect>,
-    /// Tabs of the folded slots.
+    /// Tabs of the slots on a small screen.
     pub tabs: Option<Rect>,
-    /// The area between these and the lines at the bottom.
+    /// The area between the lines at the top and at the bottom.
     pub body: Rect,
-    /// The panes that are drawn.
     pub panes: Vec<(Pane, Rect)>,
     /// Status line: entry under the cursor, messages, text fields.
     pub about: Rect,
-    /// Progress and keys.
     pub status: Rect,
 }
 
-/// True if the slots become tabs: on a small screen, or when one is zoomed.
+/// True if slots become tabs: on a small screen, or when one is zoomed.
 pub(crate) fn is_small(state: &State) -> bool {
     let (columns, rows) = state.view.size;
     columns < WIDE.0 || rows < WIDE.1
 }
 
-/// Lays out the screen; `None` if it is too small.
+/// Computes the layout; `None` if the screen is too small.
 pub fn compute(state: &State) -> Option<Layout> {
     let (columns, rows) = state.view.size;
     if columns < SMALLEST.0 || rows < SMALLEST.1 {
@@ -107,8 +100,8 @@ pub fn compute(state: &State) -> Option<Layout> {
     })
 }
 
-/// The panes of a lab: settings above the list at the left, the figure above the detail at the right; on a wide screen
-/// the detail has a separate column.
+/// Places the panes of a lab: settings above the list on the left, the figure above the detail on the right. On a wide screen, the detail
+/// has a separate column.
 pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
     let screen = state.screen();
     let (Some(of), [settings, list, figure, detail]) = (screen.setup(), screen.slots()) else {
@@ -128,53 +121,47 @@ pub(crate) fn lab_panes(state: &State, body: Rect) -> Vec<(Pane, Rect)> {
     [(settings, a), (list, b), (figure, c), (detail, d)].map(|(slot, rect)| (place.shown(slot), rect)).to_vec()
 }
 
-/// Rows of the strip of the first start.
 const WELCOME: u16 = 3;
-/// Columns of settings and list.
 const SIDE: u16 = 43;
 
 impl Layout {
-    /// Everything between title and the lines at the bottom.
+    /// The area between the title and the lines at the bottom.
     pub(crate) fn under_title(&self) -> Rect {
         let top = self.title.bottom();
         Rect { y: top, height: self.about.y.saturating_sub(top), ..self.body }
     }
 
-    /// The rectangle of a pane, if it is drawn.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes.iter().find(|(p, _)| *p == pane).map(|(_, rect)| *rect)
     }
 
-    /// The pane at a cell.
     pub(crate) fn pane_at(&self, x: u16, y: u16) -> Option<(Pane, Rect)> {
         self.panes.iter().copied().find(|(_, rect)| rect.contains((x, y).into()))
     }
 }
 
-/// The inside of a bordered pane.
 pub fn inside(pane: Rect) -> Rect {
     Rect { x: pane.x + 1, y: pane.y + 1, width: pane.width.saturating_sub(2), height: pane.height.saturating_sub(2) }
 }
 
-/// Columns of the labels of settings.
+/// In columns.
 pub const LABEL: u16 = 19;
-/// Columns of the value beside a slider.
+/// Width of the value beside a slider, in columns.
 pub(crate) const VALUE: u16 = 8;
-/// Columns of label and value in the form.
 pub(crate) const FORM: u16 = 46;
 
-/// The columns of a slider's track on a line of the pane or of the form: first column and length.
+/// The first column and the length of a slider's track, on a line of the pane or the form.
 pub fn track(line: Rect, form: bool) -> (u16, u16) {
     let columns = if form { line.width.min(FORM) } else { line.width };
     (line.x + LABEL, columns.saturating_sub(LABEL + VALUE + 1))
 }
 
-/// Rows of a list that are scrolled away to keep the cursor visible.
+/// Number of list rows scrolled off the top to keep the cursor visible.
 pub fn scrolled(cursor: usize, rows: usize, height: usize) -> usize {
     if height == 0 || rows <= height {
         return 0;
     }
-    // The cursor stays in the middle, except near the ends.
+    // Keeps the cursor in the middle, except near the ends.
     cursor.saturating_sub(height / 2).min(rows - height)
 }
 

@@ -1,11 +1,10 @@
 //! The terminal program.
 //!
-//! Input, engine and clock become [`action::Action`]s; [`reduce::reduce`] folds them into [`state::State`] and answers
-//! with [`action::Effect`]s; [`panes::draw`] borrows the state; [`run::run`] is the loop around them.
+//! Input, engine and clock produce [`action::Action`]s; [`reduce::reduce`] folds them into [`state::State`] and returns
+//! [`action::Effect`]s; [`panes::draw`] draws the state; [`run::run`] is the loop around them.
 //!
-//! All of this is the frame, and it knows no lab by name. A lab is a [`screen::Screen`]: a folder in `screens/` with its view
-//! state, panes and command rows, and a line in the registry there. Its setup is drawn by [`setup`] from settings
-//! ([`labs::setting`]). A theme is a file in `assets/themes/`.
+//! None of these parts names a lab. A lab's screen is a [`screen::Screen`]: a folder in `screens/` with its view state, panes and command
+//! rows, and a line in the registry there. [`setup`] draws its settings ([`labs::setting`]). A theme is a file in `assets/themes/`.
 
 pub mod action;
 mod answer;

@@ -1,4 +1,4 @@
-//! State kept between starts: appearance, the last lab, the settings of every lab, models and data that were added.
+//! State kept between starts: appearance, the last lab, each lab's settings, added models and data.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,38 +12,36 @@ use super::state::{Glyphs, State};
 use base::Problem;
 use labs::Spec;
 
-/// Largest file that is read.
+/// Maximum file size, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
-/// Maximum number of models and data sets that are kept.
+/// Maximum number of models and of data sets kept.
 const MOST: usize = 50;
 
-/// State kept between starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
     pub theme: String,
     /// `braille`, `blocks` or `ascii`.
     pub glyphs: String,
-    /// The screen of the lab that was shown last.
+    /// The lab shown last, by screen.
     pub lab: String,
-    /// Style, width and formats of exported figures, by name.
+    /// Names of style, width and formats of exported figures.
     pub export: Vec<String>,
-    /// Their folder, if it is not the folder of the start.
+    /// Folder of exported figures; empty for the working directory.
     pub export_folder: PathBuf,
-    /// Models that were added.
+    /// Models added by the user.
     pub models: Vec<String>,
-    /// Data sets that were added.
+    /// Data sets added by the user.
     pub data: Vec<String>,
-    /// The settings of each lab, as the TOML of a spec.
+    /// Settings of each lab, as a spec in TOML.
     pub settings: BTreeMap<String, String>,
 }
 
-/// The characters by name.
 const GLYPHS: [(&str, Glyphs); 3] =
     [("braille", Glyphs::Braille), ("blocks", Glyphs::Blocks), ("ascii", Glyphs::Ascii)];
 
 impl Memory {
-    /// The part of a state that is kept.
+    /// Collects the parts of the state that are kept.
     pub fn of(state: &State) -> Self {
         let added = |mut names: Vec<String>| {
             names.truncate(MOST);
@@ -68,7 +66,7 @@ impl Memory {
         }
     }
 
-    /// Restores the saved state. Damaged parts and those of another version are left out.
+    /// Restores the saved state, skipping damaged parts and those of another version.
     pub(crate) fn restore(&self, state: &mut State) {
         for s in SCREENS {
             let spec = self.settings.get(s.id().0).and_then(|text| Spec::parse(text, "state").ok());
@@ -92,10 +90,10 @@ impl Memory {
         debug_assert!(screen(state.view.lab).setup().is_some());
     }
 
-    /// Reads the kept state; `None` without a file. A damaged file is set aside.
+    /// Reads the saved state; `None` without a file. A damaged file is moved aside.
     ///
     /// # Errors
-    /// Why it cannot be read, and where it was put.
+    /// The reason why it cannot be read, and where it was moved.
     pub fn read(path: &Path) -> Result<Option<Self>, Problem> {
         let text = match base::read::text(path, MAX_BYTES) {
             Ok(text) => text,
@@ -105,10 +103,10 @@ impl Memory {
         toml::from_str(&text).map(Some).map_err(|e: toml::de::Error| aside(path, e.message()))
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes the state atomically.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// The reason why it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Problem> {
         let fail = |what: &dyn std::fmt::Display| {
             Problem::new(
@@ -171,7 +169,7 @@ mod tests {
         let problem = Memory::read(&path).unwrap_err();
         assert!(problem.hint.contains("state.damaged"), "{problem:?}");
         assert_eq!(Memory::read(&path), Ok(None));
-        // Settings that no version accepts are left out.
+        // Settings that cannot be parsed are skipped.
         let memory = Memory { settings: [("interventions".into(), "lab = 3".into())].into(), ..Memory::default() };
         let mut state = State::new(Start::new());
         let before = state.screens.interventions.spec.clone();

@@ -1,39 +1,38 @@
-//! Recorder of commands and events.
+//! Recording of commands and events.
 
 use base::Problem;
 use engine::message::{Command, Event};
 use session::{SessionError, record};
 
-/// Keeps a record of commands and events.
 pub trait Recorder {
-    /// Notes a command that is about to be sent, `t` seconds after the start.
+    /// Records a command about to be sent, `t` seconds after the start.
     ///
     /// # Errors
-    /// Why it could not be written; nothing more is recorded then.
+    /// The reason why it could not be written; nothing more is recorded then.
     fn command(&mut self, t: f64, command: &Command) -> Result<(), Problem>;
 
-    /// Notes an event that was received, `t` seconds after the start.
+    /// Records a received event, `t` seconds after the start.
     ///
     /// # Errors
-    /// Why it could not be written; nothing more is recorded then.
+    /// The reason why it could not be written; nothing more is recorded then.
     fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem>;
 
-    /// Writes down a note of the user.
+    /// Records a note of the user.
     ///
     /// # Errors
-    /// Why it could not be written; nothing more is recorded then.
+    /// The reason why it could not be written; nothing more is recorded then.
     fn note(&mut self, t: f64, text: &str) -> Result<(), Problem>;
 
-    /// Renames the recording and returns the name it is kept under.
+    /// Renames the recording and returns its final name.
     ///
     /// # Errors
-    /// Why it could not be renamed; it continues under its old name.
+    /// The reason why it could not be renamed; it continues under its old name.
     fn rename(&mut self, name: &str) -> Result<String, Problem>;
 
-    /// Makes sure that everything is on disk; called once, at the end.
+    /// Flushes everything to disk; called once, at the end.
     fn finish(&mut self);
 
-    /// Removes the recording, in place of [`Self::finish`]: it contains nothing that the user requested.
+    /// Deletes the recording instead of [`Self::finish`], because it contains nothing that the user requested.
     fn discard(&mut self);
 }
 
@@ -57,12 +56,12 @@ impl Recorder for record::Recorder {
     }
 
     fn finish(&mut self) {
-        // Every line is written already; what remains at stake is a crash of the machine itself.
+        // Every line has been written; only a crash of the machine could still lose data.
         let _ = record::Record::finish(self);
     }
 
     fn discard(&mut self) {
-        // A file that cannot be removed stays as an empty session.
+        // If the file cannot be removed, it remains as an empty session.
         let _ = record::Recorder::discard(self);
     }
 }

@@ -1,4 +1,4 @@
-//! The one loop: input, engine and clock in, frames and effects out.
+//! The main loop: input, engine and clock in, frames and effects out.
 
 mod end;
 mod input;
@@ -42,49 +42,45 @@ use session::format::Session;
 use session::replay::{Recorded, Step};
 use session::shelf::Change;
 
-/// Shortest time between two frames requested by the engine.
+/// Minimum time between frames caused by the engine.
 const FRAME: Duration = Duration::from_millis(33);
-/// Shortest time between two frames requested by the user.
+/// Minimum time between frames caused by the user.
 const INPUT_FRAME: Duration = Duration::from_millis(8);
-/// Time between two steps of an animation.
 const TICK: Duration = Duration::from_millis(150);
-/// Number of engine events handled before input is checked again.
+/// Maximum number of engine events handled before input is checked again.
 const BATCH: usize = 256;
 
-/// Source of events.
 pub enum Source {
-    /// An engine that computes, with its recorder.
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
     Replay(Recorded),
-    /// An engine controlled by another screen: its commands and events as they happen.
+    /// The commands and events of an engine that another screen controls.
     Seen(Box<dyn Engine>, Receiver<Step>),
-    /// A grid computed by other processes: its progress and the results of its cells.
+    /// Progress and results of a grid that other processes compute.
     Followed(Receiver<Action>),
 }
 
-/// Resolves when something outside asks the program to stop.
+/// Resolves when the program should stop.
 pub type Stop = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Parameters of the loop besides its source.
+/// Parameters of the loop other than its source.
 pub struct Options {
-    /// Initial state; its size is taken from the terminal.
+    /// Initial state; the terminal determines its size.
     pub start: Start,
-    /// Writes figures, lists and reads sessions.
     pub outside: Outside,
-    /// Puts text on the clipboard and returns the destination.
+    /// Puts text on the clipboard; returns the destination.
     pub copy: Box<dyn FnMut(&str) -> &'static str>,
-    /// Takes the mouse, or leaves it to the terminal.
+    /// Captures the mouse, or leaves it to the terminal.
     pub mouse: Box<dyn FnMut(bool)>,
     /// Called with true before and with false after each frame, for synchronized updates.
     pub frame: Box<dyn FnMut(bool)>,
-    /// Shown at the start, for example what is wrong in the keymap.
+    /// Notices at the start, for example about the keymap.
     pub notices: Vec<Notice>,
     /// Ends the program when it resolves, for example on a signal.
     pub stop: Stop,
 }
 
-/// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything.
-/// `input` polls for the next event; `None` means that it has ended.
+/// Runs the terminal program until the user quits. The first frame does not wait for the engine. `input` polls for the next event; `None`
+/// means that input has ended.
 pub async fn run<B, I>(
     terminal: &mut Terminal<B>,
     mut input: I,
@@ -159,16 +155,15 @@ where
     Ok(ExitReport { reason: app.finish(reason)?, board: app.state.board, memory })
 }
 
-/// A recorded session replayed on top of the live program, which continues beneath it.
+/// A replay on top of the live program, which continues beneath it.
 struct Over {
     state: State,
     recorded: Recorded,
 }
 
-/// The result of work outside the loop's thread.
 enum Done {
     Action(Box<Action>),
-    /// A session of this name was read, to be replayed; a shipped one has no file.
+    /// A session was read for a replay: file, name and contents. A shipped session has no file.
     Opened(Option<PathBuf>, String, Box<Session>),
 }
 
@@ -182,21 +177,21 @@ struct App {
     frame: Box<dyn FnMut(bool)>,
     results: UnboundedSender<Done>,
     started: Instant,
-    /// True once the user requested a run, exported or named something: the session is then kept.
+    /// True once the user has run, exported or named something; the session is then kept.
     asked: bool,
-    /// The screen content is unknown: the next frame is drawn in full.
+    /// True if the terminal's contents are unknown, so that the next frame is drawn in full.
     repaint: bool,
     quit: bool,
 }
 
 impl App {
-    /// The program before its first frame, with its stop signal.
+    /// Creates the program before its first frame; also returns its stop signal.
     fn new(size: (u16, u16), source: Source, options: Options, results: UnboundedSender<Done>) -> (Self, Stop) {
         let Options { start, outside, copy, mouse, frame, notices, stop } = options;
         let now = Instant::now();
         let mut app = Self {
             asked: start.opening == Opening::Work || start.named,
-            // Times of a recording continue those of an engine that was already running.
+            // Times in a recording continue those of an engine that was already running.
             started: now.checked_sub(start.age).unwrap_or(now),
             state: State::new(Start { size, ..start }),
             link: Link::new(source),
@@ -215,13 +210,13 @@ impl App {
         (app, stop)
     }
 
-    /// Ends the recording. It is ended even if the terminal fails.
+    /// Ends the recording, even if the terminal fails.
     fn finish(&mut self, reason: Result<ExitReason, TuiError>) -> Result<ExitReason, TuiError> {
         if !matches!(reason, Ok(ExitReason::User)) {
             self.link.lose(self.started);
         }
         if let Link::Live { recorder: Some(recorder), .. } = &mut self.link {
-            // A killed program keeps its recording.
+            // The recording of a killed program is kept.
             match (self.asked, &reason) {
                 (false, Ok(ExitReason::User)) => recorder.discard(),
                 _ => recorder.finish(),
@@ -234,14 +229,14 @@ impl App {
     where
         B::Error: Send + Sync + 'static,
     {
-        // The size may have changed without an event, for example while the program was stopped.
+        // The size may have changed without an event, for example while the program was suspended.
         let size = terminal.size().map_err(io::Error::other)?;
         if (size.width, size.height) != self.top().view.size {
             self.on_top(Action::Resize(size.width, size.height));
         }
         (self.frame)(true);
         if std::mem::take(&mut self.repaint) {
-            // Not `Terminal::clear`, which asks where the cursor is.
+            // `Terminal::clear` would query the cursor position.
             terminal.backend_mut().clear().map_err(io::Error::other)?;
             terminal.swap_buffers();
         }
@@ -251,12 +246,11 @@ impl App {
         drawn.map_err(|e| TuiError::Terminal(io::Error::other(e)))
     }
 
-    /// Current view.
     fn top(&self) -> &State {
         self.over.as_ref().map_or(&self.state, |over| &over.state)
     }
 
-    /// Handles all pending input, then returns the last terminal error, if there was one.
+    /// Handles all pending input, then returns the last terminal error, if any.
     fn input(&mut self, inputs: Vec<io::Result<Input>>) -> io::Result<()> {
         let mut actions = Vec::new();
         let mut failed = Ok(());
@@ -273,7 +267,7 @@ impl App {
         failed
     }
 
-    /// True if something moves on the screen without events.
+    /// True if the screen changes without events.
     fn animated(&self) -> bool {
         let state = self.top();
         if state.down.is_some() || state.view.toast.is_some() {
@@ -283,7 +277,7 @@ impl App {
         state.busy() && !held || SCREENS.iter().any(|s| s.waiting(state).is_some())
     }
 
-    /// Records whether the link to the engine is down.
+    /// Updates the state if the link to the engine has gone down or come back.
     fn heed_link(&mut self) {
         let down = self.link.down();
         if down != self.state.down {
@@ -291,13 +285,12 @@ impl App {
         }
     }
 
-    /// Folds an action into the live state.
     fn dispatch(&mut self, action: Action) {
         let effects = reduce(&mut self.state, action);
         self.carry_out(effects, false);
     }
 
-    /// Folds an action into the state that is shown.
+    /// Folds an action into the visible state.
     fn on_top(&mut self, action: Action) {
         let over = self.over.is_some();
         let by_user = matches!(action, Action::Key(_) | Action::Mouse(_) | Action::Command(_) | Action::Paste(_));
@@ -355,14 +348,14 @@ impl App {
                 Err(problem) => Done::of(Action::Notice(error(problem))),
             }),
             Effect::ResumeSession(path, spec) => {
-                // Continuing from a replay on top happens in the program beneath it.
+                // Continuing a session from a replay happens in the program beneath it.
                 (self.over, self.state.view.reading) = (None, Some(called(&path)));
                 let read = self.outside.read.clone();
                 self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| resumed(&path, &s, spec)))));
             }
             Effect::Adopt(name, past) => {
                 let actions = self.link.adopt(&name, &past, self.started);
-                // The times of the new recording continue those of the old.
+                // Times in the new recording continue those of the old one.
                 let length = Duration::try_from_secs_f64(past.last().map_or(0.0, |e| e.t)).unwrap_or_default();
                 self.started = self.started.checked_sub(length).unwrap_or(self.started);
                 return actions;
@@ -387,11 +380,11 @@ impl App {
         Vec::new()
     }
 
-    /// Does something that takes longer than a frame.
+    /// Runs work that takes longer than a frame on another thread.
     fn spawn(&self, work: impl FnOnce() -> Done + Send + 'static) {
         let results = self.results.clone();
         tokio::task::spawn_blocking(move || {
-            // The loop may have ended meanwhile; then nothing waits for the answer.
+            // The loop may have ended meanwhile.
             let _ = results.send(work());
         });
     }
@@ -415,7 +408,7 @@ impl App {
         }
     }
 
-    /// Handles the result of outside work. A session that was read is shown on top.
+    /// Handles the result of work on another thread; a session that was read is shown on top.
     fn on_done(&mut self, done: Done, feed: &mut Feed) {
         match done {
             Done::Action(action) => self.on_top(*action),
@@ -441,7 +434,7 @@ impl App {
         }
     }
 
-    /// Handles an item of the replay on top and all others already waiting.
+    /// Handles this item of the replay on top, and all others already waiting.
     fn take_over(&mut self, first: Item, feed: &mut Feed) {
         let mut next = Some(first);
         while let (Some(Item::Step(step)), true) = (next.take(), self.over.is_some()) {
@@ -453,7 +446,7 @@ impl App {
         }
     }
 
-    /// Handles an item of the source and all others already waiting.
+    /// Handles this item of the source, and others already waiting.
     fn take(&mut self, first: Item, feed: &mut Feed) {
         let mut next = Some(first);
         let mut taken = 0;

@@ -1,4 +1,4 @@
-//! Search over the table of commands, for help and palette: every word that is typed must begin a word, in names first.
+//! Search in commands for help and palette: every typed word must be the start of a word; matches in names come first.
 
 use super::commands::{COMMANDS, Context, Entry};
 use super::key::Key;
@@ -8,21 +8,23 @@ use labs::terms::Term;
 
 #[derive(Clone, Copy)]
 pub enum HelpLine {
-    /// The heading of a context.
     Heading(Context),
     Command(&'static Entry),
 }
 
-/// True if each word of `query` begins a word of `text`. Both are in lower case.
+/// True if each word of `query` is the start of a word in `text`; both must be in lower case.
 fn begins_words(text: &str, query: &str) -> bool {
     let words = || text.split(|c: char| !c.is_alphanumeric());
     query.split_whitespace().all(|wanted| words().any(|word| word.starts_with(wanted)))
 }
 
-/// Rank of a match: 0 if it is one of its keys or its name or title begins with what is typed, 1 if words of them do, 2 if words of its sentence do, 3 if it is
-/// inside a word of the name or title.
+/// Rank of a match:
+/// - 0: the query is a key, or the start of the name or title;
+/// - 1: its words start words of the name or title;
+/// - 2: its words start words of the description;
+/// - 3: it occurs inside a word of the name or title.
 fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
-    // Keys differ by case: `K` is not `k`.
+    // Keys are case-sensitive: `K` is not `k`.
     let is_key = keys.iter().any(|key| key.to_string() == query.trim());
     let query = query.trim().to_lowercase();
     let (name, doc) = (format!("{} {}", entry.name, entry.title).to_lowercase(), entry.doc.to_lowercase());
@@ -35,7 +37,7 @@ fn rank(entry: &Entry, keys: &[Key], query: &str) -> Option<usize> {
     }
 }
 
-/// The commands of the palette that match, best first; all of them for an empty query, the ones used last before the others.
+/// Commands of the palette that match, best first; for an empty query all, recently used ones first.
 pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     let shown = state.view.screen;
     let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(shown), Context::Menu(shown)];
@@ -43,12 +45,12 @@ pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     let recent = |e: &Entry| state.view.recent.iter().position(|name| *name == e.name).unwrap_or(usize::MAX);
     let ranked = COMMANDS.iter().filter(offered).filter_map(|e| Some((rank(e, state.keymap.keys(e.name), query)?, *e)));
     let mut ranked: Vec<(usize, &'static Entry)> = ranked.collect();
-    // A stable sort keeps the table's order among equals.
+    // A stable sort keeps equal entries in the table's order.
     ranked.sort_by_key(|(rank, entry)| (*rank, recent(entry)));
     ranked.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// The lines of the help that match, under the headings of their contexts: the context of the best match first, otherwise that of the shown
+/// Matching lines of the help under the headings of their contexts: first the context of the best match, or else that of the current
 /// screen.
 pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
     let mut groups: Vec<(usize, Vec<HelpLine>)> = Vec::new();
@@ -69,14 +71,13 @@ pub fn help(state: &State, query: &str) -> Vec<HelpLine> {
     groups.into_iter().flat_map(|(_, lines)| lines).collect()
 }
 
-/// True if a term, or one of its symbols, is what is typed.
+/// True if the query equals a term or one of its symbols.
 pub fn is_named(term: &Term, query: &str) -> bool {
     let mut names = std::iter::once(term.name).chain(term.symbol.split(", "));
     names.any(|name| !name.is_empty() && name.to_lowercase() == query.trim().to_lowercase())
 }
 
-/// The terms and the heads of columns that match what is typed: exact names first, then names that contain it; none for
-/// an empty query.
+/// Terms and column headings that match: exact names first, then names that contain the query; none for an empty query.
 pub fn glossary(query: &str) -> Vec<&'static Term> {
     let query = query.trim().to_lowercase();
     let matches = |text: &str| begins_words(&text.to_lowercase(), &query);
@@ -96,7 +97,7 @@ mod tests {
         palette(state, query).into_iter().map(|e| e.name).collect()
     }
 
-    /// A fuzzy search found "command palette" for "plane" and put it before the pane.
+    /// Regression: a fuzzy search used to find "command palette" for "plane" and list it before the pane.
     #[test]
     fn what_is_typed_must_occur_and_names_come_first() {
         let state = State::new(Start::new());
@@ -107,7 +108,7 @@ mod tests {
         assert!(found.iter().skip(first).any(|n| *n == "open"), "{found:?}");
     }
 
-    /// "art" found "start", and a sentence with "parts" came before a name.
+    /// Regression: "art" used to find "start", and a description with "parts" came before a name.
     #[test]
     fn beginnings_of_words_match_and_names_come_first_over_all_contexts() {
         assert!(begins_words("go to the start", "sta") && !begins_words("go to the start", "art"));
@@ -121,7 +122,6 @@ mod tests {
         assert!(glossary("elective").is_empty() && !glossary("attract").is_empty());
     }
 
-    /// Nothing was found for "flips", "at" and "±R".
     #[test]
     fn every_head_of_a_column_is_explained() {
         let mut state = State::new(Start::new());
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(names(&state, "")[..2], ["glossary", "theme"]);
     }
 
-    /// `K` explains terms, but the search found only commands that begin with k.
+    /// Regression: `K` explains terms, but the search used to find only commands that start with k.
     #[test]
     fn a_key_is_found_as_it_is_typed() {
         let state = State::new(Start::new());
@@ -173,7 +173,7 @@ mod tests {
         assert!(help(&state, "zqx").is_empty());
     }
 
-    /// Words of the saliency screens that the help did not know.
+    /// Words on the saliency screen that the help used to lack.
     #[test]
     fn words_of_the_saliency_screens_are_in_the_help() {
         for word in ["changed partner", "perturbed form", "PCC", "random", "gold", "top K", "dispens"] {

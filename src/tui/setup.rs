@@ -1,7 +1,7 @@
-//! The settings of every lab: rows of [`labs::setting`] and rows that the lab adds for its view.
+//! Settings of every lab: rows of [`labs::setting`], and rows that a lab adds for its view.
 //!
-//! A lab implements [`Setup`]. The pane shows the most-used rows; the form shows all of them in groups, each with its
-//! range, its default and a sentence. Sliders, typed values, checkboxes, the mouse and the drawing are here.
+//! A lab implements [`Setup`]. The pane shows the most-used rows. The form shows all rows in groups, each with its range, default and
+//! description. This module handles sliders, typed values, checkboxes, the mouse and drawing.
 
 mod draw;
 mod form;
@@ -33,34 +33,29 @@ use labs::examples::TaskSpec;
 use labs::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
 use labs::{LabId, Spec};
 
-/// The pane of a lab's settings.
 pub const PANE: Pane = Pane("Settings");
-/// Steps of a far move.
+/// Steps of a large move.
 pub const FAR: i64 = 5;
-/// Steps that lead to the end of any track.
+/// Steps that reach the end of any track.
 pub const END: i64 = i64::MAX / 2;
 
-/// The experiment of a lab as the user sets it up.
+/// The experiment of a lab as set up by the user.
 pub trait Setup: Sync {
-    /// The lab that is set up.
     fn lab(&self) -> LabId;
 
-    /// The recorded example of the lab: a session, packed or not.
+    /// Recorded example of the lab: a session, packed or not.
     fn example(&self) -> &'static [u8];
 
-    /// The keys of the rows that the pane shows; the form shows all.
+    /// Keys of the rows in the pane; the form shows all.
     fn short(&self) -> &'static [&'static str];
 
-    /// All rows, in the order of the form within each group.
+    /// All rows; within each group in the order of the form.
     fn rows(&self, state: &State) -> Vec<Row>;
 
-    /// Sets a row.
-    ///
-    /// # Errors
-    /// The reason, if the row cannot be set; the state is then unchanged.
+    /// Fails with the reason if the row cannot be set; the state is then unchanged.
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError>;
 
-    /// The row that steps change while another pane has the focus.
+    /// Key of the row that steps change while another pane has the focus.
     fn main(&self) -> &'static str;
 
     /// Opens the picker of a row; false if it has none.
@@ -68,26 +63,25 @@ pub trait Setup: Sync {
         false
     }
 
-    /// The spec, ready to be sent.
     fn spec(&self, state: &State) -> Spec;
 
     /// Applies a spec of this lab to all settings.
     fn take(&self, state: &mut State, spec: &Spec);
 
-    /// Forgets selections made for one run, because another one is shown now.
+    /// Resets selections made for one run, because another one is shown now.
     fn leave_run(&self, _state: &mut State) {}
 
-    /// The examples that it draws, for the screen that describes data.
+    /// Task whose examples the lab draws, for the data screen.
     fn examples(&self, _state: &State) -> TaskSpec {
         TaskSpec::default()
     }
 
-    /// True if the results of a run with these settings answer those of the setup.
+    /// True if results of a run with this spec also answer the current setup.
     fn answered(&self, state: &State, ran: &Spec) -> bool {
         *ran == self.spec(state)
     }
 
-    /// Questions sent along with a new run.
+    /// Effects that go with a new run, such as questions.
     fn along(&self, _state: &mut State) -> Vec<Effect> {
         Vec::new()
     }
@@ -96,22 +90,20 @@ pub trait Setup: Sync {
 /// The setup of a lab whose rows are only its settings.
 pub struct Plain<S: 'static> {
     pub lab: LabId,
-    /// The recorded example of the lab.
     pub(crate) example: &'static [u8],
-    /// Key of the row that steps change while another pane has the focus.
+    /// See [`Setup::main`].
     pub main: &'static str,
-    /// Keys of the rows that the pane shows.
+    /// See [`Setup::short`].
     pub short: &'static [&'static str],
-    /// The spec that is shipped, whose values are the defaults.
+    /// Shipped spec, whose values are the defaults.
     pub shipped: fn() -> S,
     pub settings: fn() -> Vec<Setting<S>>,
-    /// The experiment as the user has set it up.
+    /// The experiment set up by the user.
     pub spec: fn(&State) -> &S,
-    /// Mutable access to it.
     pub(crate) spec_mut: fn(&mut State) -> &mut S,
-    /// The spec of its latest run.
+    /// The spec of the latest run.
     pub ran: fn(&State) -> Option<&S>,
-    /// Its spec within any lab's.
+    /// Extracts this lab's spec.
     pub own: fn(&Spec) -> Option<&S>,
 }
 
@@ -156,16 +148,15 @@ impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
     }
 }
 
-/// A line of the pane: the row, and which of its checkboxes.
+/// A line of the pane: one row, or one of its checkboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowLine {
-    /// Index of the row.
     pub row: usize,
-    /// Index of the checkbox.
+    /// Index among the row's checkboxes.
     pub mark: usize,
 }
 
-/// Checkboxes of a row that the pane shows; the form shows all.
+/// Maximum number of a row's checkboxes in the pane; the form shows all.
 const MARKS: usize = 3;
 
 /// One line per row, or one per checkbox.
@@ -174,8 +165,7 @@ pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     rows.iter().enumerate().flat_map(of).collect()
 }
 
-/// The lines that are shown: in the form all of them by groups, in the pane those of the rows that are changed often,
-/// with the first checkboxes of each, checked ones first.
+/// Visible lines: in the form all, by group; in the pane the most-used rows with their first checkboxes, checked ones first.
 pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
     if state.place(state.view.lab).form {
         let mut all = lines(rows);
@@ -190,36 +180,34 @@ pub fn shown(state: &State, setup: &dyn Setup, rows: &[Row]) -> Vec<RowLine> {
         let mut marks: Vec<usize> = (0..rows[row].lines()).collect();
         marks.sort_by_key(on);
         let mut first: Vec<usize> = marks.into_iter().take(MARKS).collect();
-        // In the order of the form, so that a box stays where it is when it is toggled among the first.
+        // In the order of the form, so that a checkbox stays where it is when it is toggled.
         first.sort_unstable();
         out.extend(first.into_iter().map(|mark| RowLine { row, mark }));
     }
     out
 }
 
-/// Rows that the form has and the pane does not.
+/// Number of rows in the form that the pane hides, in full or in part.
 pub(crate) fn hidden(setup: &dyn Setup, rows: &[Row]) -> usize {
     let is_hidden = |row: &&Row| !setup.short().contains(&row.key.as_str()) || row.lines() > MARKS;
     rows.iter().filter(is_hidden).count()
 }
 
-/// Facts the settings of a lab need besides its spec.
+/// Facts that settings depend on in addition to the spec.
 pub fn known(state: &State) -> Known {
     let model = |m: &engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
     Known { models: state.board.models.iter().map(model).collect() }
 }
 
-/// The lab's latest run.
 pub fn ran(state: &State) -> Option<&Job> {
     state.board.run_of(state.setup()?.lab()).map(|run| &run.job)
 }
 
-/// The row of a key.
 pub fn row(state: &State, key: &str) -> Option<Row> {
     state.setup()?.rows(state).into_iter().find(|r| r.key == key)
 }
 
-/// The line under the cursor: its row, and which of its checkboxes.
+/// Row under the cursor, and the index of its checkbox.
 pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
     let setup = state.setup()?;
     let rows = setup.rows(state);
@@ -228,7 +216,7 @@ pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
     Some((rows[line.row].clone(), line.mark))
 }
 
-/// The row that keys act on: the one under the cursor in the setup pane, the main row in any other pane.
+/// The row that keys change: in the setup pane the one under the cursor, in other panes the main row.
 fn target(state: &State) -> Option<Row> {
     if state.focused(PANE) { under_cursor(state).map(|(row, _)| row) } else { row(state, state.setup()?.main()) }
 }
@@ -239,14 +227,14 @@ pub fn changed(state: &State) -> bool {
     ran(state).is_some_and(|job| !setup.answered(state, &job.spec))
 }
 
-/// The settings of a run in a few words: the rows of the pane that have one value.
+/// Settings in a few words: the rows of the pane with a single value.
 pub(crate) fn in_words(state: &State) -> String {
     let Some(setup) = state.screen().setup() else { return String::new() };
     let rows = setup.rows(state);
     let empty = |row: &Row| row.text.is_empty() || row.text == "none";
     let of_run = |row: &&Row| !row.view && !matches!(row.kind, Kind::Marks(_)) && !empty(row);
     let named = setup.short().iter().filter_map(|key| rows.iter().find(|row| row.key == *key)).filter(of_run);
-    // `A model` keeps its capital.
+    // Labels such as `A model` keep their capital.
     let is_letter = |label: &str| label.split(' ').next().is_some_and(|word| word.len() == 1);
     let label = |row: &Row| if is_letter(&row.label) { row.label.clone() } else { row.label.to_lowercase() };
     let values = named.map(|row| match (label(row).strip_suffix(", most"), row.text.trim()) {
@@ -258,12 +246,12 @@ pub(crate) fn in_words(state: &State) -> String {
     models.into_iter().chain(values).collect::<Vec<_>>().join(", ")
 }
 
-/// True if the setup, exactly as it is, is waiting to run.
+/// True if the current setup is waiting in the queue.
 pub fn waits(state: &State) -> bool {
     state.setup().is_some_and(|setup| state.queue.contains(&setup.spec(state)))
 }
 
-/// Sets a row. A refusal is shown in the row. Setting the present value does nothing.
+/// Sets a row. A rejected value is reported in the row; setting the current value does nothing.
 pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
     match take(state, row, value) {
         Ok(effects) => effects,
@@ -292,7 +280,7 @@ fn take(state: &mut State, row: &Row, value: Value) -> Result<Vec<Effect>, Setti
     Ok(effects)
 }
 
-/// Restores the models' order in the run if they are the same: unticking and ticking a model changes nothing.
+/// Restores the run's order of models if the set is the same, so that unticking and ticking a model changes nothing.
 fn order_as_run(state: &mut State, setup: &dyn Setup) {
     let Some(before) = ran(state).map(|job| job.spec.models().to_vec()) else { return };
     let mut spec = setup.spec(state);
@@ -303,13 +291,13 @@ fn order_as_run(state: &mut State, setup: &dyn Setup) {
     }
 }
 
-/// Steps a row by its key.
 pub fn turn(state: &mut State, key: &str, by: i64) -> Vec<Effect> {
     let next = row(state, key).and_then(|row| row.stepped(by).map(|value| (row, value)));
     next.map_or(Vec::new(), |(row, value)| set(state, &row, value))
 }
 
-/// Steps the row under the cursor, or in any other pane what it moves sideways or the selected column of its list, or else the main row.
+/// Steps the row under the cursor. In other panes, moves the pane's cursor sideways or its list's selected column, or else steps the main
+/// row.
 pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     let (screen, pane) = (state.screen(), state.here().focus);
     if pane != PANE {
@@ -329,14 +317,13 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     turn(state, &row.key, by)
 }
 
-/// True if a box that can be ticked is under the cursor.
+/// True if the cursor is on a checkbox.
 pub(crate) fn can_select(state: &State) -> bool {
     let here = state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE);
     let marks = || under_cursor(state).is_some_and(|(row, _)| matches!(row.kind, Kind::Marks(_)));
     state.screen().ticks(state).is_some() || here && marks()
 }
 
-/// Ticks or unticks the box under the cursor.
 pub fn select(state: &mut State) -> Vec<Effect> {
     if let Some(tick) = state.screen().ticks(state) {
         return tick(state);
@@ -364,7 +351,6 @@ pub(crate) fn open_row(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Toggles a checkbox of a row.
 pub fn toggle(state: &mut State, row: &Row, mark: usize) -> Vec<Effect> {
     let Value::Marks(mut on) = row.value.clone() else { return Vec::new() };
     if let Some(on) = on.get_mut(mark) {
@@ -382,7 +368,7 @@ fn typable(state: &State, row: &Row) -> bool {
 pub fn open(state: &mut State) -> Vec<Effect> {
     match target(state).filter(|row| typable(state, row)) {
         Some(row) => {
-            // A path is edited more often than typed from scratch.
+            // A path is more often edited than replaced.
             let now = if let Value::Text(text) = &row.value { text.clone() } else { String::new() };
             state.view.entry = Some(TextEntry { untouched: false, ..TextEntry::new(Purpose::Setting(row.key), now) });
         }
@@ -391,14 +377,12 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes a text that was typed into a row.
 pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, String> {
     let Some(row) = row(state, key) else { return Ok(Vec::new()) };
     let value = row.kind.parse(text).map_err(|e| e.to_string())?;
     take(state, &row, value).map_err(|e| e.to_string())
 }
 
-/// Moves the cursor.
 pub fn travel(state: &mut State, by: i64) {
     let Some(setup) = state.screen().setup() else { return };
     let len = shown(state, setup, &setup.rows(state)).len();
@@ -406,7 +390,7 @@ pub fn travel(state: &mut State, by: i64) {
     place.row = moved(place.row, by, len);
 }
 
-/// The line at a row of the screen: its number, content and position.
+/// The line at a screen row: its index, contents and position.
 pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rect)> {
     let inner = inside(pane);
     let setup = state.screen().setup()?;
@@ -419,13 +403,12 @@ pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rec
     Some((number, *shown.get(number)?, Rect { y, height: 1, ..inner }))
 }
 
-/// The first visible line with the cursor on line `here`; headings of the form have no number.
+/// The first visible line if the cursor is on line `here`; headings of the form are `None`.
 fn first_drawn(drawn: &[Option<usize>], here: usize, height: u16) -> usize {
     let cursor = drawn.iter().position(|line| *line == Some(here)).unwrap_or(0);
     scrolled(cursor, drawn.len(), height.into())
 }
 
-/// The mouse was pressed in the pane.
 pub fn press(state: &mut State, pane: Rect, mouse: Mouse) -> Vec<Effect> {
     let (Some(setup), Some((number, at, line))) = (state.setup(), line_at(state, pane, mouse.y)) else {
         return Vec::new();
@@ -447,7 +430,6 @@ pub fn press(state: &mut State, pane: Rect, mouse: Mouse) -> Vec<Effect> {
     }
 }
 
-/// The mouse drags the slider of a row.
 pub(crate) fn drag(state: &mut State, key: &str, pane: Rect, x: u16) -> Vec<Effect> {
     row(state, key).map_or(Vec::new(), |row| slide(state, &row, inside(pane), x))
 }

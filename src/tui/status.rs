@@ -1,4 +1,4 @@
-//! The two lines below the panes: what is under the cursor, a message or a text field; then progress and keys.
+//! The two lines below the panes: the entry under the cursor, a message or a text field; then progress and keys.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -22,16 +22,14 @@ use base::text::{fit, printable, width, wrapped};
 use engine::message::{NoticeLevel, Outcome, Progress};
 use labs::setting::Kind;
 
-/// A message takes at most this many lines.
 const TOAST: usize = 4;
-/// Width of the progress next to the keys, unless that is more than half of the line.
+/// Width of the progress next to the keys, but at most half of the line.
 const PROGRESS: usize = 48;
-/// Columns of a bar of progress.
 const BAR: usize = 10;
-/// Fewest columns of the stage beside a bar.
+/// Minimum width of the stage next to a bar, in columns.
 const STAGE: usize = 16;
 
-/// The entry under the cursor, or instead a text field or a message.
+/// Draws the text field, a message, or the entry under the cursor.
 pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
     let Some(last) = area.rows().next_back() else { return };
     if state.view.entry.is_some() {
@@ -57,7 +55,7 @@ pub(crate) fn about(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(counts.right_aligned(), last);
 }
 
-/// The sentence about the setting or the row under the cursor.
+/// One sentence on the setting or row under the cursor.
 fn under_cursor(state: &State) -> String {
     let pane = state.here().focus;
     if state.screen().setup().is_some() && pane == setup::PANE {
@@ -66,7 +64,6 @@ fn under_cursor(state: &State) -> String {
     table::column_about(state).unwrap_or_else(|| state.screen().about(state, pane))
 }
 
-/// Numbers of waiting runs and of messages.
 fn counts(state: &State) -> Line<'static> {
     let theme = state.theme();
     let (notices, runs) = (state.notices(), state.queue.len());
@@ -86,7 +83,7 @@ fn counts(state: &State) -> Line<'static> {
     Line::from(vec![Span::styled(waiting, theme.style(Role::Text)), Span::styled(messages, theme.style(role))])
 }
 
-/// The lines of a message that the lines of `area` cannot hold beside the counts.
+/// The lines of a message that does not fit into `area` next to the counts.
 fn long_message(state: &State, area: Rect) -> Option<Vec<String>> {
     let toast = state.view.toast.as_ref().filter(|_| state.view.entry.is_none())?;
     let lines = wrapped(&printable(toast), usize::from(area.width).saturating_sub(2));
@@ -99,7 +96,7 @@ fn long_message(state: &State, area: Rect) -> Option<Vec<String>> {
     (!fits).then_some(lines)
 }
 
-/// A message too long for the lines below the panes, over them and over the last rows of the panes.
+/// Draws a message that is too long for the lines below the panes, over the last rows of the panes as well.
 pub(crate) fn message(frame: &mut Frame, layout: &Layout, state: &State) {
     let Some(mut lines) = long_message(state, layout.about) else { return };
     lines.truncate(TOAST.min(usize::from(layout.body.height)));
@@ -111,7 +108,7 @@ pub(crate) fn message(frame: &mut Frame, layout: &Layout, state: &State) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Progress at the left, keys at the right.
+/// Draws progress on the left and keys on the right.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let items = keys(state, area);
@@ -134,7 +131,7 @@ fn progress(state: &State, room: usize) -> Line<'static> {
     down_line(state, room).or_else(|| waiting_line(state, room)).unwrap_or_else(|| job_line(state, room))
 }
 
-/// A pending question of a screen: the shown screen's, or any screen's while nothing runs.
+/// A pending question: of the current screen or, while nothing runs, of any screen.
 fn waiting(state: &State) -> Option<Waiting<'_>> {
     let others = SCREENS.iter().filter(|_| !state.busy());
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
@@ -197,7 +194,7 @@ fn spinner(state: &State) -> char {
     frames[state.view.ticks % frames.len()]
 }
 
-/// The stage in words, a bar for the whole, and the time that is left. Before the end it is never at 100 % or 0 s.
+/// The stage, a bar for the whole run, and the remaining time; before the end never 100 % or 0 s.
 fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bool) -> Line<'static> {
     let theme = state.theme();
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 0.99) };
@@ -208,7 +205,7 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
     };
     let after = format!(" {:.0} %", share * 100.0);
     let spinner = format!("{} ", spinner(state));
-    // The time is worth more than the bar, and the bar more than the end of a long name.
+    // The time has priority over the bar, and the bar over the end of a long name.
     let beside = width(&spinner) + 2 + width(&after) + width(&left);
     let drawn = if beside + BAR + STAGE <= room { bar(share, BAR, state.view.glyphs) } else { String::new() };
     let stage = fit(&printable(&p.stage), room.saturating_sub(beside + width(&drawn))).into_owned();
@@ -220,7 +217,6 @@ fn stage_line(state: &State, p: &Progress, share: f64, room: usize, stopping: bo
     ])
 }
 
-/// The text field.
 fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     let Some(entry) = &state.view.entry else { return };
     let theme = state.theme();
@@ -240,14 +236,14 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
         None => (format!("  {hint}"), Role::Dim),
     };
     let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);
-    // A hint gives way to the typed text; the reason for a rejection does not.
+    // A hint is cut in favour of the typed text; the reason for a rejection is not.
     let line = usize::from(area.width).saturating_sub(width(&name) + 5);
     let beside = line.saturating_sub(width(&hint));
     let room = if entry.error.is_some() { beside } else { beside.max(line.min(width(&entry.buffer) + 1)) };
     let (before, under, after) = around(entry, room.max(12));
     let taken = width(&before) + width(&under) + width(&after);
     let hint = Span::styled(fit(&hint, line.saturating_sub(taken)).into_owned(), theme.style(role));
-    // What the next character would replace looks marked.
+    // Text that the next character would replace is drawn as selected.
     let value = theme.style(if entry.untouched && !entry.buffer.is_empty() { Role::Selection } else { Role::Value });
     let line = Line::from(vec![
         Span::styled(format!(" {name} = "), theme.style(Role::Title)),
@@ -264,7 +260,7 @@ fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     let (before, rest) = entry.buffer.split_at(entry.caret());
     let mut rest = rest.chars();
     let under = rest.next().map_or(" ".to_owned(), String::from);
-    // Typing happens at the caret, so the text before it is cut first if space is short.
+    // If space is short, the start of the text is cut first, because typing happens at the caret.
     let mut before = before;
     let fits = |before: &str, mark: usize| width(before) + mark + width(&under) <= room + 1;
     let whole = fits(before, 0);
@@ -277,7 +273,7 @@ fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
     (before, under, after)
 }
 
-/// A shown key: its text and word, and the command of a click.
+/// A key shown in the status line: its text and word, and the command of a click.
 struct Item {
     keys: String,
     word: &'static str,
@@ -285,13 +281,12 @@ struct Item {
 }
 
 impl Item {
-    /// Columns with the gap behind it.
+    /// Width in columns, including the gap after it.
     fn columns(&self) -> usize {
         width(&self.keys) + 1 + width(self.word) + 2
     }
 }
 
-/// The keys that are shown beside the progress, as many as fit.
 fn items(state: &State, room: usize) -> Vec<Item> {
     let active = contexts(state);
     let mut entries: Vec<_> = COMMANDS
@@ -306,7 +301,7 @@ fn items(state: &State, room: usize) -> Vec<Item> {
         if let (Some(Popup::Pick { picker, .. }), "popup-accept") = (&state.view.popup, e.name) {
             word = picker.does();
         }
-        // Keys taken over by another context are not shown.
+        // Keys overridden by another context are not shown.
         let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
         let key = state.keymap.keys(e.name).iter().find(mine);
         let Some(key) = key.map(ToString::to_string) else { continue };
@@ -325,12 +320,12 @@ fn items(state: &State, room: usize) -> Vec<Item> {
 }
 
 fn keys(state: &State, area: Rect) -> Vec<Item> {
-    // Progress always has the same width, so that keys do not come and go with it.
+    // The progress has a fixed width, so that keys do not appear and disappear with it.
     let room = usize::from(area.width);
     items(state, room.saturating_sub(PROGRESS.min(room / 2)))
 }
 
-/// The command whose key is shown at a column of the status line.
+/// The command whose key is at a column of the status line.
 pub(crate) fn key_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
     let all = keys(state, area);
     let mut start = usize::from(area.right()).saturating_sub(all.iter().map(Item::columns).sum());

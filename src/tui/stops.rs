@@ -1,6 +1,4 @@
-//! Stops of sliders.
-
-/// Position of a value on a track with evenly spaced stops, from 0 to 1.
+/// Position of a value, from 0 to 1, on a track with evenly spaced stops.
 pub(crate) fn share_of(stops: &[f64], value: f64) -> f64 {
     let last = stops.len().saturating_sub(1);
     if last == 0 || value.is_nan() {
@@ -13,12 +11,12 @@ pub(crate) fn share_of(stops: &[f64], value: f64) -> f64 {
     (below as f64 + if above == below { 0.0 } else { within }) / last as f64
 }
 
-/// The stop `by` steps from a value; values between stops step to their neighbours.
+/// The stop `by` steps from a value; a value between stops steps to its neighbours.
 pub(crate) fn step_along(stops: &[f64], value: f64, by: i64) -> f64 {
     let last = stops.len() as i64 - 1;
     let (above, below) = (stops.partition_point(|s| *s <= value), stops.partition_point(|s| *s < value));
     let target = if by > 0 { above as i64 + by - 1 } else { below as i64 + by };
-    // Past the last stop a value stays: a step up never leads down.
+    // A value beyond the last stop stays: a step up never decreases it.
     let Some(&stop) = stops.get(target.clamp(0, last.max(0)) as usize) else { return value };
     if (by > 0 && stop < value) || (by < 0 && stop > value) { value } else { stop }
 }

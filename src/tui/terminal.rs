@@ -1,4 +1,4 @@
-//! The terminal itself: set-up, restoration in every case, and its clipboard.
+//! The terminal: setup, guaranteed restoration, and the clipboard.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
@@ -30,33 +30,30 @@ use base::signals;
 #[cfg(unix)]
 use super::guard::{self, Guard};
 
-/// Longest text that is sent to the clipboard; terminals drop longer ones.
+/// Maximum bytes of text sent to the clipboard; terminals drop longer texts.
 const MAX_CLIPBOARD: usize = 74_000;
-/// Input events that wait for the loop.
 const INPUT_QUEUE: usize = 256;
-/// Interval at which the watch checks that the terminal is still there.
+/// Interval at which a thread checks that the terminal still exists.
 const WATCH: Duration = Duration::from_millis(200);
-/// Time the loop has to end before the process is ended without it.
+/// Time for the loop to end before the process is ended without it.
 const GRACE: Duration = Duration::from_millis(600);
 
-/// True if the terminal is ours now.
+/// True while the program owns the terminal.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
-/// Messages of panics on other threads, held back until the screen is restored.
+/// Panic messages of other threads, held back until the screen is restored.
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static HOOK: Once = Once::new();
-/// Wakes the loop to end.
 static STOP: Notify = Notify::const_new();
 
-/// Request of job control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Control {
-    /// Give the terminal back and stop.
+    /// Restore the terminal and stop.
     Suspend,
     /// The process was resumed: set the terminal up again.
     Resume,
 }
 
-/// The screen while the program owns it; dropping it gives the terminal back.
+/// The screen while the program owns it; dropping it restores the terminal.
 struct Screen {
     mouse: bool,
     #[cfg(unix)]
@@ -67,7 +64,7 @@ impl Screen {
     fn enter(mouse: bool) -> io::Result<Self> {
         #[cfg(unix)]
         let settings = guard::settings();
-        // From here on, dropping restores whatever part of the set-up was done.
+        // From here on, dropping restores whatever has been set up.
         #[cfg_attr(not(unix), allow(unused_mut))]
         let mut screen = Self {
             mouse,
@@ -85,7 +82,7 @@ impl Screen {
     fn set_up(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         ACTIVE.store(true, Ordering::SeqCst);
-        // Not `Terminal::clear`, which asks the terminal for its cursor: over a slow line the answer comes too late.
+        // `Terminal::clear` would query the cursor position, and over a slow line the answer comes too late.
         execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableBracketedPaste)?;
         if self.mouse {
             execute!(io::stdout(), EnableMouseCapture)?;
@@ -93,7 +90,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Obeys job control. Between two frames, on the thread that draws.
+    /// Handles job control, between frames on the drawing thread.
     #[cfg(unix)]
     fn obey(&mut self, control: Control) -> io::Result<()> {
         if control == Control::Suspend {
@@ -104,8 +101,8 @@ impl Screen {
             restore();
             guard::stop_here();
         } else {
-            // After a stop that could not be caught, other programs may have changed the terminal. Without this, raw
-            // mode would be taken for granted.
+            // After a stop that could not be caught, other programs may have changed the terminal; otherwise crossterm would assume raw
+            // mode.
             disable_raw_mode()?;
         }
         self.set_up()?;
@@ -125,7 +122,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back. Errors are ignored: there is nowhere left to show them.
+/// Restores the terminal, ignoring errors, which could not be shown anywhere.
 fn restore() {
     if !ACTIVE.swap(false, Ordering::SeqCst) {
         return;
@@ -140,13 +137,13 @@ fn restore() {
     );
     let _ = disable_raw_mode();
     for message in HELD.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        // `eprintln!` would panic if standard error is gone.
+        // `eprintln!` would panic without standard error.
         let _ = writeln!(io::stderr(), "{message}");
     }
 }
 
-/// A panic of the drawing thread restores the terminal before its message is printed. Panics of other threads are
-/// reported by the engine; their messages wait until the screen is no longer ours.
+/// Makes a panic of the drawing thread restore the terminal before printing its message. The engine reports panics of other threads; their
+/// messages wait until the screen is restored.
 fn install_hook(ui: ThreadId) {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
@@ -166,7 +163,7 @@ fn install_hook(ui: ThreadId) {
 /// Runs the terminal program on this process's terminal.
 ///
 /// # Errors
-/// [`TuiError`] if there is no terminal or it fails; the terminal is restored before the error is returned.
+/// [`TuiError`] if there is no terminal or it fails; the terminal is restored first.
 pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitReport, TuiError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(TuiError::NoTerminal("standard input and output are not a terminal"));
@@ -179,12 +176,12 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     let (controls, orders) = unbounded_channel();
     attend(&controls)?;
     let mut screen = Screen::enter(mouse)?;
-    // Not dropped: its destructor panics if the terminal is gone; restoring the screen shows the cursor again.
+    // Never dropped: the destructor panics if the terminal is gone. Restoring the screen shows the cursor again.
     let mut terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>> =
         ManuallyDrop::new(Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?);
     let input = input(&mut screen, &controls, orders)?;
     let report = runtime.block_on(run(&mut *terminal, input, source, options));
-    // An export that is still rendering must not hold up the shell's prompt.
+    // An export in progress must not delay the shell's prompt.
     runtime.shutdown_background();
     #[cfg(unix)]
     if guard::gone() {
@@ -193,14 +190,14 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     report
 }
 
-/// Listens for signals and watches the terminal, each on its own thread: wherever the loop, crossterm or a write to the
-/// terminal hangs, the process ends soon after it is asked to.
+/// Handles signals and watches the terminal, each on a separate thread. The process thus ends soon after a request, even if the loop,
+/// crossterm or a write hangs.
 #[cfg(unix)]
 fn attend(controls: &UnboundedSender<Control>) -> io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
     let controls = controls.clone();
     signals::listen(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT], move |signal| match signal {
-        // A loop that has ended takes no more orders.
+        // The loop may have ended and accept no more requests.
         SIGTSTP => drop(controls.send(Control::Suspend)),
         SIGCONT => drop(controls.send(Control::Resume)),
         signal => end(u8::try_from(signal).unwrap_or(signals::INTERRUPT)),
@@ -225,12 +222,12 @@ fn end(signal: u8) {
     signals::note(signal);
     STOP.notify_one();
     std::thread::sleep(GRACE);
-    // Everything recorded has been written, and the guard gives the terminal back.
+    // Everything recorded has been written, and the guard restores the terminal.
     signal_hook::low_level::exit(128 + i32::from(signals::first().unwrap_or(signal)));
 }
 
-/// Typed input in order, interleaved with job control. crossterm reads on its own thread: once the terminal is gone,
-/// its reader spins forever (to it, a read of no bytes is not an error).
+/// Returns typed input in order, interleaved with job control. crossterm reads on a separate thread. After the terminal is gone, its reader
+/// loops forever: it does not treat a read of zero bytes as an error.
 fn input<'s>(
     screen: &'s mut Screen,
     controls: &UnboundedSender<Control>,
@@ -252,7 +249,7 @@ fn input<'s>(
         if let Poll::Ready(Some(control)) = orders.poll_recv(context) {
             let _ = &controls;
             let obeyed = screen.obey(control).and_then(|()| crossterm::terminal::size());
-            // A resize makes the loop redraw everything, which is what a newly set-up screen needs.
+            // A resize makes the loop redraw everything, as a new screen requires.
             return Poll::Ready(Some(obeyed.map(|(columns, rows)| Event::Resize(columns, rows))));
         }
         match events.poll_recv(context) {
@@ -261,7 +258,7 @@ fn input<'s>(
                 if guard::job_control() {
                     guard::stop_job();
                 }
-                // Polled again at once: other input may wait.
+                // Polled again at once, because other input may be waiting.
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -270,15 +267,15 @@ fn input<'s>(
     })
 }
 
-/// True if an event is Ctrl-Z, which a terminal in raw mode passes on as a key.
+/// True for Ctrl-Z, which a terminal in raw mode passes on as a key.
 fn suspends(event: &Event) -> bool {
     let Event::Key(KeyEvent { code: KeyCode::Char('z'), modifiers, kind, .. }) = event else { return false };
     *modifiers == KeyModifiers::CONTROL && *kind == KeyEventKind::Press
 }
 
-/// Marks the beginning (true) or the end of a frame, so that terminals that support it show the frame in one piece.
+/// Marks the start (true) or end of a frame, so that terminals that support it show the frame at once.
 pub fn synchronize(begin: bool) {
-    // A terminal that is gone shows up as an error of the next draw.
+    // If the terminal is gone, the next draw reports the error.
     let _ = if begin {
         execute!(io::stdout(), BeginSynchronizedUpdate)
     } else {
@@ -286,15 +283,15 @@ pub fn synchronize(begin: bool) {
     };
 }
 
-/// Clipboard programs, each with the environment variable that shows its presence, and its name in messages.
+/// Clipboard programs: environment variable that shows availability, arguments, program, and message.
 const TAKERS: [(&str, &[&str], &str, &str); 3] = [
     ("TMUX", &["load-buffer", "-w", "-"], "tmux", "copied to tmux's buffer and to the terminal's clipboard"),
     ("WAYLAND_DISPLAY", &[], "wl-copy", "copied to the clipboard"),
     ("DISPLAY", &["-selection", "clipboard"], "xclip", "copied to the clipboard"),
 ];
 
-/// Copies text and returns its destination: tmux's buffer, the desktop's clipboard, or else the terminal's own, also
-/// over ssh (OSC 52), which not every terminal allows.
+/// Copies text and returns a message with the destination: tmux's buffer, the desktop's clipboard, or else the terminal's. The last one
+/// also works over ssh (OSC 52), if the terminal allows it.
 pub fn copy(text: &str) -> &'static str {
     for (variable, arguments, program, said) in TAKERS {
         if std::env::var_os(variable).is_some() && give(program, arguments, text).is_ok_and(|taken| taken) {
@@ -303,12 +300,12 @@ pub fn copy(text: &str) -> &'static str {
     }
     let end = (0..=MAX_CLIPBOARD.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
     let mut out = io::stdout();
-    // As above: the next draw reports a terminal that is gone.
+    // If the terminal is gone, the next draw reports the error.
     let _ = write!(out, "\x1b]52;c;{}\x07", BASE64_STANDARD.encode(&text.as_bytes()[..end])).and_then(|()| out.flush());
     "sent to the terminal's clipboard (OSC 52), if it allows that"
 }
 
-/// Runs a program with a text on its input; true if it succeeded.
+/// Runs a program with a text as its input; true if it succeeded.
 fn give(program: &str, arguments: &[&str], text: &str) -> io::Result<bool> {
     let mut child = Command::new(program)
         .args(arguments)
@@ -322,9 +319,8 @@ fn give(program: &str, arguments: &[&str], text: &str) -> io::Result<bool> {
     Ok(child.wait()?.success())
 }
 
-/// Takes the mouse, or leaves it to the terminal.
 pub fn mouse(on: bool) {
-    // As above.
+    // If the terminal is gone, the next draw reports the error.
     let _ = if on { execute!(io::stdout(), EnableMouseCapture) } else { execute!(io::stdout(), DisableMouseCapture) };
 }
 

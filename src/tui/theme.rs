@@ -1,4 +1,4 @@
-//! Colours by role. A theme is a file; no widget names a colour.
+//! Colours by role. Themes are files; widgets never name a colour.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,17 @@ use thiserror::Error;
 
 use base::text::printable;
 
-/// Use of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Ordinary text.
     Text,
     /// Less important text: labels, units.
     Dim,
     /// Headings and the title.
     Title,
-    /// Borders of panes.
     Border,
-    /// The border of the focused pane.
+    /// Border of the focused pane.
     Focus,
-    /// The row under the cursor.
     Selection,
     /// Keys in footer and help.
     Key,
@@ -30,21 +26,16 @@ pub enum Role {
     Value,
     /// Values that differ from the last run.
     Changed,
-    /// Something went well.
     Good,
-    /// Something needs attention.
+    /// Condition that needs attention.
     Warning,
-    /// Something failed.
     Error,
-    /// The recording lamp.
     Recording,
-    /// The marker's rule on a chart.
+    /// Rule of a chart's marker.
     Marker,
-    /// Bars of progress.
     Bar,
-    /// Axes of a chart.
     Axis,
-    /// Thin lines that help to read a chart.
+    /// Thin guide lines of a chart.
     Guide,
     Completeness,
     Selectivity,
@@ -75,7 +66,6 @@ pub(crate) const ROLES: [Role; 20] = [
     Role::Reliability,
 ];
 
-/// A named set of styles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Theme {
     pub name: String,
@@ -83,28 +73,23 @@ pub struct Theme {
     series: Vec<Style>,
 }
 
-/// Errors of a theme.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ThemeError {
-    /// The text is not a theme.
     #[error("theme {name}: {message}")]
     Parse {
-        /// The theme.
         name: String,
-        /// The fault, with the line.
+        /// Description of the error, with the line.
         message: String,
     },
-    /// There is no shipped theme with that name.
     #[error("there is no theme `{name}`; known are {known}")]
     Unknown {
-        /// The name asked for.
         name: String,
-        /// Known names.
+        /// Comma-separated names of the shipped themes.
         known: String,
     },
 }
 
-/// The shipped themes, the default one first.
+/// The default first.
 const SHIPPED: [(&str, &str); 4] = [
     ("dark", include_str!("../../assets/themes/dark.toml")),
     ("light", include_str!("../../assets/themes/light.toml")),
@@ -154,10 +139,10 @@ impl Look {
 }
 
 impl Theme {
-    /// Parses a theme file. Roles that it leaves out look like ordinary text.
+    /// Parses a theme file; omitted roles look like ordinary text.
     ///
     /// # Errors
-    /// [`ThemeError::Parse`] for broken TOML, an unknown role or key, a colour that is none, or no series.
+    /// [`ThemeError::Parse`] for invalid TOML, an unknown role or key, an invalid colour, or no series.
     pub fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
         let bad = |message: String| ThemeError::Parse { name: printable(name).into_owned(), message };
         let file: File = toml::from_str(text).map_err(|e| {
@@ -172,14 +157,13 @@ impl Theme {
         Ok(Self { name: name.to_owned(), styles: styles.map_err(bad)?, series: series.map_err(bad)? })
     }
 
-    /// The shipped themes, the default one first.
+    /// The default first.
     pub fn shipped() -> Vec<Self> {
         let parse = |(name, text): (&str, &str)| Self::parse(name, text).ok();
         SHIPPED.into_iter().filter_map(parse).collect()
     }
 
-    /// The themes to cycle through, the wanted one first. With `NO_COLOR` set to anything but the empty string only the
-    /// theme without colours is left, whichever is wanted.
+    /// The themes to cycle through, starting with the wanted one; only the colourless theme if `NO_COLOR` is set and not empty.
     ///
     /// # Errors
     /// [`ThemeError::Unknown`] if no theme has the wanted name.
@@ -198,30 +182,29 @@ impl Theme {
         Ok(themes)
     }
 
-    /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(&role).copied().unwrap_or_default()
     }
 
-    /// Style of the series of this colour.
+    /// Style of the k-th series colour; colours repeat.
     pub fn series(&self, colour: usize) -> Style {
         self.series.get(colour % self.series.len().max(1)).copied().unwrap_or_default()
     }
 }
 
-/// Settings of the environment for colours.
+/// Environment that affects colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// `NO_COLOR` has any value but the empty string.
+    /// True if `NO_COLOR` is set and not empty.
     pub no_color: bool,
-    /// The terminal reports a light background.
+    /// True if the terminal reports a light background.
     pub light: bool,
 }
 
 impl Surroundings {
-    /// Reads `NO_COLOR` and `COLORFGBG` through a look-up function.
+    /// Reads `NO_COLOR` and `COLORFGBG` through a lookup function.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
-        // COLORFGBG is `foreground;background` in ANSI numbers; 7 and 9 to 15 are light.
+        // COLORFGBG is `foreground;background` in ANSI colour numbers; 7 and 9 to 15 are light.
         let background = variable("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
         Self {
             no_color: variable("NO_COLOR").is_some_and(|v| !v.is_empty()),

@@ -95,7 +95,7 @@ fn three_annotators_take_plain_sentences_to_gold_rationales() {
     let changed = std::fs::read_to_string(&anna).unwrap().replace("\"rationale_ids\":[1]", "\"rationale_ids\":[0]");
     let changed = probity.file("changed.jsonl", &changed);
     let again = typed(&probity, &[&changed, "--to", &x, "--task", "score"], "");
-    refused(&again, 2, &["x.jsonl", "sentence 1 has other marked words than in", "name another file"]);
+    refused(&again, 2, &["x.jsonl", "sentence 1 has different marked words in", "choose another file"]);
     let merged = probity.run(&["rationale", "merge", &anna, &x, &y, &z, "--out", &gold]);
     assert!(text(&merged.stdout).contains("1 of 2 rationales pass"), "{}", text(&merged.stdout));
     assert_eq!(rows(&gold)[0]["rationale_ids"], json!([0, 1]));
@@ -132,7 +132,7 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
         ("3-x\n", "is not a number"),
         ("1-99999\n", "there is no word 99999: the last is 4"),
         ("99999999999999999999999\n", "there is no word 99999999999999999999999"),
-        ("\n", "name the words"),
+        ("\n", "give the numbers of words"),
     ] {
         let wrong = typed(&probity, &[&masks, "--to", &own], answer);
         let printed = text(&wrong.stderr);
@@ -146,12 +146,12 @@ fn answers_that_came_before_a_wrong_one_or_the_end_are_kept_and_the_command_goes
     end(&typed(&probity, &[&masks, "--to", &own], "0 1\n"));
     let ids: Vec<Value> = rows(&own).into_iter().map(|r| r["rationale_ids"].clone()).collect();
     assert_eq!(ids, [json!([0, 1]), json!([0, 1, 3]), json!([0, 1])]);
-    refused(&typed(&probity, &[&masks, "--to", &masks], ""), 2, &["it holds the sentences"]);
+    refused(&typed(&probity, &[&masks, "--to", &masks], ""), 2, &["this file contains the sentences"]);
     let other = probity.file("other.jsonl", &json!({"sent_id": 0, "sent_token": ["a"]}).to_string());
-    refused(&typed(&probity, &[&masks, "--to", &other], ""), 2, &["other.jsonl", "sentence 0 has other words"]);
+    refused(&typed(&probity, &[&masks, "--to", &other], ""), 2, &["other.jsonl", "sentence 0 has different words"]);
     refused(&typed(&probity, &["/no/such/file", "--to", &own], ""), 2, &["/no/such/file", "no such file"]);
     let empty = probity.file("empty.jsonl", "");
-    refused(&typed(&probity, &[&empty, "--to", &own], ""), 2, &["empty.jsonl", "it has no sentence"]);
+    refused(&typed(&probity, &[&empty, "--to", &own], ""), 2, &["empty.jsonl", "it contains no sentences"]);
     let hidden = text(&typed(&probity, &[&own, "--to", &beside(&set, "c.jsonl"), "--blank"], "").stdout);
     assert!(hidden.contains("0 two") && !hidden.contains('*'), "{hidden}");
 }

@@ -79,7 +79,7 @@ fn a_bound_of_your_own_needs_no_size_of_vectors() {
     let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);
     assert_eq!((v["n_train"].as_u64(), v["bound"].as_str(), v.get("parameters")), (Some(640), Some("own"), None));
     let probity = Probity::new();
-    refused(&probity.run(&["n", "--gap", ".1"]), 2, &["published bound counts parameters", "--dim"]);
+    refused(&probity.run(&["n", "--gap", ".1"]), 2, &["published bound depends on the number of parameters", "--dim"]);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn mcnemar() {
     let none = asked(&["mcnemar", "0", "0", "--json"]);
     assert_eq!((none["exact_p"].as_f64(), none["corrected_p"].as_f64()), (Some(1.0), Some(1.0)));
     let probity = Probity::new();
-    assert!(text(&probity.run(&["mcnemar", "0", "0"]).stdout).contains("no discordant item"));
+    assert!(text(&probity.run(&["mcnemar", "0", "0"]).stdout).contains("no discordant items"));
     // A negative count was taken for an option.
     refused(&probity.run(&["mcnemar", "-1", "2"]), 2, &["`-1` is not a whole number from 0"]);
     refused(&probity.run(&["mcnemar", "10", "-2"]), 2, &["`-2` is not a whole number from 0"]);

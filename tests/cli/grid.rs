@@ -155,7 +155,7 @@ fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
     let output = probity.cramped(&["run", &spec, "--out", &dir.display().to_string(), "--quiet"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    assert!(said.contains("parts/") && said.contains("make room"), "{said}");
+    assert!(said.contains("parts/") && said.contains("free some space"), "{said}");
     assert!(run_in(&probity, &spec, &dir, &[]).contains("2 of 2 cells done"));
 }
 

@@ -1,7 +1,6 @@
-//! `probity rationale annotate`: one annotator's answers to one question a sentence, from a terminal or a pipe.
+//! `probity rationale annotate`: asks one annotator one question about every sentence, from a terminal or a pipe.
 //!
-//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues
-//! where it stopped.
+//! The file is written whole after every answer, so that an interrupt loses nothing, and the same command continues where it stopped.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Read, Write};
@@ -16,34 +15,33 @@ use base::files::Whole;
 use base::text::{printable_label, shortened};
 use labs::saliency::annotation::{Annotation, MOST_COMPACT, MOST_CONFIDENT, MOST_SUFFICIENT, read, write};
 
-/// Largest file that is read.
+/// Maximum size of an input file.
 const MOST_BYTES: u64 = 256 << 20;
-/// Longest answer, in bytes.
+/// Maximum length of an answer, in bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// Arguments of `annotate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity rationale annotate masked.jsonl --to anna.jsonl
   probity rationale annotate sentences.jsonl --to masks.jsonl --task mask
   probity rationale annotate masks.jsonl --to x.jsonl --task confidence < answers.txt
 
-One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` are four of them. `b` goes back one sentence, `s`
-skips one, `q` stops. Every answer is saved at once, and the same command continues where it stopped. Where the answers come from a pipe,
-the first that cannot be used ends it.
+One line answers one sentence. Words are numbered from 0, as in the file; `1 3-5` selects four. `b` goes back
+one sentence, `s` skips one, `q` stops. Every answer is saved at once, and the same command continues where it
+stopped. If answers come from a pipe, the first invalid one ends the command.
 
-A sentence is a JSON object with `sent_id` and `sent_token` (its words); `mask_index` and `answer` where a word is masked.")]
+A sentence is a JSON object with `sent_id` and `sent_token` (its words); a masked one also has `mask_index` and `answer`.")]
 pub struct AnnotateArgs {
-    /// The sentences, in the benchmark's schema: a set, another annotator's file, or what `merge --back` wrote.
+    /// The sentences, in the benchmark's schema: a set, another annotator's file, or a file written by `merge --back`.
     #[arg(value_name = "SENTENCES.jsonl")]
     sentences: PathBuf,
     /// The annotator's file, which is created or continued.
     #[arg(long, value_name = "PERSON.jsonl")]
     to: PathBuf,
-    /// The question that is asked of every sentence.
+    /// The question to ask about every sentence.
     #[arg(long, value_enum, default_value = "rationale")]
     task: Task,
-    /// Hide the marks of the sentences' file, so that they do not lead the annotator.
+    /// Hide existing marks, so that they do not influence the annotator.
     #[arg(long)]
     blank: bool,
 }
@@ -52,26 +50,26 @@ pub struct AnnotateArgs {
 enum Task {
     /// Choose the word to mask.
     Mask,
-    /// Rate the confidence that the answer of the mask is the only one (1 to 4).
+    /// Rate the confidence that no other answer fits the mask (1 to 4).
     Confidence,
-    /// Mark the words that the answer rests on.
+    /// Mark the words that the answer depends on.
     Rationale,
     /// Score the marked words for sufficiency (1 to 3) and compactness (1 to 4).
     Score,
 }
 
 impl Task {
-    /// Reason why a sentence is not asked about.
+    /// Returns why a sentence is skipped; `None` if it is asked about.
     fn passed_over(self, a: &Annotation) -> Option<&'static str> {
         match self {
-            Task::Mask => a.mask().map(|_| "with a mask already"),
-            _ if a.mask().is_none() => Some("without a mask; --task mask chooses one"),
+            Task::Mask => a.mask().map(|_| "already masked"),
+            _ if a.mask().is_none() => Some("without a mask (--task mask chooses one)"),
             Task::Score if a.rationale.is_empty() => Some("without marked words to score"),
             _ => None,
         }
     }
 
-    /// The part of a saved answer that no longer fits its sentence.
+    /// Describes the part of a saved answer that no longer fits its sentence.
     fn conflict(self, own: &Annotation, sentence: &Annotation) -> Option<&'static str> {
         match self {
             Task::Mask => None,
@@ -90,9 +88,8 @@ impl Task {
         }
     }
 
-    /// The lines shown before an answer is read.
     fn question(self, a: &Annotation) -> Vec<String> {
-        let answer = a.answer().map_or("no answer is given".to_owned(), |answer| format!("answer: {answer}"));
+        let answer = a.answer().map_or("no answer given".to_owned(), |answer| format!("answer: {answer}"));
         let word = |(k, w): (usize, &String)| match (self, a.rationale.contains(&k)) {
             (Task::Mask | Task::Rationale, true) => format!("{k} *{w}*"),
             (Task::Mask | Task::Rationale, false) => format!("{k} {w}"),
@@ -103,20 +100,20 @@ impl Task {
         let words: Vec<String> = a.words().iter().enumerate().map(word).collect();
         let whole = (self == Task::Score).then(|| a.words().join(" "));
         let asked = match self {
-            Task::Mask => {
-                "word to mask, or adjacent words such as 3-4, whose answer should be the only one:".to_owned()
-            }
+            Task::Mask => "word to mask, or adjacent words such as 3-4; only one answer should fit:".to_owned(),
             Task::Confidence => format!(
-                "{answer}; 4 it is the only one, 3 among the first three, 2 among the first five, 1 none of these:"
+                "{answer}; 4 the only possible answer, 3 among the top three, 2 among the top five, 1 none of these:"
             ),
-            Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it rests on:"),
-            Task::Rationale => format!("{answer}; words that it rests on (an empty line keeps those with stars):"),
+            Task::Rationale if a.rationale.is_empty() => format!("{answer}; words that it depends on:"),
+            Task::Rationale => format!("{answer}; words that it depends on (an empty line keeps the starred ones):"),
             Task::Score => format!(
-                "{answer}; can you guess it from the words shown alone (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
+                "{answer}; can you guess it from only the words shown (1 no, 2 probably, 3 definitely); are they concise (1 some are redundant, 2 some disturb, 3 probably, 4 very); for example 3 4:"
             ),
         };
         let refused = match a.refused() {
-            all if self == Task::Mask && !all.is_empty() => Some(format!("did not pass before: {}", all.join(", "))),
+            all if self == Task::Mask && !all.is_empty() => {
+                Some(format!("rejected in an earlier round: {}", all.join(", ")))
+            }
             _ => None,
         };
         [words.join(if self == Task::Mask || self == Task::Rationale { "  " } else { " " })]
@@ -127,13 +124,12 @@ impl Task {
             .collect()
     }
 
-    /// Puts an answer into a sentence.
     fn answer(self, a: &mut Annotation, text: &str) -> Result<(), String> {
         match self {
             Task::Mask => {
                 let words = numbers(text, a.words().len())?;
                 let (Some(first), Some(last)) = (words.first(), words.last()) else {
-                    return Err("name a word by its number".into());
+                    return Err("give the number of a word".into());
                 };
                 if last - first + 1 != words.len() {
                     return Err("the words of one mask must be adjacent".into());
@@ -151,7 +147,7 @@ impl Task {
                 }
                 let words = numbers(text, a.words().len())?;
                 if words.is_empty() {
-                    return Err("name the words by their numbers, for example 1 3-5".into());
+                    return Err("give the numbers of words, for example 1 3-5".into());
                 }
                 if let Some(mask) = a.mask().filter(|m| words.contains(m)) {
                     return Err(format!("word {mask} is the mask, which cannot be part of its rationale"));
@@ -173,9 +169,9 @@ fn fields(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '\t', ',']).filter(|field| !field.is_empty())
 }
 
-/// Numbers and ranges of numbers of a sentence's words, in order.
+/// Parses word numbers and ranges in ascending order.
 fn numbers(text: &str, words: usize) -> Result<Vec<usize>, String> {
-    // A number that no integer holds is beyond every sentence.
+    // Too large for usize: certainly beyond the sentence.
     let number = |text: &str| match text.parse::<usize>() {
         Err(e) if *e.kind() != IntErrorKind::PosOverflow => None,
         found => Some(found.unwrap_or(usize::MAX)),
@@ -197,7 +193,7 @@ fn numbers(text: &str, words: usize) -> Result<Vec<usize>, String> {
     Ok(all.into_iter().collect())
 }
 
-/// One score for each name, from 1 to its highest.
+/// Parses one score per name, each from 1 to its maximum.
 fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result<[u8; N], String> {
     let all: Vec<&str> = fields(text).collect();
     if all.len() != N {
@@ -206,15 +202,16 @@ fn scores<const N: usize>(text: &str, names: [&str; N], most: [u8; N]) -> Result
     let mut found = [0; N];
     for (k, field) in all.into_iter().enumerate() {
         let score = field.parse().ok().filter(|s| (1..=most[k]).contains(s));
-        found[k] = score.ok_or_else(|| format!("{} is 1 to {}, not `{}`", names[k], most[k], shortened(field, 40)))?;
+        found[k] = score
+            .ok_or_else(|| format!("{} must be from 1 to {}, not `{}`", names[k], most[k], shortened(field, 40)))?;
     }
     Ok(found)
 }
 
-/// Asks, from the standard input.
+/// Asks on standard input.
 ///
 /// # Errors
-/// [`CliError::Usage`] for files and answers that cannot be used, [`CliError::Failed`] where the file cannot be written.
+/// [`CliError::Usage`] for unusable files and answers, [`CliError::Failed`] if the file cannot be written.
 pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let input = std::io::stdin();
     let typed = std::io::IsTerminal::is_terminal(&input);
@@ -223,17 +220,16 @@ pub(super) fn annotate(args: &AnnotateArgs, out: &mut dyn Write) -> Result<(), C
     work.report(&end).iter().try_for_each(|line| output::line(out, line))
 }
 
-/// The annotator's file.
 struct Own {
     path: PathBuf,
-    /// Its text as it was read or written last; `None` before it exists.
+    /// The text last read or written; `None` before the file exists.
     text: Option<String>,
-    /// Sentences that are not in the set, which are kept.
+    /// Annotations of sentences outside the set; they are kept.
     others: Vec<Annotation>,
 }
 
 impl Own {
-    /// Writes it whole, unless someone else has written to it.
+    /// Rewrites the whole file; fails if another program has changed it.
     fn save(&mut self, made: &[Option<Annotation>]) -> Result<(), CliError> {
         if load(&self.path)? != self.text {
             let what = "another program has changed it since this command read it; run the command again to continue";
@@ -246,7 +242,6 @@ impl Own {
     }
 }
 
-/// Text of the annotator's file; `None` if there is no such file.
 fn load(path: &Path) -> Result<Option<String>, CliError> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
@@ -255,17 +250,15 @@ fn load(path: &Path) -> Result<Option<String>, CliError> {
     base::read::text(path, MOST_BYTES).map(Some).map_err(usage)
 }
 
-/// The sentences with the answers so far.
 struct Work {
     sentences: Vec<Annotation>,
-    /// The saved answer to each sentence.
     made: Vec<Option<Annotation>>,
     own: Own,
-    /// Numbers of the sentences that are asked about.
+    /// Indices of the sentences to ask about.
     asked: Vec<usize>,
-    /// Sentences that are not, by reason.
+    /// Skipped sentences, by reason.
     passed_over: Vec<(&'static str, usize)>,
-    /// Number of the line of the standard input that was read last.
+    /// Number of the standard input line that was read last.
     line: usize,
 }
 
@@ -275,16 +268,19 @@ impl Work {
         let of = |path: &Path, text: &str| read(text).map_err(|why| usage(path, &why));
         let same = |path: &Path| path.canonicalize().ok();
         if same(&args.sentences).is_some_and(|path| same(&args.to) == Some(path)) {
-            return Err(usage(&args.to, "it holds the sentences; name another file with --to"));
+            return Err(usage(&args.to, "this file contains the sentences; choose another one with --to"));
         }
         let text = load(&args.sentences)?.ok_or_else(|| usage(&args.sentences, "no such file"))?;
         let sentences = of(&args.sentences, &text)?;
         if sentences.is_empty() {
-            return Err(usage(&args.sentences, "it has no sentence"));
+            return Err(usage(&args.sentences, "it contains no sentences"));
         }
         let places: HashMap<String, usize> = sentences.iter().enumerate().map(|(k, a)| (a.sentence(), k)).collect();
         if places.len() < sentences.len() {
-            return Err(usage(&args.sentences, "two sentences have one sent_id: give every sentence its own"));
+            return Err(usage(
+                &args.sentences,
+                "two sentences have the same sent_id; give each sentence a different one",
+            ));
         }
         let text = load(&args.to)?;
         let mut made: Vec<Option<Annotation>> = vec![None; sentences.len()];
@@ -295,8 +291,8 @@ impl Work {
                 Some(k) => {
                     if let Some(what) = args.task.conflict(&a, &sentences[*k]) {
                         let what =
-                            format!("sentence {} has other {what} than in {}", a.sentence(), args.sentences.display());
-                        return Err(usage(&args.to, &format!("{what}; name another file with --to")));
+                            format!("sentence {} has different {what} in {}", a.sentence(), args.sentences.display());
+                        return Err(usage(&args.to, &format!("{what}; choose another file with --to")));
                     }
                     made[*k] = Some(a);
                 }
@@ -308,8 +304,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Separates the sentences to ask about from the others. Sentences that already have a mask are written to the file
-    /// of masks unchanged, for their raters.
+    /// Separates the sentences to ask about from the others. Sentences with a mask are copied to the masks file unchanged, for the raters.
     fn divide(&mut self, args: &AnnotateArgs) {
         for (k, sentence) in self.sentences.iter_mut().enumerate() {
             if args.blank && args.task == Task::Rationale {
@@ -332,7 +327,6 @@ impl Work {
         self.made[k].as_ref().is_some_and(|a| task.is_answered(a))
     }
 
-    /// Asks about all unanswered sentences, until all are answered or the input ends.
     fn ask(
         &mut self,
         task: Task,
@@ -369,7 +363,7 @@ impl Work {
                     Err(why) => {
                         let id = self.sentences[k].sentence();
                         let what = format!("standard input, line {}: sentence {id}: {why}", self.line);
-                        return Err(CliError::Usage(format!("{what}; what came before is saved")));
+                        return Err(CliError::Usage(format!("{what}; earlier answers are saved")));
                     }
                 },
             }
@@ -385,7 +379,7 @@ impl Work {
         lines.into_iter().try_for_each(|line| output::line(out, &printable_label(&line)))
     }
 
-    /// The next answer without the blanks around it; `None` at the end of the input.
+    /// Returns the next answer, trimmed; `None` at the end of the input.
     fn next_line(&mut self, input: &mut dyn BufRead) -> Result<Option<String>, CliError> {
         let mut bytes = Vec::new();
         self.line += 1;
@@ -393,23 +387,23 @@ impl Work {
             |what: &dyn std::fmt::Display| CliError::Usage(format!("standard input, line {}: {what}", self.line));
         let read = input.take(LONGEST).read_until(b'\n', &mut bytes).map_err(|e| wrong(&e))?;
         if read as u64 == LONGEST {
-            return Err(wrong(&"an answer has more than 64 KiB"));
+            return Err(wrong(&"the answer is longer than 64 KiB"));
         }
-        let text = String::from_utf8(bytes).map_err(|_| wrong(&"an answer is not UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| wrong(&"the answer is not UTF-8"))?;
         Ok((read > 0).then(|| text.trim().to_owned()))
     }
 
-    /// The number of answered sentences, and how to continue.
+    /// Reports the number of answered sentences and how to continue.
     fn report(&self, task: &Task) -> Vec<String> {
         let done = self.asked.iter().filter(|k| self.is_answered(*task, **k)).count();
         let all = self.asked.len();
         let path = printable_label(&self.own.path.display().to_string());
         let mut lines = vec![match done {
-            0 => format!("no sentence of {all} is answered"),
+            0 => format!("none of the {all} sentences is answered"),
             _ if done == all => format!("all {all} sentences are answered in {path}"),
-            _ => format!("{done} of {all} sentences are answered in {path}; the same command continues"),
+            _ => format!("{done} of {all} sentences are answered in {path}; run the command again to continue"),
         }];
-        lines.extend(self.passed_over.iter().map(|(why, count)| format!("not asked: {count} {why}")));
+        lines.extend(self.passed_over.iter().map(|(why, count)| format!("skipped: {count} {why}")));
         lines
     }
 }

@@ -34,10 +34,7 @@ struct Answer {
     phi: f64,
 }
 
-/// Prints the uncorrelated subset.
-///
-/// # Errors
-/// [`CliError::Usage`] for an input that is not a table, or has no uncorrelated subset.
+/// Fails with [`CliError::Usage`] for an input that is not a table or has no uncorrelated subset.
 pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let table = table(&args.table)?;
     let kept = decorrelate_counts(&table).map_err(|e| CliError::Usage(e.to_string()))?;

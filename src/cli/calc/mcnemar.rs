@@ -10,7 +10,7 @@ use crate::output;
 use base::numbers::whole;
 use stats::mcnemar::{chi2, corrected, exact, mid_p};
 
-/// Largest count accepted: beyond it a float no longer represents every integer.
+/// Maximum accepted count: an f64 represents every integer below it.
 const MOST: u64 = 1 << 52;
 
 /// Test whether two classifiers differ on the same items (McNemar 1947).
@@ -38,7 +38,6 @@ struct Answer {
     corrected_p: f64,
 }
 
-/// Prints the tests.
 pub fn answer(args: &McnemarArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (plain, edwards) = (chi2(args.b, args.c), corrected(args.b, args.c));
     let answer = Answer {
@@ -57,7 +56,7 @@ pub fn answer(args: &McnemarArgs, out: &mut dyn Write) -> Result<(), CliError> {
         answer.mid_p, answer.exact_p, answer.chi2, answer.chi2_p, answer.corrected_chi2, answer.corrected_p
     );
     if args.b + args.c == 0 {
-        text += "  (no discordant item: no evidence either way)";
+        text += "  (no discordant items: no evidence either way)";
     }
     output::line(out, &text)
 }

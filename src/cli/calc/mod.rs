@@ -1,6 +1,7 @@
-//! Calculators: one question, one answer, and no model except for `saliency` and `pairs`. With `--json`, one object on
-//! one line, otherwise a readable line; the numbers come from the labs' own code. To add a calculator, add a file here
-//! and a line in each of the two lists below.
+//! Calculators: each answers one question; only `saliency` and `pairs` need a model. `--json` prints one object on one line; otherwise the
+//! answer is a readable line. The numbers come from the labs' own code.
+//!
+//! To add a calculator, add a file here and a line to each of the two lists below.
 
 mod annotate;
 pub mod compare;
@@ -23,7 +24,6 @@ use clap::Subcommand;
 
 use super::error::CliError;
 
-/// The calculators.
 #[derive(Debug, Subcommand)]
 pub enum Calculator {
     /// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
@@ -52,7 +52,6 @@ pub enum Calculator {
     Decorrelate(decorrelate::DecorrelateArgs),
 }
 
-/// Runs a calculator.
 pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliError> {
     match calculator {
         Calculator::Score(args) => score::score(args, out),

@@ -1,4 +1,4 @@
-//! `probity n`: number of training examples to distinguish two probes, by a bound.
+//! `probity n`: the number of training examples needed to distinguish two probes, from a bound.
 
 use std::io::Write;
 
@@ -21,14 +21,14 @@ use labs::power::bound::{Bound, Counted, Ratio, Score, recommended, recommended_
   probity n --gap 42/320 --dim 768 --control .52,.50
   probity n --gap 42/320 --dim 768 --code-gap .08 --clip 4
 
-The published bound uses p*2^32 as the size of the class and 1e-8 as delta, as in the tables of the paper; the textbook bound
-uses 2^(32p), all classifiers with p weights of 32 bits. Give your own bound by its constant, which includes
-its delta and the classifier. Half the gap is epsilon.
+The published bound uses p*2^32 as the size of the class and 1e-8 as delta, as in the tables of the paper; the
+textbook bound uses 2^(32p), the number of classifiers with p weights of 32 bits. The constant of your own
+bound includes delta and the classifier. Epsilon is half the gap.
 
-With the accuracies of both probes on a control task the difference of their selectivities has its own number (Theorem 1: the bounds of
-accuracy and control accuracy, each at delta/2, add up), and so has a difference of prequential code lengths in bits per example
-(equation 3: the bounds of ten blocks, each at delta/10, weighted by what they code; a label that takes more than --clip bits counts as
-that many).")]
+--control adds a number for the difference of the selectivities (Theorem 1: the bounds of accuracy and control
+accuracy, each at delta/2, add up). --code-gap adds one for a difference of prequential code lengths in bits
+per example (equation 3: the bounds of ten blocks, each at delta/10, weighted by the examples that they code).
+A label that takes more than --clip bits counts as --clip bits.")]
 pub struct NArgs {
     /// Difference of the two accuracies to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
@@ -76,7 +76,6 @@ struct Answer {
     prequential: Option<Further>,
 }
 
-/// The recommendation for another score.
 #[derive(Serialize)]
 struct Further {
     n_train: u64,
@@ -87,7 +86,7 @@ struct Further {
     text: String,
 }
 
-/// Recommendations for a difference of selectivities and of code lengths, if requested.
+/// Computes recommendations for a difference of selectivities or of code lengths, if requested.
 fn further(
     args: &NArgs,
     (bound, parameters, delta): (Bound, u64, f64),
@@ -119,7 +118,6 @@ fn further(
     Ok([args.control.as_ref().map(selectivity).transpose()?, args.code_gap.as_ref().map(prequential).transpose()?])
 }
 
-/// Prints the recommendation.
 pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let bound: Bound = args.bound.parse().map_err(|e: String| usage(&e))?;
@@ -127,7 +125,9 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let parameters = args.dim.map(|dim| of.parameters(dim));
     if parameters.is_none() && !matches!(bound, Bound::Own(_)) {
         let name = bound.name();
-        return Err(usage(&format!("the {name} bound counts parameters: give the size of the vectors, --dim")));
+        return Err(usage(&format!(
+            "the {name} bound depends on the number of parameters: give the size of the vectors with --dim"
+        )));
     }
     let ratio: Ratio = args.ratio.parse().map_err(|e: String| usage(&e))?;
     let (gap, delta) = (number(&args.gap)?, number(&args.delta)?);

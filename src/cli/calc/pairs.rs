@@ -1,4 +1,4 @@
-//! `probity pairs`: minimal pairs, scored by a model.
+//! `probity pairs`: scores minimal pairs with a model.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
@@ -31,9 +31,10 @@ use stats::intervals::share;
   probity pairs blimp/ --model gpt2-mini --items gpt2.jsonl
   probity compare gpt2.jsonl bert.jsonl
 
-Rows have `sentence_good` and `sentence_bad` (BLiMP) or `good` and `bad`; `UID` or `paradigm` names the phenomenon. Causal models score
-by log-likelihood after the token that begins texts. Masked models score by pseudo-log-likelihood, with the later tokens of a masked
-token's word masked too (Kauf and Ivanova 2023): otherwise a word of several tokens is too likely. Equal scores count as wrong.")]
+Rows have `sentence_good` and `sentence_bad` (BLiMP) or `good` and `bad`; `UID` or `paradigm` names the
+phenomenon. Causal models score by log-likelihood after the token that starts a text. Masked models score by
+pseudo-log-likelihood. The later tokens of a masked token's word are masked too, because words of several
+tokens would otherwise seem too likely (Kauf and Ivanova 2023). Equal scores count as wrong.")]
 pub struct PairsArgs {
     /// A file or folder of minimal pairs.
     data: PathBuf,
@@ -63,7 +64,7 @@ pub struct PairsArgs {
     json: bool,
 }
 
-/// A pair, with its full name: phenomenon and identifier, or line.
+/// A pair with its full name: phenomenon, and identifier or line number.
 struct Item {
     id: String,
     paradigm: String,
@@ -71,7 +72,6 @@ struct Item {
     bad: String,
 }
 
-/// Scores of a pair.
 #[derive(Serialize)]
 struct Scored<'a> {
     id: &'a str,
@@ -82,23 +82,19 @@ struct Scored<'a> {
     cluster: &'a str,
 }
 
-/// Pairs, and rows that are not pairs.
 #[derive(Default)]
 struct Pairs {
     items: Vec<Item>,
     other: u64,
     dropped: u64,
-    /// Number of pairs beyond the limit.
+    /// Number of pairs beyond `--limit`.
     beyond: u64,
 }
 
-/// Scores the pairs.
-///
-/// # Errors
-/// [`CliError::Usage`] for a file, model or level that cannot be used; [`CliError::Cancelled`] after Ctrl-C.
+/// Fails with [`CliError::Usage`] for an unusable file, model or level; [`CliError::Cancelled`] after Ctrl-C.
 pub fn answer(args: &PairsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if !(0.5..1.0).contains(&args.level) {
-        return Err(CliError::Usage(format!("--level {}: a level is between 0.5 and 1", args.level)));
+        return Err(CliError::Usage(format!("--level is {}: it must be between 0.5 and 1", args.level)));
     }
     let pairs = read(args)?;
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
@@ -162,7 +158,6 @@ fn read(args: &PairsArgs) -> Result<Pairs, CliError> {
     }
 }
 
-/// Scores of the good and the bad sentence of each pair.
 fn scored(scorer: &Scorer<'_>, items: &[Item]) -> Result<Vec<[Option<f64>; 2]>, CliError> {
     let stop = stop_on_interrupt();
     let texts: Vec<&str> = items.iter().flat_map(|i| [i.good.as_str(), i.bad.as_str()]).collect();
@@ -183,7 +178,6 @@ fn scored(scorer: &Scorer<'_>, items: &[Item]) -> Result<Vec<[Option<f64>; 2]>, 
     Ok(scores.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
 }
 
-/// Name of a scoring method.
 fn name(scoring: Scoring) -> &'static str {
     match scoring {
         Scoring::LogLikelihood => "log-likelihood",

@@ -1,4 +1,4 @@
-//! `probity power --plan`: the number of items for a comparison, before there are any data.
+//! `probity power --plan`: the number of items that a comparison needs, before any data exist.
 
 use std::io::{BufRead, Write};
 
@@ -13,7 +13,6 @@ use stats::power::Discord;
 use stats::required::{Aim, required};
 use stats::special::normal_quantile;
 
-/// Answers to the three questions, and the design.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// Plan without data: asks for whichever of --metric, --accuracy (or --sd) and --difference is missing.
@@ -56,9 +55,9 @@ struct Planned {
     target: f64,
     alpha: f64,
     difference: f64,
-    /// Items that both systems answer.
+    /// Number of items if both systems answer all.
     paired: u64,
-    /// Items of each system if they answer different ones.
+    /// Items per system if each answers different ones.
     unpaired: u64,
     design: f64,
     repeats: u64,
@@ -68,7 +67,7 @@ struct Planned {
     cost_unpaired: Option<f64>,
 }
 
-/// The given answer, or one line of `input`.
+/// Returns the given answer, or asks and reads one line of `input`.
 fn ask(given: Option<&str>, question: &str, input: &mut dyn BufRead) -> Result<String, CliError> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -96,7 +95,7 @@ fn between(name: &str, text: &str, least: f64, most: f64) -> Result<f64, CliErro
     }
 }
 
-/// Items of a paired and of an unpaired comparison with independent items, each answered once.
+/// Items of a paired and of an unpaired comparison, with independent items, each answered once.
 fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f64; 2]), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let metric = ask(args.metric.as_deref(), "What is measured, accuracy or score?", input)?;
@@ -113,7 +112,7 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
             let d = between("difference", &text, 0.0, p)?;
             let q = p - d;
             let (first, second) = (p * (1.0 - p), q * (1.0 - q));
-            // Both are right as often as the correlation implies, as far as the accuracies allow.
+            // Probability that both are right, from the correlation and within the range that the accuracies allow.
             let both = (p * q + r * (first * second).sqrt()).clamp((p + q - 1.0).max(0.0), q);
             let discord = Discord::new(q - both, p - both).map_err(|e| usage(&e))?;
             let paired = required(discord, aim).map_err(|e| usage(&e))?.first as f64;
@@ -127,11 +126,13 @@ fn sizes(args: &PlanArgs, aim: Aim, input: &mut dyn BufRead) -> Result<(f64, [f6
             let unpaired = 2.0 * (z * sd / d).powi(2);
             Ok((d, [unpaired * (1.0 - r), unpaired]))
         }
-        _ => Err(CliError::Usage(format!("--metric {}: accuracy or score", base::text::shortened(&metric, 40)))),
+        _ => Err(CliError::Usage(format!(
+            "--metric {}: it must be accuracy or score",
+            base::text::shortened(&metric, 40)
+        ))),
     }
 }
 
-/// Asks for missing values, and prints the sizes.
 pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     aim.check().map_err(|e| CliError::Usage(e.to_string()))?;
     let (difference, single) = sizes(args, aim, &mut std::io::stdin().lock())?;
@@ -151,7 +152,7 @@ pub(super) fn answer(args: &PlanArgs, aim: Aim, json: bool, out: &mut dyn Write)
     if unpaired > 1e15 || paired > 1e15 {
         return Err(CliError::Usage("the difference is too small: more than 1e15 items would be needed".into()));
     }
-    // Both systems answer every item, or each answers separate items.
+    // Two answers per item: both systems answer every item, or each answers separate items.
     let answers = |n: f64| (2.0 * n) as u64 * args.repeats;
     let price = args.cost.as_deref().map(number).transpose()?;
     let cost = |n: f64| price.map(|price| price * answers(n) as f64);

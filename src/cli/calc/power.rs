@@ -1,4 +1,4 @@
-//! `probity power`: power of a comparison on n items, or the number of items that it needs.
+//! `probity power`: the power of a comparison on n items, or the number of items that it needs.
 
 use std::io::Write;
 
@@ -65,7 +65,6 @@ struct Needed {
     power: f64,
 }
 
-/// Prints the power or the n.
 pub fn answer(args: &PowerArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: PowerError| CliError::Usage(e.to_string());
     let test: Test = args.test.parse().map_err(CliError::Usage)?;

@@ -1,4 +1,4 @@
-//! `probity prompts`: how far results depend on the prompt, from a table or predictions computed by any program.
+//! `probity prompts`: sensitivity of results to the prompt, from any program's table or predictions.
 
 mod predictions;
 
@@ -15,7 +15,7 @@ use base::text::printable_label;
 use labs::prompts::places::Ties;
 use labs::prompts::published::{Report, ScoreTable};
 
-/// Maximum size of a table.
+/// Maximum size of a table, in bytes.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Measure how much scores and the order of models depend on the prompt, from a table or from predictions.
@@ -31,7 +31,7 @@ and a column for each model. Scores are 0 to 1 or percent; output is in the unit
 Predictions are JSON lines, one object for each answer of a model:
   {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
    \"mention\": \"the French Republic\", \"object\": \"Paris\", \"prediction\": \"Paris\"}
-`instance` names the instance if `subject` does not; without `mention` the subject was asked for by its usual name;
+`instance` names the instance if `subject` does not; without `mention`, the prompt contained the subject's usual name;
 `correct` (true or false) can replace `prediction` and `object`. The first prompt of a relation in the file is its original
 one. Predictions also give adjusted scores, stability over mentions, and rank consistency, all as fractions.")]
 pub struct PromptsArgs {
@@ -66,7 +66,7 @@ impl TiesArg {
     }
 }
 
-/// An object whose keys are in the order of the list.
+/// A JSON object whose keys keep the order of the list.
 struct Ordered<T>(Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
@@ -108,7 +108,6 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Prints the statistics of the table or the predictions.
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let shown = printable_label(&args.table.display().to_string());
     let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read it: {e}"));
@@ -135,7 +134,6 @@ pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> 
     spread(&report, out)
 }
 
-/// Spread over prompts, as lines.
 fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     let total = report.relations.len();
     for (model, means, over) in &report.models {
@@ -247,7 +245,6 @@ mod tests {
         assert!(printed.contains("t.tsv, line 2"), "{printed}");
     }
 
-    /// Published statistics, compared with statistics recomputed from the published table.
     #[test]
     fn the_published_table_gives_the_published_spread() {
         let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());

@@ -1,4 +1,4 @@
-//! `probity rationale`: how well any program's saliency scores agree with people and between perturbed inputs.
+//! `probity rationale`: agreement of any program's saliency scores with people and between perturbed inputs.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -34,12 +34,13 @@ use stats::Estimate;
   probity rationale gold.jsonl predictions.jsonl
   probity rationale attributions.json gold.jsonl --table tex
 
-JSON lines, one object for an original with its perturbed partner:
+JSON lines, one object for each original with its perturbed partner:
   {\"tokens\": [\"two\", \"dogs\", \"bark\"], \"scores\": [.1, .6, .3], \"gold\": [0, 1], \"perturbed_tokens\": [\"two\", \"puppies\", \"bark\"],
    \"perturbed_scores\": [.2, .5, .3], \"perturbed_gold\": [0, 1], \"perturbation\": \"import\", \"dimension\": \"grammar\"}
-Gold rationales are token indices from 0, or several sets of which any suffices; alignment ([[0, 0], …]) and mask may be given.
-Also read, alone or several files joined by their ids: the rationale benchmark's gold rows and predictions, ERASER, Ding & Koehn's
-saliency vectors, what inseq saves. PCC is not made of syntactic transformations (perturbation `trans`)."
+A gold rationale is a list of token indices from 0, or several lists if each suffices alone; alignment
+([[0, 0], …]) and mask are optional. Other formats, in one file or in several joined by their ids: gold rows
+and predictions of the rationale benchmark, ERASER, Ding & Koehn's saliency vectors, and files saved by inseq.
+PCC is not computed for syntactic transformations (perturbation `trans`)."
 )]
 pub struct RationaleArgs {
     #[command(subcommand)]
@@ -47,8 +48,8 @@ pub struct RationaleArgs {
     /// Files with words, gold rationales and scores.
     #[arg(value_name = "FILE.jsonl", required = true)]
     files: Vec<PathBuf>,
-    /// Words of a predicted rationale: `ratio` (the row's, or the mean ratio of the gold rationales of its dimension, times its words), a
-    /// share of the words (.3, 30%), a number of words (5), or `gold` (as many as the gold rationale has).
+    /// Size K of a predicted rationale: `ratio` (a share of the words: the row's, or the mean of its dimension's gold rationales), a share
+    /// of the words (.3, 30%), a number of words (5), or `gold` (the size of the gold rationale).
     #[arg(long, default_value = "ratio", value_name = "RULE", allow_hyphen_values = true)]
     k: String,
     /// Rule by which words of both inputs count as the same for MAP.
@@ -116,10 +117,7 @@ struct Answer {
     random_f1: Option<f64>,
 }
 
-/// Judges and prints.
-///
-/// # Errors
-/// [`CliError::Usage`] for files that cannot be read or judged, and invalid rules.
+/// Fails with [`CliError::Usage`] for files that cannot be read or judged, and for invalid rules.
 pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if let Some(several) = &args.several_people {
         return super::rounds::answer(several, out);
@@ -176,7 +174,6 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
     lines.iter().try_for_each(|line| output::line(out, &printable_label(line)))
 }
 
-/// The rule of K.
 fn size(text: &str) -> Result<SizeRule, CliError> {
     let bad = |why: &str| {
         let what =
@@ -193,12 +190,11 @@ fn size(text: &str) -> Result<SizeRule, CliError> {
     }
     match number(text) {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(SizeRule::Fixed(Size::Ratio(share))),
-        Ok(_) => bad("a share is above 0 and at most 1"),
+        Ok(_) => bad("a share must be above 0 and at most 1"),
         Err(_) => bad("it is neither a rule nor a number"),
     }
 }
 
-/// All rows of the files, and the messages of their readers.
 fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let (mut gathered, mut notes) = (Gathered::default(), Vec::new());
@@ -225,17 +221,14 @@ fn gather(files: &[PathBuf]) -> Result<(Gathered, Vec<String>), CliError> {
     Ok((gathered, notes))
 }
 
-/// A number with its interval, as printed.
 fn shown(estimate: Option<Estimate>) -> String {
     estimate.map_or("not defined".to_owned(), |e| format!("{:.4} [{:.4}, {:.4}]", e.mean, e.lo, e.hi))
 }
 
-/// A number alone.
 fn alone(estimate: Option<Estimate>) -> String {
     estimate.map_or("–".to_owned(), |e| format!("{:.4}", e.mean))
 }
 
-/// All inputs together.
 fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<String> {
     let mut lines = vec![
         format!(
@@ -249,9 +242,9 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
     ];
     if whole.pairs > 0 {
         let membership = match rules.membership {
-            Membership::String => "words are the same by string",
-            Membership::Occurrence => "words are the same by string and occurrence",
-            Membership::Position => "words are the same by alignment",
+            Membership::String => "words matched by string",
+            Membership::Occurrence => "words matched by string and occurrence",
+            Membership::Position => "words matched by alignment",
         };
         let undefined = whole.pcc_undefined;
         lines.push(format!(
@@ -260,7 +253,11 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
             whole.pairs,
             alone(whole.random_map)
         ));
-        lines.push(format!("MAP*      {}  n {} (pairs for which PCC is made)", shown(whole.map_star), whole.pcc_total));
+        lines.push(format!(
+            "MAP*      {}  n {} (pairs for which PCC is defined)",
+            shown(whole.map_star),
+            whole.pcc_total
+        ));
         lines.push(format!(
             "PCC       {}  {} of {} pairs with p < .05: biased upward, since pairs that disagree are left out",
             shown(whole.pcc),
@@ -268,7 +265,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
             whole.pcc_total
         ));
         lines.push(format!(
-            "PCC, all  {}  n {}; not defined for {} of constant scores and {} of fewer than three words",
+            "PCC, all  {}  n {}; undefined for {} with constant scores and {} with fewer than three words",
             shown(whole.pcc_all),
             whole.pcc_total - undefined.constant - undefined.few,
             undefined.constant,
@@ -288,14 +285,14 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
     }
     if whole.missing > 0 {
         lines.push(format!(
-            "perturbed partners that are missing or have no scores, and that no mean counts: {}",
+            "perturbed partners that are missing or have no scores, left out of all means: {}",
             whole.missing
         ));
     }
     lines
 }
 
-/// Names of the dimensions in their order of appearance, each with its originals.
+/// Originals by dimension, in order of appearance.
 fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
     let mut groups: Vec<(&str, Vec<&Judged>)> = Vec::new();
     for (dimension, judged) in &found.judged {
@@ -307,7 +304,7 @@ fn dimensions(found: &Judgement) -> Vec<(&str, Vec<&Judged>)> {
     groups
 }
 
-/// Parts by dimension and by perturbation, if there are several.
+/// Adds tables by dimension and by perturbation, if there are several.
 fn parts(found: &Judgement, level: f64, lines: &mut Vec<String>) {
     let columns = ["", "token-F1", "by chance", "MAP", "MAP*", "PCC", "kept", "F1Δ", "ratio", "n"];
     let row = |name: &str, c: &Cell| {
@@ -331,7 +328,6 @@ fn parts(found: &Judgement, level: f64, lines: &mut Vec<String>) {
     }
 }
 
-/// The tables of interpretability, over all perturbations and by perturbation.
 fn tables(found: &Judgement, level: f64, form: FormArg, out: &mut dyn Write) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for (dimension, group) in dimensions(found) {

@@ -29,7 +29,6 @@ pub enum Several {
     Merge(MergeArgs),
 }
 
-/// Files of several people, and the form of the answer.
 #[derive(Debug, Args)]
 pub struct FileArgs {
     /// A file for each person, in the benchmark's schema, as `annotate` and the screen save it. People who score are
@@ -44,7 +43,6 @@ pub struct FileArgs {
     json: bool,
 }
 
-/// Arguments of `agree`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   probity rationale agree anna.jsonl ben.jsonl carla.jsonl
@@ -55,7 +53,6 @@ pub struct AgreeArgs {
     files: FileArgs,
 }
 
-/// Arguments of `merge`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   probity rationale merge anna.jsonl ben.jsonl x.jsonl y.jsonl z.jsonl --round 1 --out gold-1.jsonl --back round-2
@@ -63,8 +60,8 @@ pub struct AgreeArgs {
 A rationale passes with a mean sufficiency of at least 3 and a mean compactness of at least 3.6. Others go back to their annotators,
 and are dropped after round 3. A checker's file repeats the rationale that it scores.
 
-Files with confidence in masks are judged by it: a mask passes if three people or more have rated it and nobody is below 3. Of the others
-another word is to be masked, and they are dropped after round 3.")]
+If files have confidence in masks, masks are judged: a mask passes if at least three people have rated it and
+no rating is below 3. Otherwise another word must be masked; after round 3 the sentence is dropped.")]
 pub struct MergeArgs {
     #[command(flatten)]
     files: FileArgs,
@@ -74,7 +71,7 @@ pub struct MergeArgs {
     /// Write the rationales that pass to this file.
     #[arg(long, short, value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
-    /// Write to this folder a file for each annotator with the rationales to correct.
+    /// Write the rationales to correct to this folder, one file per annotator.
     #[arg(long, value_name = "DIR")]
     back: Option<PathBuf>,
     /// Replace files that already exist.
@@ -92,10 +89,7 @@ struct Merge<'a> {
     masks: Option<&'a [RatedMask<'a>]>,
 }
 
-/// Prints the agreement, or decides a round and writes the items that pass and the items that go back.
-///
-/// # Errors
-/// [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
+/// Fails with [`CliError::Usage`] for unreadable files, [`CliError::Failed`] for files that cannot be written.
 pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     match several {
         Several::Annotate(args) => super::annotate::annotate(args, out),
@@ -104,7 +98,7 @@ pub fn answer(several: &Several, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-/// The people, named as their files are, and the level of intervals.
+/// People, named after their files, and the level of the intervals.
 fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
     let level = probability_of(&args.level)?;
     if level <= 0.0 || level >= 1.0 {
@@ -116,7 +110,7 @@ fn people(args: &FileArgs) -> Result<(Vec<Person>, f64), CliError> {
         let text = base::read::text(path, 256 << 20).map_err(|e| usage(e.to_string()))?;
         let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
         if people.iter().any(|p| p.name == name) {
-            return Err(usage(format!("another file is called {name} too: give every person a name")));
+            return Err(usage(format!("another file has the name {name} too; give each person a different name")));
         }
         people.push(Person { name, made: read(&text).map_err(usage)? });
     }
@@ -130,7 +124,7 @@ fn interval(e: Option<Estimate>) -> String {
 fn agreement(found: &Alphas) -> Vec<String> {
     let mut lines = vec![
         format!(
-            "Krippendorff's alpha of marked words: {}; {} sentences that at least two people have marked",
+            "Krippendorff's alpha of marked words: {}; {} sentences marked by at least two people",
             interval(found.marks),
             found.sentences
         ),
@@ -147,7 +141,6 @@ fn agreement(found: &Alphas) -> Vec<String> {
     lines
 }
 
-/// Sentences that are left out because their words differ.
 fn left_out(found: &Alphas) -> Option<String> {
     let n = found.differing;
     (n > 0).then(|| format!("left out: {n} annotations whose sentence has other words in an earlier file"))
@@ -162,7 +155,7 @@ fn agree(args: &AgreeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     agreement(&found).iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Writes the items that pass, and for each person a file of the items that go back to them.
+/// Writes the items that pass, and for each person the items to revise.
 fn write(args: &MergeArgs, people: &[Person], passed: &str, back: &dyn Fn(&str) -> String) -> Result<(), CliError> {
     if let Some(path) = &args.out {
         Whole::new(path, args.force)?.fill(passed.as_bytes())?;

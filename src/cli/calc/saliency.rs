@@ -1,4 +1,4 @@
-//! `probity saliency`: prediction and saliency for one sentence. Needs a model.
+//! `probity saliency`: prediction and saliency for one sentence, computed with a model.
 
 use std::io::Write;
 
@@ -115,11 +115,8 @@ impl SaliencyArgs {
     }
 }
 
-/// Prints the prediction and the scores.
-///
-/// # Errors
-/// [`CliError::Usage`] for a sentence without a mask, a model or method that cannot be used; [`CliError::Failed`] if
-/// the computation fails.
+/// Fails with [`CliError::Usage`] for a sentence without a mask or an unusable model or method; [`CliError::Failed`] if the computation
+/// fails.
 pub fn answer(args: &SaliencyArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (method, spec) = (args.method()?, args.spec()?);
     let sentence = own(&args.text, args.answer.as_deref()).map_err(CliError::Usage)?;
@@ -162,7 +159,6 @@ fn told(fault: Fault) -> CliError {
     }
 }
 
-/// The model, the method and the prediction.
 fn head(model: &str, method: &dyn Method, prediction: &PredictionFinding, row: &SaliencyFinding) -> String {
     let top =
         prediction.top.iter().take(3).map(|g| format!("{} {}", printable_label(&g.answer), probability(g.probability)));
@@ -178,8 +174,7 @@ fn head(model: &str, method: &dyn Method, prediction: &PredictionFinding, row: &
     text
 }
 
-/// Words, each with a bar and a number below it: the height is the score as a share of the largest, negative ones with
-/// a minus.
+/// Draws each word above a bar and a number. Bar height is the share of the largest score; negative scores have a minus sign.
 fn heat(row: &SaliencyFinding, columns: usize) -> Vec<String> {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let largest = row.scores.iter().fold(0.0f32, |most, s| most.max(s.abs()));

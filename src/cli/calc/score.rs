@@ -1,4 +1,4 @@
-//! `probity score` and `probity reliability`: the lab's measures for numbers from any source.
+//! `probity score` and `probity reliability`: the interventions lab's measures for numbers from any source.
 
 use std::io::Write;
 
@@ -74,7 +74,6 @@ struct Reliability {
     reliability: f64,
 }
 
-/// Prints the scores.
 pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (before, after) = (distribution("before", &args.before)?, distribution("after", &args.after)?);
     if before.len() != after.len() {
@@ -120,7 +119,6 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, &text)
 }
 
-/// Prints the harmonic mean.
 pub fn reliability(args: &ReliabilityArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let reliability = score::reliability(probability(&args.completeness)?, probability(&args.selectivity)?);
     if args.json {
@@ -141,7 +139,7 @@ fn distribution(name: &str, text: &str) -> Result<Vec<f64>, CliError> {
     }
     if (sum - 1.0).abs() > TOLERANCE {
         return Err(CliError::Usage(format!(
-            "--{name} adds up to {sum}; probabilities add up to 1 (fractions such as 1/3 are accepted)"
+            "--{name} adds up to {sum}; probabilities must add up to 1 (fractions such as 1/3 are accepted)"
         )));
     }
     Ok(values)

@@ -1,5 +1,4 @@
-//! `probity states`: hidden states, labels and parts of an interventions experiment, for interventions made with other
-//! programs.
+//! `probity states`: exports hidden states, labels and parts of an interventions experiment to other programs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,16 +21,16 @@ use model::{Model, ModelError};
   probity states agreement.toml -o states.safetensors
   probity states agreement.toml --model gpt2-mini -o states.safetensors --force
 
-Tensors, with one row per example: `h` (n x D, f32) at the layer of the spec, `target` and `other` (n, i64, -1 for none), `part` (n, u8: 0 and 1
-train and validate oracles, 2 and 3 interventions, 4 tests), `counterfactual` (n x D, f32: the state of the same sentence with
-its subject in the other number) if there is one. Fit your intervention on part 2; it is judged by a spec with
+Tensors, with one row per example: `h` (n x D, f32) at the layer of the spec, `target` and `other` (n, i64, -1
+for none), `part` (n, u8: 0 and 1 train and validate oracles, 2 and 3 interventions, 4 tests),
+`counterfactual` (n x D, f32: the state of the same sentence with its subject in the other number) if there is
+one. Fit your intervention on part 2. To judge it, run a spec with
 
   [[method]]
   name = \"directions\"            or \"states\", \"erased_states\"
   file = \"own.safetensors\"
 
-where `directions` (m x D) are removed one after another, or `states` (n x D, or k x n x D with one for each wanted value)
-replace `h`.")]
+The `directions` (m x D) are removed one after another. The `states` (n x D, or k x n x D with one for each target value) replace `h`.")]
 pub struct StatesArgs {
     /// The spec of the experiment.
     #[arg(value_name = "SPEC.toml")]
@@ -50,10 +49,7 @@ pub struct StatesArgs {
     force: bool,
 }
 
-/// Writes the file and describes it.
-///
-/// # Errors
-/// [`CliError::Usage`] for a spec or model that cannot be used, [`CliError::Failed`] if the file cannot be written.
+/// Fails with [`CliError::Usage`] for an unusable spec or model, [`CliError::Failed`] if the file cannot be written.
 pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Spec::Interventions(spec) = Spec::read(&args.spec)? else {
         let what = format!("{}: not a spec of the interventions lab", args.spec.display());

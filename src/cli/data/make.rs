@@ -1,4 +1,4 @@
-//! `probity data make`: the built-in sets as files, for use here and elsewhere.
+//! `probity data make`: writes built-in sets to files.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -16,7 +16,6 @@ use corpus::make::{Layout, Line, MakeError, layouts, lines};
 use corpus::readers::Set;
 use corpus::sets::{BuiltIn, built_in};
 
-/// Arguments of `make`.
 #[derive(Debug, Args)]
 pub struct MakeArgs {
     /// Name of a built-in set; `probity data list` names them.
@@ -44,16 +43,11 @@ pub struct MakeArgs {
     model: Vec<String>,
 }
 
-/// The sets by name with their formats, for `data list`.
 pub(crate) fn listed() -> impl Iterator<Item = (BuiltIn, Vec<&'static str>)> {
     built_in().map(|set| (set, layouts(&set).iter().map(|l| l.id()).collect()))
 }
 
-/// Writes a set.
-///
-/// # Errors
-/// [`CliError::Usage`] for a name or number that cannot be used or a file that exists, [`CliError::Failed`] if the file
-/// cannot be written.
+/// Fails with [`CliError::Usage`] for an unusable name or number or an existing file, [`CliError::Failed`] if the file cannot be written.
 pub(crate) fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let set = BuiltIn::named(&args.set).ok_or_else(|| {
         let known: Vec<&str> = built_in().map(|b| b.id).collect();
@@ -91,7 +85,7 @@ fn layout(set: &BuiltIn, name: Option<&str>) -> Result<Layout, CliError> {
     })
 }
 
-/// Keeps only the rows that the doctor keeps.
+/// Keeps only the rows that the doctor accepts.
 fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(), CliError> {
     let (root, title) = (PathBuf::from(set.id), set.title.to_owned());
     let set = Set { root, title, files: Vec::new(), left_out: Vec::new() };
@@ -104,7 +98,7 @@ fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(
         doctor.examine(0, &l.row, line)
     });
     if lines.is_empty() {
-        let what = "no row is fit: none has its words as single tokens of these models";
+        let what = "no row can be used: in each one, a word is not a single token of these models";
         return Err(CliError::Usage(what.to_owned()));
     }
     Ok(())
@@ -119,7 +113,6 @@ fn write(lines: &[Line], out: &mut dyn Write, place: &str) -> Result<(), CliErro
     })
 }
 
-/// Prints `data list`.
 pub(crate) fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     use serde_json::json;
 

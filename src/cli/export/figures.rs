@@ -1,4 +1,4 @@
-//! The appearance of figures, and which figures of a run are written.
+//! Appearance of figures, and the choice of figures that are written.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,6 @@ pub struct FigureArgs {
 }
 
 impl FigureArgs {
-    /// The drawing options.
     pub fn options(&self) -> Result<Options, CliError> {
         let options = Options { style: self.style, width: self.width, dpi: self.dpi };
         options.checked().map_err(CliError::Usage)
@@ -45,7 +44,6 @@ fn style(text: &str) -> Result<Style, String> {
     Style::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| unknown("style", text, &names))
 }
 
-/// A figure format by its name.
 pub(super) fn format(text: &str) -> Result<Format, String> {
     let names = Format::ALL.map(Format::extension);
     Format::ALL.into_iter().find(|f| f.extension() == text).ok_or_else(|| unknown("format", text, &names))
@@ -55,7 +53,7 @@ fn millimetres(text: &str) -> Result<f64, String> {
     number(text.trim_end_matches("mm").trim_end()).map_err(|e| format!("{e}; a width is in millimetres, as in 84mm"))
 }
 
-/// Adds a figure unless the same picture is already there under another name.
+/// Adds a figure unless the same picture already exists under another name.
 fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     let same = |f: &Figure| (&f.layers, &f.x, &f.provenance) == (&figure.layers, &figure.x, &figure.provenance);
     let is_new = !figures.iter().any(same);
@@ -63,12 +61,11 @@ fn add_new(figures: &mut Vec<Figure>, figure: Figure) -> bool {
     is_new
 }
 
-/// The figures of a run: all, or only the ones that a paper would show. File names are unique, and a picture has only
-/// one name: the one in the lab's table.
+/// The figures of a run: all, or only its headline figures. File names are unique. A picture has one name: the one in the lab's table.
 pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(String, Figure)> {
     let lab = labs::by_id(run.job.spec.lab());
     let named = lab.figure_entries().iter().filter(|entry| all || entry.headline);
-    // A run may not have measured everything that its lab can draw.
+    // Figures of measurements that the run lacks are skipped.
     let named = named.filter_map(|e| lab.figure(e.name, &Details::default(), &run.results, engine).ok());
     let others = if all { lab.figures(&run.results, engine) } else { Vec::new() };
     let mut figures = Vec::new();
@@ -77,7 +74,7 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     }
     let mut taken = BTreeSet::new();
     let mut distinct = |figure: Figure| {
-        // Two models may share the last part of their names.
+        // The last parts of two models' names may be equal.
         let stem = name::sanitise(&figure.name);
         let numbered = (2..).map(|k| format!("{stem}-{k}"));
         let free = std::iter::once(stem.clone()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or(stem);
@@ -87,8 +84,7 @@ pub(crate) fn of_run(run: &Run, engine: Option<&EngineInfo>, all: bool) -> Vec<(
     figures.into_iter().map(&mut distinct).collect()
 }
 
-/// Writes all figures and tables of a session to a folder, with a subfolder per run if there are several, and returns
-/// their paths.
+/// Writes all figures and tables of a session to a folder and returns the paths; several runs get a subfolder each.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.
@@ -133,7 +129,7 @@ pub(super) fn write_all(
 mod tests {
     use super::*;
 
-    /// `--all` wrote the curves of AlterRep twice, as `figure-2` and as `reliability-…`.
+    /// Regression: `--all` used to write the curves of AlterRep twice, as `figure-2` and as `reliability-…`.
     #[test]
     fn a_picture_is_written_under_one_name() {
         let mut there = Vec::new();

@@ -8,13 +8,12 @@ use base::text::printable;
 use engine::board::Board;
 use labs::Details;
 
-/// A caption up to its first full stop before a capital: the rest are notes, which stand below the table.
+/// Returns a caption up to the first full stop before a capital letter; the rest are notes.
 fn first_sentence(caption: &str) -> &str {
     let ends = caption.match_indices(". ").find(|(at, _)| caption[at + 2..].starts_with(char::is_uppercase));
     ends.map_or(caption, |(at, _)| &caption[..=at])
 }
 
-/// Prints the figures and tables of every run of a session, each with a description.
 pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> {
     for run in board.runs.iter().filter(|run| !run.gone) {
         let lab = labs::by_id(run.job.spec.lab());
@@ -29,7 +28,7 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
         }
     }
     if board.runs.is_empty() {
-        output::line(out, "nothing was run in this session")?;
+        output::line(out, "this session contains no runs")?;
     }
     Ok(())
 }
@@ -38,7 +37,7 @@ pub(super) fn print(board: &Board, out: &mut dyn Write) -> Result<(), CliError> 
 mod tests {
     use super::*;
 
-    /// The table `optimum` had a section of notes in the list.
+    /// Regression: the description of the table `optimum` used to include its notes.
     #[test]
     fn a_table_is_listed_with_the_first_sentence_of_its_caption() {
         let caption = "R at the best strength; Table 3 of Canby et al. Held out: on one half. Two definitions";

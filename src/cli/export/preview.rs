@@ -1,6 +1,6 @@
-//! Shows a written PNG in terminals that support it: by the protocol of kitty, of iTerm2 or of sixels, according to
-//! their environment. The sixel encoder is in this workspace ([`figure::sixel`]): the maintained one (`icy_sixel` 0.7)
-//! brings 36 crates.
+//! Shows a written PNG in the terminal with the protocol of kitty or iTerm2 or as sixels, chosen by the environment.
+//!
+//! The sixel encoder is in this workspace ([`figure::sixel`]), because `icy_sixel` 0.7, the maintained crate, has 36 dependencies.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -8,14 +8,13 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Largest picture sent to a terminal.
+/// Maximum size of a picture sent to a terminal.
 const MOST_BYTES: u64 = 8 << 20;
 /// Prefixes of `TERM` in terminals that show sixels.
 const SIXEL: [&str; 4] = ["foot", "mlterm", "contour", "yaft"];
-/// Bytes of base64 per message of kitty's protocol.
+/// Base64 bytes per message of kitty's protocol.
 const CHUNK: usize = 4096;
 
-/// Protocols for pictures in a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Kitty,
@@ -23,7 +22,7 @@ enum Protocol {
     Sixel,
 }
 
-/// The protocol of a terminal according to its environment; `None` inside a multiplexer, which would corrupt it.
+/// Detects the protocol from the environment; `None` inside a multiplexer, which would corrupt the picture.
 fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     let is = |name: &str, values: &[&str]| variable(name).is_some_and(|v| values.contains(&v.as_str()));
     if variable("TMUX").is_some() || variable("STY").is_some() {
@@ -40,13 +39,13 @@ fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     sixel.then_some(Protocol::Sixel)
 }
 
-/// Width of the terminal in pixels; eight per column if unknown.
+/// Width of the terminal in pixels; assumes eight per column if unknown.
 fn pixels() -> usize {
     let exact = crossterm::terminal::window_size().ok().map(|size| usize::from(size.width)).filter(|w| *w > 0);
     exact.unwrap_or_else(|| crossterm::terminal::size().map_or(640, |(columns, _)| 8 * usize::from(columns)))
 }
 
-/// Shows a PNG on standard error, if that is a terminal that can show it; does nothing otherwise.
+/// Shows a PNG on standard error if that is a terminal with picture support.
 pub(super) fn show(path: &Path) {
     let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
     if !is_png || !std::io::stderr().is_terminal() {
@@ -54,12 +53,11 @@ pub(super) fn show(path: &Path) {
     }
     let Some(protocol) = protocol(&|name| std::env::var(name).ok()) else { return };
     if let Ok(bytes) = base::read::bytes(path, MOST_BYTES) {
-        // If the picture cannot be shown, it is still in its file.
+        // A picture that cannot be shown is still in its file.
         let _ = std::io::stderr().write_all(message(protocol, &bytes).as_bytes());
     }
 }
 
-/// The picture encoded for the terminal.
 fn message(protocol: Protocol, png: &[u8]) -> String {
     let data = STANDARD.encode(png);
     match protocol {

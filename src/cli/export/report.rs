@@ -14,14 +14,14 @@ use engine::board::{Board, Run};
 use figure::{Options, caption, notes, sources};
 use labs::table::{Entry, Form, Table};
 
-/// Maximum rows of a table printed in full, of a shortened table, and maximum columns.
+/// Maximum rows of a table printed in full and of a shortened one; maximum columns.
 const FEW_ROWS: usize = 8;
 const MOST_ROWS: usize = 12;
 const MOST_COLUMNS: usize = 14;
 /// Provenance that all figures of a run share.
 const SHARED: [&str; 7] = ["seed", "spec", "model", "models", "device", "probity", "session"];
 
-/// Writes the page, and its figures to a folder next to it, and returns their paths.
+/// Writes the report, with its figures in a folder next to it, and returns the paths.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a file that already exists, [`CliError::Failed`] for one that cannot be written.
@@ -33,9 +33,9 @@ pub(super) fn write(
     force: bool,
 ) -> Result<Vec<PathBuf>, CliError> {
     if board.runs.is_empty() {
-        return Err(CliError::Usage(format!("{session}: nothing was run in it")));
+        return Err(CliError::Usage(format!("{session}: it contains no runs")));
     }
-    // Checked before anything is drawn.
+    // Fails before anything is drawn.
     let whole = Whole::new(path, force)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.with_file_name(format!("{stem}-figures"));
@@ -54,7 +54,7 @@ pub(super) fn write(
             let file = format!("{}-{name}.png", k + 1);
             written.extend(figure::export(&figure, &folder.join(&file), options, force)?);
             let path = format!("{stem}-figures/{file}").replace(' ', "%20");
-            // Terms, and the provenance that all figures of a run share, are printed once, below them.
+            // Terms and shared provenance are printed once, below the figures.
             figure.provenance.entries.retain(|(key, _)| !SHARED.contains(&key.as_str()));
             let named = std::mem::take(&mut figure.provenance.terms);
             terms.extend(
@@ -126,14 +126,13 @@ fn add(
     );
 }
 
-/// Name of a session in the heading: its file name.
 fn name_of(session: &str) -> String {
     let file = Path::new(session).file_name().map_or(session.into(), |name| name.to_string_lossy());
     file.trim_end_matches(".jsonl").trim_end_matches(".probity").to_owned()
 }
 
-/// The part of a table that fits on a page, and whether it is the whole: the run's rows, the published rows on the same
-/// subject, and, if there are many columns, the last group, which is the total.
+/// Shortens a table to fit a page; also returns whether it is complete. Kept are the run's rows, published rows on the same subject, and of
+/// many columns the last group (the total).
 fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     let mut all: Vec<Vec<String>> = Vec::new();
     for entry in &table.entries {
@@ -159,7 +158,7 @@ fn shortened(table: &Table, models: &[String]) -> (Table, bool) {
     (short, is_whole)
 }
 
-/// Text from a session, escaped as plain text for Markdown.
+/// Escapes text for Markdown.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in printable(text).chars() {
@@ -175,7 +174,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A report of one run had 160 lines, most of them published rows of other tasks.
+    /// Regression: the report of one run used to have 160 lines, most of them published rows of other tasks.
     #[test]
     fn a_long_table_keeps_the_rows_of_the_run_and_of_its_subject() {
         let entry = |row: [&str; 2], column: &str| Entry {

@@ -9,19 +9,17 @@ use base::files::{FileError, Whole};
 use engine::board::Board;
 use engine::message::Outcome;
 
-/// Writes a spec for each finished run, and `run.sh`, which runs them and compares each with the recorded run.
+/// Writes a spec for each finished run, and a `run.sh` that runs them and compares the results with the recorded ones.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a session without a finished run and for files that exist, [`CliError::Failed`] if one
-/// cannot be written.
+/// [`CliError::Usage`] for a session without a finished run and for existing files, [`CliError::Failed`] if one cannot be written.
 pub(super) fn write(board: &Board, session: &str, folder: &Path, force: bool) -> Result<Vec<PathBuf>, CliError> {
     let done = |run: &engine::board::Run| run.job.outcome == Some(Outcome::Done);
     let runs: Vec<usize> = (0..board.runs.len()).filter(|k| done(&board.runs[*k])).collect();
     if runs.is_empty() {
         return Err(CliError::Usage(format!("{session}: none of its runs has finished")));
     }
-    // A session given as a file gets an absolute path, because the script runs in its own folder; a name works
-    // anywhere.
+    // The script runs in its own folder: a session file needs an absolute path, while a name works anywhere.
     let original = match std::fs::canonicalize(session) {
         Ok(path) => quoted(&path.display().to_string())?,
         Err(_) => quoted(session)?,

@@ -1,4 +1,4 @@
-//! `probity follow --remote`: a grid on another machine, read by the program there and shown by this one.
+//! `probity follow --remote`: shows a grid on another machine, where `probity follow` reads it.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,15 +12,14 @@ use crate::error::CliError;
 use crate::{output, ranges};
 use remote::{Address, RemoteError, failed};
 
-/// Longest line that is read, in bytes.
+/// Maximum length of a line, in bytes.
 const MAX_LINE: u64 = 16 << 20;
-/// Pause before a broken link is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Follows it, and reconnects when the link breaks.
+/// Follows the grid, reconnecting when the link breaks.
 ///
 /// # Errors
-/// [`CliError::Failed`] with the host and the message of the program there; [`CliError::Reported`] where cells have failed.
+/// [`CliError::Failed`] with the host and the remote message; [`CliError::Reported`] if cells have failed.
 pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let mut shown = Shown::new(args);
     let kind = if args.once { Some("--once") } else { args.keep.then_some("--keep") };
@@ -30,7 +29,7 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
             Ok(true) => ControlFlow::Break(Ok(())),
             Err(error) => ControlFlow::Break(Err(error)),
         },
-        // It was not requested.
+        // Not requested.
         Told::Entry(_) | Told::Whole(_) => ControlFlow::Continue(()),
     };
     let broke = |error: &RemoteError| {
@@ -40,9 +39,8 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
     watch(address, &args.dir, (kind, false), take, broke)?
 }
 
-/// Passes on the states that the far program reports, until `take` has seen enough; with `found`, also the results of
-/// finished cells, each once. A link that breaks after the first message is reported and, if `broke` says so, tried
-/// again.
+/// Passes reported states to `take` until it stops; with `found`, also the results of each finished cell once. If the link breaks after the
+/// first message, `broke` decides whether to reconnect.
 pub(super) fn watch<T>(
     address: &Address,
     dir: &Path,
@@ -64,7 +62,7 @@ pub(super) fn watch<T>(
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let said = std::thread::spawn(move || {
             let mut text = Vec::new();
-            // Output that cannot be read is not quoted.
+            // Unreadable output is not quoted.
             let _ = stderr.map(|pipe| pipe.take(MAX_LINE).read_to_end(&mut text));
             String::from_utf8_lossy(&text).into_owned()
         });
@@ -74,7 +72,7 @@ pub(super) fn watch<T>(
             let mut line = String::new();
             while over.is_none() && stdout.by_ref().take(MAX_LINE).read_line(&mut line).is_ok_and(|n| n > 0) {
                 match Told::read(&line) {
-                    // A cut line is the end of the link; any other output is not from `follow`.
+                    // A cut line means that the link broke; other output is not from `follow`.
                     _ if heard && !line.ends_with('\n') => break,
                     Some(told) => {
                         if let Told::Whole(cell) = told {
@@ -93,7 +91,7 @@ pub(super) fn watch<T>(
             }
         }
         if let Some(over) = over {
-            // It ends by itself, or with its output.
+            // The process has already ended, or ends when its output closes.
             let _ = child.kill();
             let _ = child.wait();
             return Ok(over);

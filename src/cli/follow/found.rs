@@ -1,5 +1,4 @@
-//! Results of finished cells of a followed grid: read from their parts in a local folder, or printed as lines for a
-//! remote follower.
+//! Results of finished cells of a followed grid: read from a local folder, or printed as lines for a remote follower.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -13,30 +12,28 @@ use session::parts::folder::Folder;
 use session::parts::part::Reader;
 use session::parts::watch::{View, sign};
 
-/// Finished cells that are read before the folder is looked at again.
+/// Maximum number of finished cells read between two looks at the folder.
 const AT_ONCE: usize = 64;
 
-/// Messages about a followed grid.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Told {
-    /// State of the grid.
     View(Box<View>),
     /// A line of a cell's results.
     Entry(Box<Entry>),
-    /// End of the results of the cell with this number, from 1.
+    /// Marks the end of the results of the cell with this number, from 1.
     Whole(usize),
 }
 
-/// The line after the last result of a cell.
+/// The line that follows a cell's last result.
 #[derive(Debug, Serialize, Deserialize)]
 struct WholeLine {
     whole: usize,
 }
 
 impl Told {
-    /// Reads a line as `probity follow --json` prints it; `None` for any other.
+    /// Parses a line of `probity follow --json`; `None` for any other.
     pub(super) fn read(line: &str) -> Option<Self> {
-        // serde would accept a list for a value with fields, which is never printed.
+        // serde would accept a list in place of an object.
         let line = Some(line.trim_end()).filter(|line| line.starts_with('{'))?;
         let view = serde_json::from_str(line).map(|view| Told::View(Box::new(view)));
         let whole = |_| serde_json::from_str(line).map(|WholeLine { whole }| Told::Whole(whole));
@@ -55,20 +52,19 @@ impl Told {
     }
 }
 
-/// Reads the results of finished cells, each once.
 pub(super) struct Found<'a> {
     folder: &'a Folder,
     told: Vec<bool>,
 }
 
 impl<'a> Found<'a> {
-    /// All cells but those with these numbers, from 1.
+    /// Skips the cells in `without` (numbers from 1).
     pub(super) fn new(folder: &'a Folder, without: &BTreeSet<usize>) -> Self {
         let told = (1..=folder.cells.len()).map(|number| without.contains(&number)).collect();
         Self { folder, told }
     }
 
-    /// Reports cells finished since the last call; true if there are more. Ends when `each` fails.
+    /// Reports cells finished since the last call; returns true if there are more. Stops when `each` fails.
     pub(super) fn tell<E>(&mut self, view: &View, mut each: impl FnMut(Told) -> Result<(), E>) -> Result<bool, E> {
         let done = view.map.chars().enumerate().filter(|(_, s)| *s == sign::DONE).map(|(i, _)| i);
         let fresh: Vec<usize> = done.filter(|i| self.told.get(*i) == Some(&false)).collect();
@@ -76,7 +72,7 @@ impl<'a> Found<'a> {
             self.told[index] = true;
             let name = self.folder.cells[index].name_of(self.folder.cells.len());
             each(Told::Entry(Box::new(Entry { t: 0.0, item: Item::Note(name) })))?;
-            // A part that cannot be read counts as failed at the next look.
+            // A part that cannot be read counts as failed in the next look.
             let Ok(mut part) = Reader::open(&self.folder.part(index)) else { continue };
             while let Ok(Some(entry)) = part.entry() {
                 each(Told::Entry(Box::new(entry)))?;

@@ -1,4 +1,4 @@
-//! `probity --follow DIR`: all shards of a grid as one live session on the screen.
+//! `probity --follow DIR`: shows all shards of a grid as one live session on the screen.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use tui::outside::Submitter;
 use tui::run::Source;
 use tui::state::{Followed, ReplayState};
 
-/// Results waiting for the screen; a folder of many cells is read no faster than it is shown.
+/// Maximum number of results waiting for the screen, so that a large folder is read no faster than it is shown.
 const QUEUE: usize = 256;
 
-/// Opens the screen on a folder of this machine, or of one that ssh reaches.
+/// Opens the screen on a local or a remote folder.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a folder that is not a grid's, [`CliError::Failed`] if the host or the terminal fails.
@@ -57,11 +57,11 @@ fn problem(error: &CliError, place: &str) -> Problem {
     Problem::new(
         error.message().unwrap_or_else(|| error.to_string()),
         place,
-        "`probity submit --again --out DIR` says the same in a shell",
+        "`probity submit --again --out DIR` does the same in a shell",
     )
 }
 
-/// Shows it, once something is known: before that, ssh may ask for a password on this terminal.
+/// Opens the screen after the first message: until then, ssh may ask for a password on this terminal.
 fn show(
     args: &TuiArgs,
     mut actions: Receiver<Action>,
@@ -73,7 +73,7 @@ fn show(
     let view = match actions.blocking_recv() {
         Some(Action::Followed(Ok(view))) => *view,
         Some(Action::Followed(Err(problem))) => return Err(CliError::Failed(problem.what)),
-        _ => return Err(CliError::Failed(format!("{}: nothing could be read", dir.display()))),
+        _ => return Err(CliError::Failed(format!("{}: cannot be read", dir.display()))),
     };
     let whole = if host.is_none() { std::path::absolute(dir).ok() } else { None };
     let dir = whole.unwrap_or_else(|| dir.to_owned());
@@ -83,7 +83,7 @@ fn show(
     open_with(Source::Followed(actions), start, notices, !args.look.no_mouse, tui::run::Outside { submit, ..outside() })
 }
 
-/// Reads the folder until the screen closes, and plays the results of finished cells.
+/// Reads the folder until the screen closes, and sends the results of finished cells.
 fn feed(folder: &Folder, actions: &Sender<Action>) {
     let mut watch = Watch::default();
     let mut found = Found::new(folder, &BTreeSet::new());
@@ -91,15 +91,15 @@ fn feed(folder: &Folder, actions: &Sender<Action>) {
     while !actions.is_closed() {
         let seen = match Folder::open(folder.dir()) {
             Ok(there) if there.head == folder.head => Ok(Box::new(watch.look(folder))),
-            Ok(_) => Err(problem_of(folder, "another grid replaced it", "open it anew")),
-            Err(error) => Err(problem_of(folder, &error.to_string(), "what was seen last is shown")),
+            Ok(_) => Err(problem_of(folder, "another grid replaced it", "open it again")),
+            Err(error) => Err(problem_of(folder, &error.to_string(), "the last known state is shown")),
         };
-        // The screen needs it to open, so it is sent first.
+        // Sent first: the screen opens only once it has a state.
         if last.as_ref() != Some(&seen) && actions.blocking_send(Action::Followed(seen.clone())).is_err() {
             return;
         }
         let play = |told| action(told).map_or(Ok(()), |action| actions.blocking_send(action));
-        // A screen that is gone ends the loop.
+        // Ends when the screen has closed.
         let behind = seen.as_ref().is_ok_and(|view| found.tell(view, play).unwrap_or_default());
         last = Some(seen);
         if !behind {
@@ -112,7 +112,7 @@ fn problem_of(folder: &Folder, what: &str, hint: &str) -> Problem {
     Problem::new(what, folder.dir().display().to_string(), hint)
 }
 
-/// The action for a message; `None` for the end of a cell.
+/// Converts a message to an action; `None` for the end of a cell.
 fn action(told: Told) -> Option<Action> {
     match told {
         Told::View(view) => Some(Action::Followed(Ok(view))),
@@ -123,14 +123,14 @@ fn action(told: Told) -> Option<Action> {
 
 #[cfg(unix)]
 mod far {
-    //! The same through ssh: what the follower there prints.
+    //! The same through ssh.
 
     use std::ops::ControlFlow;
 
     use super::{Action, Path, Problem, Sender};
     use remote::{Address, RemoteError};
 
-    /// Passes on the output of the program there, until the screen closes.
+    /// Sends the remote follower's output to the screen until the screen closes.
     pub(super) fn feed(address: &Address, dir: &Path, actions: &Sender<Action>) {
         let told = |what: String, hint: &str| {
             let problem = Problem::new(what, address.to_string(), hint);
@@ -142,7 +142,7 @@ mod far {
         };
         let broke = |error: &RemoteError| told(error.to_string(), "the link is tried again");
         if let Err(error) = super::super::far::watch(address, dir, (Some("--keep"), true), take, broke) {
-            told(error.message().unwrap_or_default(), "what was seen last is shown");
+            told(error.message().unwrap_or_default(), "the last known state is shown");
         }
     }
 }

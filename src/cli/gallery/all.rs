@@ -1,4 +1,4 @@
-//! `probity gallery train --all`: every model from several seeds.
+//! `probity gallery train --all`: trains every model from several seeds.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,20 +15,19 @@ use engine::message;
 use gallery::series::{self, Event, Job, Plan};
 use pretraining::{GalleryError, Progress, RECIPES, Recipe, Stage};
 
-/// Default folder of the models.
 const FOLDER: &str = "gallery-seeds";
-/// Seeds of a mini if no number is given.
+/// Default number of seeds of a mini.
 const SEEDS: u64 = 5;
 /// Minimum interval between plain progress lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(30);
-/// Minimum interval between redraws of a terminal's line.
+/// Minimum interval between redraws of the progress line on a terminal.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// Trains missing models.
+/// Trains the models that are missing.
 ///
 /// # Errors
-/// [`CliError::Usage`] for names, numbers and folders that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
-/// [`CliError::Reported`] if a training failed.
+/// [`CliError::Usage`] for invalid names, numbers and folders, [`CliError::Cancelled`] after Ctrl-C, [`CliError::Reported`] if a training
+/// failed.
 pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let only = args.only.iter().map(|name| Ok(known_recipe(name)?.name)).collect::<Result<Vec<_>, CliError>>()?;
     // In gallery order, each name once.
@@ -45,7 +44,7 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
         Event::Done(made) => {
             let line = board.done(job, made.map(|card| card.training.seconds));
             if let Some(Err(error)) = line.map(|line| output::line(out, &line)) {
-                // The reader is gone: current trainings are abandoned, written files stay.
+                // The reader of the output has gone: stop the current trainings, keep the files already written.
                 closed.get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
             }
@@ -62,16 +61,14 @@ pub(crate) fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError>
     if board.failed.is_empty() { Ok(()) } else { Err(CliError::Reported) }
 }
 
-/// A training in progress.
 struct Running {
     progress: Progress,
-    /// Start of its stage.
+    /// Start of the current stage.
     since: Instant,
-    /// When its progress line was last printed.
+    /// Time of its last progress line.
     told: Instant,
 }
 
-/// Progress display.
 struct Board {
     meter: Meter,
     total: usize,
@@ -82,7 +79,6 @@ struct Board {
     started: Instant,
 }
 
-/// Model and seed as text.
 fn name(job: &Job) -> String {
     format!("{} seed {}", job.recipe.name, job.seed)
 }
@@ -117,7 +113,6 @@ impl Board {
         }
     }
 
-    /// One line for all trainings in progress.
     fn draw(&mut self) {
         if self.drawn.is_some_and(|at| at.elapsed() < DRAW_EVERY) {
             return;
@@ -139,7 +134,7 @@ impl Board {
         });
     }
 
-    /// Message for a finished training; a failure goes to standard error.
+    /// Returns the message for a finished training; a failure goes to standard error instead.
     fn done(&mut self, job: &Job, made: Result<f64, GalleryError>) -> Option<String> {
         self.running.remove(&name(job));
         let folder = output::full(&job.out);
@@ -151,7 +146,7 @@ impl Board {
             Err(GalleryError::Cancelled(_)) => None,
             Err(error) => {
                 let error = printable_label(&error.to_string());
-                self.meter.say(&format!("error: {} failed, nothing is in {folder}: {error}", name(job)));
+                self.meter.say(&format!("error: {} failed, {folder} was not written: {error}", name(job)));
                 self.failed.push(folder);
                 None
             }
@@ -166,12 +161,12 @@ impl Board {
         if !self.failed.is_empty() {
             said += &format!(", {} failed", self.failed.len());
         }
-        let rest = if self.written < self.total { "; the same command trains the others" } else { "" };
+        let rest = if self.written < self.total { "; run the command again to train the others" } else { "" };
         format!("{said}; in {dir}{rest}")
     }
 }
 
-/// Done share of a training; the measurements afterwards take little of its time.
+/// Completed share of a training; the later measurements take little time.
 fn share(p: Progress) -> f64 {
     match p.stage {
         Stage::Train => p.done as f64 / p.total.max(1) as f64,
@@ -179,7 +174,7 @@ fn share(p: Progress) -> f64 {
     }
 }
 
-/// `bert-mini seed 2: step 1200/3900, loss 3.21, 4 min left`.
+/// Formats progress: `bert-mini seed 2: step 1200/3900, loss 3.21, 4 min left`.
 fn line(name: &str, running: &Running) -> String {
     let p = running.progress;
     let mut text = match p.stage {
@@ -190,7 +185,7 @@ fn line(name: &str, running: &Running) -> String {
         text += &format!(", loss {:.2}", p.loss);
     }
     let spent = running.since.elapsed().as_secs_f64();
-    // The first step takes longer than the others, so it says nothing about them.
+    // The first step is slower than the others and would mislead the estimate.
     if p.done > 1 {
         text += &format!(", {} left", seconds(spent / p.done as f64 * (p.total - p.done) as f64));
     }
@@ -232,6 +227,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let plan = Plan::new(dir.path(), &[], 1, None, Judgement::Final).unwrap();
         let said = board.summary(&plan, "D");
-        assert_eq!(said, "1 of 3 models written, 1 failed; in D; the same command trains the others");
+        assert_eq!(said, "1 of 3 models written, 1 failed; in D; run the command again to train the others");
     }
 }

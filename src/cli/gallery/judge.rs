@@ -34,7 +34,6 @@ pub(crate) struct JudgeArgs {
     json: bool,
 }
 
-/// A model over its seeds.
 #[derive(Debug, Serialize)]
 struct Judged<'a> {
     name: &'a str,
@@ -45,14 +44,12 @@ struct Judged<'a> {
     bars: Vec<BarSpread>,
 }
 
-/// All models.
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     models: Vec<Judged<'a>>,
 }
 
-/// Reads all seeds, prints their scores, and, if requested, writes the cards: all of them, or no card at all if one
-/// cannot be written.
+/// Prints the scores of all seeds and, if requested, writes the cards: all or none.
 ///
 /// # Errors
 /// [`CliError::Usage`] for seeds that do not belong together, with the file and a remedy.
@@ -74,7 +71,7 @@ pub(crate) fn judge(args: &JudgeArgs, out: &mut dyn Write) -> Result<(), CliErro
     }
     if models.is_empty() {
         return Err(CliError::Usage(format!(
-            "{}: no model in it; `probity gallery train --all --out DIR` writes DIR/NAME/seed-S for every NAME of the gallery",
+            "{}: contains no models; `probity gallery train --all --out DIR` writes DIR/NAME/seed-S for every NAME of the gallery",
             args.dir.display()
         )));
     }
@@ -104,7 +101,7 @@ fn judged(card: &Card) -> Judged<'_> {
     }
 }
 
-/// The table of a model, the meaning of each score, and a line if its training differs from this program's recipe.
+/// Formats a model's table and the meaning of each score; notes a training that differs from this program's recipe.
 fn text(card: &Card) -> String {
     let mut lines =
         vec![format!("{}: {}, in % with intervals at {:.0} %", card.name, spread::title(card), 100.0 * card.level)];

@@ -1,15 +1,14 @@
-//! `probity gallery list`: shape and scores of every built-in model, over seeds where several are known.
+//! `probity gallery list`: shape and scores of every built-in model, over seeds if several are known.
 
 use std::fmt::Write as _;
 
 use gallery::spread::{self, Spread};
 use gallery::{Card, bars};
 
-/// Widest name of a row.
 const NAME: usize = 13;
 
-/// A few lines per model: shape, scores of the shipped model, minimum, median and maximum over seeds; for the minis
-/// also the targets.
+/// Formats a few lines per model: shape, scores of the shipped model, and minimum, median and maximum over seeds; minis also list their
+/// targets.
 pub(crate) fn text(cards: &[Card]) -> String {
     let mut text = format!(
         "{:<NAME$} {:<8} {:<15} {:>10} {:>5}  {:<16} {:<16} P@1 %\n",
@@ -53,7 +52,6 @@ pub(crate) fn text(cards: &[Card]) -> String {
     text
 }
 
-/// The scores of a row.
 fn columns(score: &dyn Fn(&str) -> Option<f64>) -> String {
     let share = |id: &str| score(id).map_or("n/a".to_owned(), |x| format!("{:.1}", 100.0 * x));
     let pair = |a: &str, b: &str| format!("{} / {}", share(a), share(b));
@@ -65,7 +63,7 @@ fn columns(score: &dyn Fn(&str) -> Option<f64>) -> String {
     )
 }
 
-/// The targets of a mini, each with the results of its seeds below it.
+/// Adds the targets of a mini, each with the results of its seeds below it.
 fn bars_of(card: &Card, text: &mut String) {
     let verdicts = bars::verdicts(card);
     let _ = writeln!(text, "\n{}: {}, seed {}", card.name, bars::count(&verdicts), card.seed);
@@ -109,7 +107,7 @@ mod tests {
             };
             card.seeds = (1..=seeds).map(seed).collect();
         }
-        // A single seed shows no spread, and the list says so.
+        // A single seed has no spread, and the list notes this.
         cards[7].seeds.truncate(1);
         let text = text(&cards);
         for line in text.lines() {

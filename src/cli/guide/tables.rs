@@ -1,4 +1,4 @@
-//! The tables of the guide, from the declarations that the program itself uses.
+//! The guide's tables, generated from the declarations that the program itself uses.
 
 use corpus::readers::FORMATS;
 use corpus::sets::built_in;
@@ -11,7 +11,7 @@ use tui::commands::{COMMANDS, Context};
 use tui::keymap::Keymap;
 use tui::screens::home;
 
-/// A table of the guide as Markdown; `None` for an unknown name.
+/// Returns a table of the guide as Markdown; `None` for an unknown name.
 pub fn table(name: &str) -> Option<String> {
     if let Some(lab) = name.strip_prefix("kinds-") {
         return LabId::named(lab).map(kinds);
@@ -34,7 +34,6 @@ pub fn table(name: &str) -> Option<String> {
     })
 }
 
-/// A Markdown table.
 fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = line(&head.map(str::to_owned));
@@ -43,7 +42,6 @@ fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String;
     text
 }
 
-/// The keys, one table per context.
 fn keys() -> String {
     let keymap = Keymap::default();
     let mut text = String::new();
@@ -143,7 +141,7 @@ fn presets() -> String {
     rows(["name", "what it shows"], LABS.iter().flat_map(of_lab))
 }
 
-/// The settings of a lab with the values of its shipped experiment.
+/// Lists a lab's settings with the values of its shipped experiment.
 fn settings(lab: LabId) -> String {
     let models = BUILTINS.iter().map(|b| KnownModel { name: b.name.to_owned(), layers: 3 });
     let known = Known { models: models.collect() };
@@ -154,7 +152,7 @@ fn settings(lab: LabId) -> String {
     )
 }
 
-/// The kinds of finding of a lab: a heading, a sentence and the keys for each.
+/// Describes a lab's kinds of finding, each by a heading, a sentence and its keys.
 fn kinds(lab: LabId) -> String {
     let of_kind = labs::kinds(lab).iter().map(|kind| {
         let keys = (kind.columns)().into_iter().map(|c| [format!("`{}`", c.key), c.doc.to_owned()]);

@@ -1,4 +1,4 @@
-//! `probity models check`: the table of deviations from another implementation's numbers.
+//! `probity models check`: reports deviations from another implementation's numbers.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,6 @@ use model::source::Files;
 
 const COLUMNS: [&str; 6] = ["quantity", "values", "largest deviation", "allowed", "verdict", "where"];
 
-/// Checks the model in a folder.
 pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if Path::new(dir).is_dir() { format!("dir:{dir}") } else { dir.to_owned() };
     let source = address(&name)?;
@@ -33,7 +32,6 @@ pub(crate) fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) ->
     if report.passed() { Ok(()) } else { Err(CliError::Reported) }
 }
 
-/// The report as text.
 fn lines(report: &Report) -> Vec<String> {
     let against = if report.reference.is_empty() { "values of unknown origin" } else { &report.reference };
     let head = printable_label(&format!("{} on {}, against {against}", report.model, report.device));

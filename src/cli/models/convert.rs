@@ -1,4 +1,4 @@
-//! `probity models convert`: pickled weights as safetensors.
+//! `probity models convert`: converts pickled weights to safetensors.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::output;
 use base::size;
 use base::text::printable_label;
 
-/// Converts a model and prints the number of tensors and bytes written.
+/// Converts a model and prints how many tensors and bytes were written.
 pub(crate) fn convert(from: &Path, to: &Path, out: &mut dyn Write) -> Result<(), CliError> {
     let done = model::convert::convert(from, to).map_err(failure)?;
     let mut line = |text: String| output::line(out, &printable_label(&text));

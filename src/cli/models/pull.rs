@@ -13,10 +13,9 @@ use base::text::printable_label;
 use model::ModelSource;
 use model::hub::{self, Settings, Step, Transfer};
 
-/// Minimum interval between plain lines for one file.
+/// Minimum interval between progress lines for one file.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// Fetches a model and prints its location.
 pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if id.starts_with("hub:") { id.to_owned() } else { format!("hub:{id}") };
     let ModelSource::Hub { id, revision } = address(&name)? else {
@@ -26,14 +25,14 @@ pub(crate) fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let settings = Settings::of_process();
     let dir = hub::pull(&id, &revision, &settings, &mut |t| meter.show(t));
     meter.clear();
-    // A failure reports this itself.
+    // If the fetch failed, its error already mentions this.
     if let Some(why) = settings.token_withheld().filter(|_| dir.is_ok()) {
         say(&format!("note: {why}"));
     }
     output::line(out, &printable_label(&dir.map_err(failure)?.display().to_string()))
 }
 
-/// Shows a download: a bar for each file on a terminal, plain lines if stderr is a file or a pipe.
+/// Download progress: a bar per file on a terminal, otherwise plain lines.
 #[derive(Default)]
 pub(crate) struct Meter {
     bar: Option<ProgressBar>,
@@ -43,7 +42,6 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Shows the progress of a file.
     pub(crate) fn show(&mut self, t: &Transfer<'_>) -> Result<(), Cancelled> {
         let new = self.file != t.file || self.step != Some(t.step);
         if new {
@@ -54,7 +52,7 @@ impl Meter {
         if std::io::stderr().is_terminal() && !dumb {
             let bar = self.bar.get_or_insert_with(|| {
                 let bar = ProgressBar::new(0);
-                // The template is a constant; should it ever be wrong, the default style replaces it.
+                // The template is a constant; if it is invalid, the default style replaces it.
                 let style =
                     ProgressStyle::with_template("{bar:24} {bytes:>10} / {total_bytes:<10} {bytes_per_sec:>12}  {msg}");
                 bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -74,7 +72,6 @@ impl Meter {
         Ok(())
     }
 
-    /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.iter().for_each(ProgressBar::finish_and_clear);
     }

@@ -1,4 +1,4 @@
-//! `probity models tokens`: how a model splits a text.
+//! `probity models tokens`: shows how a model tokenizes a text.
 
 use std::io::Write;
 
@@ -8,16 +8,15 @@ use crate::output;
 use base::text::printable_label;
 use model::Tokenizer;
 
-/// Prints one line for each token.
 pub(crate) fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let model = load(&address(name)?, "cpu", "f32")?;
     let tokenizer = model.tokenizer().map_err(failure)?;
     lines(tokenizer, text)?.iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Position, id, spelling and range in the text of each token, in columns of display width.
+/// Lists position, id, spelling and byte range of each token, in columns aligned by display width.
 fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
-    // The labs write the mask as [MASK] for every model.
+    // The labs write [MASK] for every model's mask token.
     let text = match tokenizer.mask_token() {
         Some(mask) => text.replace("[MASK]", &mask),
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! The files of one run: the session, the findings and the figures.
+//! Output files of one run: session, findings and figures.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,19 @@ use session::name;
 use session::record::{Record as _, Recorder};
 
 pub(super) const FINDINGS: &str = "findings.jsonl";
-/// File for the findings of an unfinished run if results already exist.
+/// File for the findings of an unfinished run if complete results already exist.
 const INCOMPLETE: &str = "findings-incomplete.jsonl";
-/// Formats of figures.
 pub(super) const FIGURES: [&str; 3] = ["png", "svg", "csv"];
 
-/// Destination of findings, with its name for messages.
 pub(super) type Written = (Box<dyn Write>, PathBuf);
 
-/// The files of one run.
 pub(super) struct Report {
     pub(super) recorder: Option<Recorder>,
-    /// The reason why there is no recorder.
+    /// Reason why there is no recorder.
     pub(super) unkept: Option<String>,
     folder: Option<PathBuf>,
     findings: Option<Whole>,
-    /// True to draw every figure, not only the ones that a paper would show.
+    /// True to draw every figure rather than only the headline ones.
     all_figures: bool,
     options: figure::Options,
     force: bool,
@@ -71,8 +68,7 @@ impl Report {
         Ok(Some((Box::new(other), path)))
     }
 
-    /// Moves the findings to their final name and, after a complete run, draws the figures. Only a complete run
-    /// replaces the results of an earlier one.
+    /// Moves the findings to their final name and, after a complete run, draws the figures. Only a complete run replaces earlier results.
     pub(super) fn close(self, board: &Board, end: End) -> Result<(), CliError> {
         let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
         let incomplete = end != End::Done && folder.join(FINDINGS).symlink_metadata().is_ok();
@@ -86,7 +82,7 @@ impl Report {
             return Ok(());
         }
         findings.place()?;
-        // Files left by a stopped run no longer belong to any result.
+        // An earlier stopped run's file is obsolete.
         let stale = folder.join(INCOMPLETE);
         if stale.symlink_metadata().is_ok() {
             std::fs::remove_file(&stale).map_err(|e| cannot(&stale, &e))?;
@@ -105,7 +101,7 @@ impl Report {
     }
 }
 
-/// Begins the session. If it cannot be recorded, the run continues.
+/// Starts recording the session; if that fails, the run continues without it.
 fn record(
     args: &RunArgs,
     task: &Task,
@@ -121,7 +117,7 @@ fn record(
         let header =
             Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.cell.spec.clone()));
         let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
-        // The engine introduces itself only once; each of several sessions records that introduction.
+        // The engine introduces itself only once; each session needs the introduction.
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
         Ok::<_, session::SessionError>(recorder)
     };

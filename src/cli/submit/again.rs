@@ -11,14 +11,13 @@ use session::parts::folder::{Folder, State};
 use session::parts::status::Status;
 use session::parts::watch::{Pace, View, Watch};
 
-/// Text before the number of shards in a script.
+/// Text that precedes the number of shards in a script.
 pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
 
-/// Resubmits these jobs, and reports them in a line.
+/// Resubmits these jobs; returns a line that reports them.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a folder that was never submitted, or if there is nothing to do; [`CliError::Failed`] if
-/// sbatch is absent or refuses.
+/// [`CliError::Usage`] for a folder that was never submitted or has nothing to do; [`CliError::Failed`] if sbatch is missing or fails.
 pub(crate) fn submit(dir: &Path) -> Result<String, CliError> {
     let folder = Folder::open(dir)?;
     let script = std::path::absolute(dir.join(SCRIPT)).unwrap_or_else(|_| dir.join(SCRIPT));
@@ -64,30 +63,28 @@ fn cells_in_words(n: usize) -> String {
     if n == 1 { "1 cell".into() } else { format!("{n} cells") }
 }
 
-/// The number of shards in a script.
 fn jobs_of(script: &str) -> Option<usize> {
     let after = script.split(TASK).nth(1)?;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok().filter(|n| *n > 0)
 }
 
-/// Tasks to resubmit.
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
-    /// Tasks of the array, from 1.
+    /// Numbers from 1.
     jobs: BTreeSet<usize>,
     /// Number of cells that they will compute.
     cells: usize,
-    /// Tasks with such cells that are still running.
+    /// Tasks with unfinished cells that are still running.
     busy: BTreeSet<usize>,
 }
 
-/// Tasks with cells that failed, were stopped or cannot be read, or that a started task has left unfinished. Running
-/// tasks are left alone, and so are tasks that wait in the scheduler's queue.
+/// Selects tasks with cells that failed, stopped, are unreadable, or were left unfinished. Tasks that run or wait in the scheduler's queue
+/// are not selected.
 fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     let given = folder.shares(jobs);
     let named = |shard: &str| {
-        // A job with several lanes is called `2/8.1/2`.
+        // The name of a job with several lanes is `2/8.1/2`.
         let (task, of) = shard.split('.').next()?.split_once('/')?;
         (of.parse() == Ok(jobs)).then(|| task.parse::<usize>().ok()).flatten()
     };
@@ -141,7 +138,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let text = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2, 3, 4]\n";
         let folder = Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();
-        // Five tasks, each with the cell of its number.
+        // Five tasks, each with one cell.
         let look = || wanted(&folder, &Watch::default().look(&folder), 5);
         assert_eq!(look(), Wanted::default(), "all of them wait in the queue");
         let stopped = |index: usize| {
@@ -162,7 +159,7 @@ mod tests {
         stopped(3);
         Reporter::new(&folder, "4/5.1/2", 1).begin(5, 1, 0);
         let all = look();
-        // Its job ended before its first cell; a second one waits in the queue.
+        // Its job ended before its first cell; a second job waits in the queue.
         let lost = View { lost: vec![5], ..Watch::default().look(&folder) };
         assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2");
         std::fs::remove_file(folder.dir().join("shards/4-of-5.1-of-2.json")).unwrap();

@@ -1,4 +1,4 @@
-//! `probity submit --remote`: the login node submits, through ssh. The specs and the requested files are sent.
+//! `probity submit --remote`: sends specs and files to the login node through ssh, which then submits.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,30 +19,28 @@ use labs::grid;
 use remote::parcel::inner;
 use remote::{Address, failed};
 
-/// Folder of the files sent, within the folder of a grid.
+/// Folder of the received files, within the grid's folder.
 const SPECS: &str = "specs";
-/// Maximum size of a parcel in bytes: specs are a page of text, and larger data should be copied there once.
+/// Maximum parcel size in bytes; larger data should be copied to the machine once.
 const MOST: u64 = 256 << 20;
 
-/// A file to send.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sent {
-    /// Its name in the spec, relative to the spec's folder.
+    /// Name as in the spec, relative to the spec's folder.
     name: String,
-    /// Its bytes, in base 64.
+    /// In base64.
     bytes: String,
     /// SHA-256 of the bytes.
     sha256: String,
 }
 
-/// Files to send.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Parcel {
     specs: Vec<Sent>,
     files: Vec<Sent>,
 }
 
-/// Submits on the machine there.
+/// Submits on the remote machine.
 ///
 /// # Errors
 /// [`CliError::Usage`] for files that cannot be sent, [`CliError::Failed`] with the host, the reason and a remedy.
@@ -55,7 +53,7 @@ pub(crate) fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) 
         (arguments(args, dir), parcel)
     };
     let said = command(address, true, &arguments, &parcel)?;
-    // The advice in the last line is for commands there; here it needs the address as well.
+    // The last line is a command to run there; to run here it needs the address.
     said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
         Some(rest) => output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?)),
         None => output::line(out, line),
@@ -75,7 +73,6 @@ fn arguments(args: &SubmitArgs, dir: String) -> Vec<String> {
     all
 }
 
-/// Runs the program there, and returns its output.
 pub(crate) fn command(
     address: &Address,
     can_ask: bool,
@@ -87,14 +84,14 @@ pub(crate) fn command(
     let cannot =
         |e: std::io::Error| CliError::Failed(format!("{}: {} cannot be started: {e}", address.host(), address.ssh()));
     let mut child = command.spawn().map_err(cannot)?;
-    // If the program refuses, it reads nothing, and its reason is what counts.
+    // A program that fails early does not read its input; its own error matters more than the broken pipe.
     let _ = child.stdin.take().map(|mut pipe| pipe.write_all(input));
     let done = child.wait_with_output().map_err(cannot)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !done.status.success() {
         return Err(failed(address, done.status.code(), &text(&done.stderr)).into());
     }
-    // Warnings from there are passed to the user here.
+    // Passes remote warnings on to the user.
     text(&done.stderr).lines().for_each(|line| output::say(&printable_label(line)));
     Ok(text(&done.stdout).lines().map(printable_label).collect::<Vec<_>>().join("\n"))
 }
@@ -106,11 +103,11 @@ fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if parcel.specs.iter().any(|s| s.name == name) {
             return Err(CliError::Usage(format!(
-                "two specs are called {name}, but there they share one folder: rename one"
+                "two specs are called {name}, but they would share one folder there: rename one"
             )));
         }
         let sent = wrap(name, path, &mut room)?;
-        // Mistakes in it are reported here, under its local name.
+        // Reports errors of the spec here, under its local name.
         grid::read(path)?;
         parcel.specs.push(sent);
     }
@@ -134,7 +131,6 @@ fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
     Ok(Sent { name, sha256: hex(&Sha256::digest(&bytes)), bytes: BASE64_STANDARD.encode(&bytes) })
 }
 
-/// Files received, in a temporary folder.
 pub(super) struct Arrived {
     beside: TempDir,
     dir: PathBuf,
@@ -142,11 +138,11 @@ pub(super) struct Arrived {
     files: Vec<PathBuf>,
 }
 
-/// Unpacks the files sent by another machine, into the folder of the grid.
+/// Unpacks received files into a temporary folder.
 ///
 /// # Errors
-/// [`CliError::Usage`] for an invalid or damaged parcel, or one that leads out of the folder; [`CliError::Failed`] if
-/// nothing can be written.
+/// [`CliError::Usage`] for an invalid or damaged parcel, or one with paths outside the folder; [`CliError::Failed`] if nothing can be
+/// written.
 pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(2 * MOST).read_to_end(&mut text);
@@ -177,7 +173,7 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     };
     let specs: Vec<PathBuf> = parcel.specs.iter().map(put).collect::<Result<_, CliError>>()?;
     let files = parcel.files.iter().map(put).collect::<Result<_, CliError>>()?;
-    // Files of earlier parcels are available to the specs of this one.
+    // New specs may refer to files of earlier parcels.
     link(&dir.join(SPECS), beside.path()).map_err(cannot)?;
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
 }
@@ -201,12 +197,12 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 impl Arrived {
-    /// The specs in their current place.
+    /// The current paths of the specs.
     pub(super) fn specs(&self) -> Vec<PathBuf> {
         self.specs.iter().map(|name| self.beside.path().join(name)).collect()
     }
 
-    /// The error of a spec, with its final name: the temporary one no longer exists when the error is read.
+    /// Rewrites an error to use final paths: the temporary ones no longer exist when it is read.
     pub(super) fn told(&self, error: CliError) -> CliError {
         let (now, then) = (self.beside.path().display().to_string(), self.dir.join(SPECS).display().to_string());
         match error {
@@ -215,7 +211,7 @@ impl Arrived {
         }
     }
 
-    /// Moves everything to its final place, and returns the paths of the specs. The folder is known to be that of their
+    /// Moves everything to its final place and returns the paths of the specs. The caller has checked that the folder belongs to their
     /// grid.
     ///
     /// # Errors
@@ -266,13 +262,13 @@ mod tests {
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["specs"], "nothing is left beside it");
-        // Files sent earlier are available to a spec that comes without them, and messages use the final paths.
+        // A spec that comes without files can use those sent earlier, and messages contain the final paths.
         let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
         assert!(second.beside.path().join("data/rows.tsv").is_file());
         let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));
         assert_eq!(second.told(wrong).to_string(), format!("{}, line 3: no", dir.join("specs/g.toml").display()));
         drop(second);
-        // A spec may be reworded; data from which cells were computed may not change.
+        // A spec may change its wording; data that cells were computed from may not change.
         arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap().place().unwrap();
         let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
         let message = other.unwrap_err().to_string();

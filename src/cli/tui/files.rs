@@ -1,4 +1,4 @@
-//! Files that the terminal program writes and reads: exported figures, documents.
+//! Files that the terminal program reads and writes: exported figures and documents.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,10 @@ use base::files::Whole;
 use session::name;
 use tui::action::{Document, Existing, Export, ExportOptions, Exported, Saved};
 
-/// Writes a figure into `folder`, in each of its formats; existing files are reported, replaced, or kept while another
-/// name is used.
+/// Writes a figure to `folder` in each of its formats; `existing` decides about existing files.
 pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
     let Export { figure, options: ExportOptions { look, formats, folder: chosen } } = wanted;
-    // An absolute path can be found from anywhere.
+    // An absolute path can be opened from any folder.
     let folder = folder.join(chosen);
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     std::fs::create_dir_all(&folder).map_err(|e| {
@@ -49,11 +48,10 @@ pub(super) fn export(wanted: &Export, folder: &Path, existing: Existing) -> Resu
     Ok(Exported::Wrote(written.concat()))
 }
 
-/// Maximum size of a text file read into the screen.
+/// Maximum size of a text file, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Writes a document; a relative path is relative to `folder`. An existing file is reported, replaced, or kept while
-/// another name is used.
+/// Writes a document; a relative path is resolved in `folder`. `existing` decides about an existing file.
 pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Result<Saved, Problem> {
     let path = folder.join(&document.path);
     let path = std::path::absolute(&path).unwrap_or(path);
@@ -72,7 +70,7 @@ pub(super) fn save(document: &Document, folder: &Path, existing: Existing) -> Re
     Ok(Saved::Wrote(target))
 }
 
-/// The path with the first free number, from 2, after its stem.
+/// Appends the first free number, from 2, to the path's stem.
 fn free(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let extension = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
@@ -80,7 +78,6 @@ fn free(path: &Path) -> PathBuf {
     (2..10_000).map(beside).find(|p| p.symlink_metadata().is_err()).unwrap_or_else(|| path.to_owned())
 }
 
-/// Reads a text file whole.
 pub(super) fn load(path: &Path) -> Result<Document, Problem> {
     let fail = |what: String| Problem::new(what, path.display().to_string(), "name a readable text file");
     let text = base::read::text(path, MAX_TEXT).map_err(|e| fail(format!("cannot be read: {e}")))?;

@@ -1,45 +1,41 @@
-//! Sentences whose tokens carry scores.
+//! Layer of sentences with scored tokens.
 
-/// Sentences whose tokens carry signed scores. Strips are stacked, aligned token to token.
+/// Sentences with a signed score per token, stacked and aligned by token.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tokens {
-    /// The sentences.
     pub strips: Vec<Strip>,
-    /// Pairs of tokens (place in a strip at an even position, place in one at an odd position) that are
-    /// aligned, as original and perturbed input. None: token under token.
+    /// Aligned tokens of an original and a perturbed input, as indices into an even-numbered strip and the odd-numbered one below it.
+    /// Empty: aligned by position.
     pub pairs: Vec<(usize, usize)>,
-    /// Score of the fullest colour, either sign; none means the largest score drawn.
+    /// Absolute score of the strongest colour; `None` for the largest score drawn.
     pub bound: Option<f64>,
-    /// Label of the colour scale: what the scores are.
+    /// Label of the colour scale: the meaning of the scores.
     pub label: String,
 }
 
-/// A sentence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Strip {
-    /// Its name, before its first token.
+    /// Name, drawn before the first token.
     pub label: String,
     pub tokens: Vec<Token>,
-    /// Reason for doubting its scores, such as an integral that misses its tolerance: the strip is then hatched. `None`
-    /// without doubt.
+    /// Reason to doubt the scores, such as an integral outside its tolerance; the strip is then hatched.
     pub doubt: Option<String>,
 }
 
-/// A token with its score.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Token {
     pub text: String,
-    /// Its signed score; none is drawn without a colour.
+    /// Signed score; `None` is drawn without a colour.
     pub score: Option<f64>,
-    /// True if it belongs to the gold rationale: underlined.
+    /// True if in the gold rationale: underlined.
     pub gold: bool,
-    /// True if it is among the K highest scores: marked.
+    /// True if among the K highest scores: marked.
     pub top: bool,
 }
 
 impl Tokens {
-    /// The columns of the tokens: for each column, the place of its token in every strip. A pair that would
-    /// cross an earlier one is left out, so that the order of each sentence stays.
+    /// Aligns the tokens: for each column, the index of its token in every strip. Pairs that cross earlier ones are left out to keep each
+    /// sentence in order.
     pub fn columns(&self) -> Vec<Vec<Option<usize>>> {
         let length = |odd: usize| {
             let strips = self.strips.iter().enumerate().filter(|(k, _)| k % 2 == odd);
@@ -71,7 +67,7 @@ impl Tokens {
         columns.into_iter().map(|c| (0..self.strips.len()).map(|k| place(k, c)).collect()).collect()
     }
 
-    /// Reasons for doubting scores, each once, in the order of the strips.
+    /// Distinct reasons for doubt, in the order of the strips.
     pub fn doubts(&self) -> Vec<&str> {
         let mut out: Vec<&str> = Vec::new();
         for doubt in self.strips.iter().filter_map(|s| s.doubt.as_deref()) {
@@ -82,7 +78,7 @@ impl Tokens {
         out
     }
 
-    /// The score of the fullest colour: above zero, finite.
+    /// The score of the strongest colour, positive and finite.
     pub fn largest(&self) -> f64 {
         let scores = self.strips.iter().flat_map(|s| &s.tokens).filter_map(|t| t.score);
         let found = scores.map(f64::abs).filter(|s| s.is_finite()).fold(0.0, f64::max);
@@ -108,7 +104,6 @@ mod tests {
         );
         assert_eq!(tokens(&[2], &[]).columns(), [vec![Some(0)], vec![Some(1)]]);
         assert_eq!(tokens(&[1, 2], &[]).columns(), [vec![Some(0), Some(0)], vec![None, Some(1)]]);
-        // A crossing pair, a repeated one and one that does not exist.
         let columns = tokens(&[3, 3], &[(0, 2), (1, 0), (1, 0), (9, 1), (2, 2)]).columns();
         for k in 0..2 {
             let seen: Vec<usize> = columns.iter().filter_map(|c| c[k]).collect();

@@ -10,18 +10,16 @@ use super::chart::Chart;
 use super::lines::CAP;
 use super::{SMALL, type_of};
 
-/// Widest bar of a category, in units of the page.
+/// Maximum width of a category's bar, in page units.
 const WIDEST: f64 = 60.0;
-/// Opacity of a full bar: intervals are seen on it.
+/// Opacity of a full bar, low enough to show intervals on it.
 const SOLID: f64 = 0.55;
-/// Opacity of a range.
 pub(crate) const SPAN: f64 = 0.3;
-/// Size of a single value in a range, and distance between equal ones.
+/// Radius of an individual value in a range, and distance between equal values.
 pub(crate) const VALUE: f64 = 1.9;
 const BESIDE: f64 = 4.6;
 
-/// The surface of a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without
-/// colour.
+/// Fills a bar: full for solid roles, pale for dashed ones, hatched for dotted ones, so that series differ without colour.
 pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     let colour = canvas.look.series(role.hue);
     let (a, b) = ((a.0.min(b.0), a.1.min(b.1)), (a.0.max(b.0), a.1.max(b.1)));
@@ -33,13 +31,13 @@ pub(crate) fn patch(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     canvas.frame(a, b, Pen::new(colour, 0.9))
 }
 
-/// The part of a span that the k-th of several series gets.
+/// The part of a span for the k-th of several series.
 fn slot((from, to): (f64, f64), (k, of): (usize, usize)) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
 }
 
-/// The part of a category that the ranges or points of a layer get: layers that share a category lie side by side.
+/// The part of a category for a layer's ranges or points: layers that share a category are side by side.
 pub(crate) fn part(chart: &Chart<'_>, figure: &Figure, layer: usize, category: f64) -> (f64, f64) {
     let has = |layer: &Layer| match layer {
         Layer::Ranges(l) => l.ranges.iter().any(|r| r.category as f64 == category),
@@ -51,7 +49,7 @@ pub(crate) fn part(chart: &Chart<'_>, figure: &Figure, layer: usize, category: f
     slot(narrowed(chart, (category - 0.4, category + 0.4), place.1), place)
 }
 
-/// Bars from zero, with error bars: the k-th of several series.
+/// Draws the k-th of several series of bars from zero, with error bars.
 pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, place: (usize, usize)) -> Drawn {
     for bar in &bars.bars {
         let span = if bar.bin { (bar.from, bar.to) } else { narrowed(chart, (bar.from, bar.to), place.1) };
@@ -63,7 +61,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
             few(canvas, chart, (f64::midpoint(left, right), top), (bar, bars.role))?;
             continue;
         }
-        // A logarithmic axis has no zero; bars begin at its lower end.
+        // A logarithmic axis has no zero, so its bars start at its lower end.
         let zero = chart.at(from, 0.0).map_or(chart.bottom, |(_, y)| y);
         let gap = if bar.bin { 0.0 } else { ((right - left) * 0.06).min(2.0) };
         patch(canvas, (left + gap, top), (right - gap, zero), bars.role)?;
@@ -75,7 +73,7 @@ pub(crate) fn bars<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, bars: &Bars, 
     Ok(())
 }
 
-/// A value of too few units for a bar, which would weigh as much as one of many: a mark with its numbers of examples and of units.
+/// Draws a marker with the numbers of examples and units instead of a bar. A bar of too few units would look as reliable as one of many.
 fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)) -> Drawn {
     const R: f64 = 3.6;
     canvas.marker(at, role.marker.unwrap_or(Marker::Circle), R, canvas.look.series(role.hue))?;
@@ -86,7 +84,7 @@ fn few(canvas: &Canvas<'_>, chart: &Chart<'_>, at: At, (bar, role): (&Bar, Role)
     canvas.text(&label, (at.0, y), type_of(SMALL, canvas.look.ink, Side::Middle, across))
 }
 
-/// The span of a category, narrowed where few categories on a wide page would make blocks of its bars.
+/// Narrows the span of a category if few categories on a wide page would give very wide bars.
 fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f64) {
     let unit = (chart.right - chart.left) / (chart.x.value(1.0) - chart.x.value(0.0)).abs();
     let width = (to - from).min(WIDEST * series.max(1) as f64 / unit.max(1.0));
@@ -94,7 +92,7 @@ fn narrowed(chart: &Chart<'_>, (from, to): (f64, f64), series: usize) -> (f64, f
     (middle - width / 2.0, middle + width / 2.0)
 }
 
-/// An interval with caps. plotters would draw a ring at the mean of an error bar that has caps.
+/// Draws an interval with caps. plotters' error bars with caps would add a ring at the mean.
 pub(crate) fn whisker<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -112,7 +110,6 @@ pub(crate) fn whisker<'a>(
     Ok(())
 }
 
-/// Ranges with single dots and a mean: the layer of this number.
 pub(crate) fn ranges<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -152,7 +149,7 @@ pub(crate) fn ranges<'a>(
     Ok(())
 }
 
-/// The box of a range: pale, or open if it is faint, with an outline and neither caps nor a line in its middle, as intervals have.
+/// Draws a range's box: pale, or without a fill if faint. Unlike intervals, it has an outline, no caps and no line in the middle.
 pub(crate) fn span(canvas: &Canvas<'_>, a: At, b: At, role: Role) -> Drawn {
     let colour = canvas.look.series(role.hue);
     if role.emphasis != Emphasis::Faint {

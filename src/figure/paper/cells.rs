@@ -1,4 +1,4 @@
-//! Tables of coloured cells on paper, with their scale.
+//! Heatmap cells on paper, with their colour scale.
 
 use plotters::element::Rectangle;
 
@@ -11,10 +11,9 @@ use super::{SMALL, type_of};
 use base::numbers::short;
 use base::text::printable_label;
 
-/// Room for the scale, right of the frame.
+/// Width reserved for the scale, to the right of the frame.
 pub(crate) const SCALE_ROOM: f64 = 84.0;
 
-/// The colour of a value.
 fn shade(cells: &Cells, value: f64) -> Rgb {
     let (lo, hi) = cells.range;
     let share = if hi > lo { (value - lo) / (hi - lo) } else { 0.5 };
@@ -24,7 +23,6 @@ fn shade(cells: &Cells, value: f64) -> Rgb {
     }
 }
 
-/// The cells and their scale.
 pub(crate) fn draw<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, cells: &Cells) -> Drawn {
     let columns = chart.x.categories().map_or(0, <[String]>::len);
     let rows = chart.y.categories().map_or(0, <[String]>::len);

@@ -1,4 +1,4 @@
-//! The chart of a figure with axes: plotters' coordinates, mesh, ticks and labels.
+//! The chart of a figure with axes: plotters coordinates, mesh, ticks and labels.
 
 use std::ops::Range;
 
@@ -18,23 +18,22 @@ use super::spread::Spread;
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
-/// Between the frame and the ends of the axes, so that no line runs on the frame.
+/// Distance between the frame and the ends of the axes, so that no line coincides with the frame.
 const INSET: f64 = 8.0;
-/// Widest label of a category beside the vertical axis, and highest below the horizontal one.
+/// Maximum width of category labels beside the vertical axis, and height of those below the horizontal axis.
 const LONGEST: f64 = 150.0;
-/// Least gap between labels.
 const GAP: f64 = 8.0;
-/// Length of a tick; labels are as far again from the axis.
+/// Length of a tick, and distance from there to its label.
 const TICK: f64 = 4.5;
-/// Maximum number of lines of a category label, and of an axis label.
+/// Maximum lines of a category label and of an axis label.
 const CATEGORY_LINES: usize = 3;
 const AXIS_LINES: usize = 2;
-/// Height of a line of text, in em.
+/// Line height, in em.
 const LINE: f64 = 1.2;
-/// Height of the labels of ticks below a frame.
+/// Height of tick labels below a frame.
 pub(super) const LABELLED: f64 = SMALL * LINE + 3.0;
 
-/// An axis as plotters sees it: our fitted axis, with its ticks and a margin at both ends.
+/// A fitted axis as a plotters range, with its ticks and a margin at both ends.
 #[derive(Clone)]
 pub(crate) struct Ruler {
     fitted: Fitted,
@@ -52,7 +51,7 @@ impl Ranged for Ruler {
         from + inset + (self.fitted.place(*value).unwrap_or(0.0) * length).round() as i32
     }
 
-    /// Labelled ticks are separate key points; the others have no line and are drawn apart.
+    /// Only labelled ticks are plotters key points; minor ticks are drawn separately.
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         match hint.weight() {
             KeyPointWeight::Any => Vec::new(),
@@ -71,22 +70,19 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-/// Layout of the labels of the horizontal axis.
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
     Straight,
-    /// Every other one in a second line.
+    /// On two lines, alternating.
     Staggered,
-    /// In several lines, at most this wide.
+    /// In several lines of at most this width.
     Wrapped(f64),
-    /// Rotated upwards; at most this number of lines.
+    /// Rotated, in at most this number of lines.
     Upright(usize),
 }
 
-/// Area of the data.
 pub(crate) struct Chart<'a> {
     context: ChartContext<'a, Recorder<'a>, Cartesian2d<Ruler, Ruler>>,
-    /// Edges of the frame.
     pub left: f64,
     pub right: f64,
     pub top: f64,
@@ -94,16 +90,15 @@ pub(crate) struct Chart<'a> {
     pub x: Fitted,
     pub y: Fitted,
     labels: Labels,
-    /// Between the frame and the ends of the horizontal axis.
+    /// Distance between the frame and the ends of the horizontal axis.
     inset: f64,
-    /// Labels of the axes, in lines.
+    /// Axis labels, wrapped into lines.
     names: (String, String),
-    /// True if the ticks of the horizontal axis have labels.
     labelled: bool,
 }
 
 impl<'a> Chart<'a> {
-    /// The chart in an area that also holds the labels of the axes. `labelled` is false if another chart below has the labels of its ticks.
+    /// Lays out the chart and its axis labels in an area. `labelled` is false if another chart below has the tick labels.
     pub(crate) fn new(
         canvas: &Canvas<'a>,
         figure: &Figure,
@@ -112,14 +107,14 @@ impl<'a> Chart<'a> {
     ) -> Drawn<Self> {
         let (fonts, look) = (canvas.fonts, canvas.look);
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
-        // Labels of upright rules and numbers of units go above the frame, where there are no data.
+        // Labels of vertical rules and numbers of units are above the frame, clear of the data.
         let is_above = |l: &Layer| match l {
             Layer::Rule(r) => r.upright && !r.label.is_empty(),
             Layer::Line(l) => l.points.iter().any(|p| p.n.few().is_some()),
             _ => false,
         };
         let top = top + 6.0 + if figure.layers.iter().any(is_above) { SMALL + 4.0 } else { 0.0 };
-        // The height of the frame, before the width of its labels is known.
+        // Approximate height of the frame; the width of its labels is not known yet.
         let rough = (bottom
             - top
             - if labelled { 40.0 } else { 12.0 }
@@ -134,7 +129,7 @@ impl<'a> Chart<'a> {
         let inset = |axis: &Fitted, room: f64| if axis.categories().is_some() { 0.0 } else { INSET + room };
         let (x_inset, y_inset) = (inset(&x, Spread::new(figure).room()), inset(&y, 0.0));
         let length = right - left - 2.0 * x_inset;
-        // The last label ends on the page.
+        // The last label must end on the page.
         let beyond = |tick: &Tick| {
             let end = left + x_inset + tick.at * length + fonts.width(&tick.label, SMALL) / 2.0;
             if labels == Labels::Straight { (end + 2.0 - look.width).max(0.0) } else { 0.0 }
@@ -178,7 +173,7 @@ impl<'a> Chart<'a> {
         Ok(Self { context, left, right, top, bottom: floor, x, y, labels, inset: x_inset, names, labelled })
     }
 
-    /// The position of a pair of values; `None` if an axis cannot show it.
+    /// Position of a pair of values; `None` if an axis cannot show it.
     pub(crate) fn at(&self, x: f64, y: f64) -> Option<At> {
         self.x.place(x)?;
         self.y.place(y)?;
@@ -195,13 +190,12 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// Draws a line in data units.
     pub(crate) fn draw_series(&mut self, line: LineSeries<Recorder<'a>, (f64, f64)>) -> Drawn {
         self.context.draw_series(line)?;
         Ok(())
     }
 
-    /// Grid, ticks, axis lines and their labels. Over cells there is no grid, across categories no lines.
+    /// Draws grid, ticks, axis lines and labels. Cells get no grid, and categories no grid lines.
     pub(crate) fn axes(&mut self, canvas: &Canvas<'a>, cells: bool) -> Drawn {
         let look = canvas.look;
         let scaled = |pen: Pen| Pen { width: pen.width * look.stroke, ..pen };
@@ -255,7 +249,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// A share of the horizontal axis as one of the frame, which is longer by the insets.
+    /// Converts a share of the horizontal axis to one of the frame, which is longer by the insets.
     fn share(&self, share: f64) -> f64 {
         let inset = self.inset / (self.right - self.left);
         inset + share * (1.0 - 2.0 * inset)
@@ -277,7 +271,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// Height that labels of categories need below a frame of this width, beyond one line.
+/// Height beyond one line that category labels need below a frame of this width.
 pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     let names = x.categories().unwrap_or_default();
     match labels(fonts, x, width) {
@@ -289,12 +283,10 @@ pub(super) fn label_height(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> f64 {
     }
 }
 
-/// A label that runs upwards, in lines.
 fn upwards(fonts: &Fonts<'_>, label: &str, most: usize) -> String {
     fonts.wrapped(label, SMALL, LONGEST, most).join("\n")
 }
 
-/// Width of the longest line.
 fn widest(fonts: &Fonts<'_>, lines: &str) -> f64 {
     lines.lines().map(|line| fonts.width(line, SMALL)).fold(0.0, f64::max)
 }
@@ -303,7 +295,7 @@ fn canvas_height(canvas: &Canvas<'_>) -> f64 {
     position((0, canvas.area.dim_in_pixel().1 as i32)).1
 }
 
-/// Widest label beside a frame on this page.
+/// Maximum width of a label beside a frame on this page.
 fn longest(canvas: &Canvas<'_>) -> f64 {
     LONGEST.min(canvas.look.width * 0.3)
 }
@@ -312,7 +304,6 @@ pub(super) fn height_of(lines: &str, size: f64) -> f64 {
     lines.lines().count() as f64 * size * LINE
 }
 
-/// The label of an axis in lines that fit along it.
 pub(super) fn named(fonts: &Fonts<'_>, label: &str, room: f64) -> String {
     match printable_label(label) {
         label if label.is_empty() => label,
@@ -328,7 +319,6 @@ fn y_room(length: f64) -> Room<'static> {
     Room { length, gap: 4.0, terse: false, measure: &line_height }
 }
 
-/// Layout of the names of categories below a frame of this width.
 fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
     let Some(names) = x.categories() else { return Labels::Straight };
     let slot = width / names.len().max(1) as f64 - GAP;
@@ -340,7 +330,7 @@ fn labels(fonts: &Fonts<'_>, x: &Fitted, width: f64) -> Labels {
         lines.iter().all(|line| !line.ends_with('…'))
     };
     let most = ((slot + GAP) / (SMALL * LINE)) as usize;
-    // Two of a line have the room of two, and the outermost ones end on the page.
+    // On two lines, each label has twice the width; the outermost ones must end on the page.
     let has_room = |name: &String| fonts.width(name, SMALL) <= 2.0 * (slot + GAP) - GAP;
     let ends = [names.first(), names.last()].into_iter().flatten();
     if names.iter().all(wraps) {
@@ -374,7 +364,7 @@ fn x_ticks(fonts: &Fonts<'_>, x: &Fitted, labels: Labels, length: f64) -> Vec<Ti
     }
 }
 
-/// Room right of the frame: for labels of guides and rank lines, for the scale of cells.
+/// Width to the right of the frame for labels of guides and rank lines, and for the scale of cells.
 fn beside(canvas: &Canvas<'_>, figure: &Figure) -> f64 {
     let longest = longest(canvas);
     let long = |text: &str, size| canvas.fonts.width(&printable_label(text), size).min(longest) + 14.0;

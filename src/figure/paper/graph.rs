@@ -7,24 +7,20 @@ use super::super::route::{Room, course, is_free};
 use super::{FINE, LABEL, SMALL, type_of};
 use base::text::printable_label;
 
-/// The colour of the highlighted path.
 pub(crate) const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
-/// Height of a node.
 const NODE: f64 = 30.0;
-/// Height of a step on the grid of rows.
+/// Vertical distance between rows of the grid.
 const ROW: f64 = 110.0;
-/// Space above and below the nodes, together.
+/// Total padding above and below the nodes.
 const AROUND: f64 = 20.0;
-/// Widest name of a node.
 const LONGEST: f64 = 170.0;
 
-/// A node's box and its name.
 struct Placed {
     room: Room,
     label: String,
 }
 
-/// The area of the nodes' middles, and of their boxes from left to right.
+/// Ranges of node centres, and of node boxes from left to right.
 #[derive(Clone, Copy)]
 struct Area {
     left: f64,
@@ -33,7 +29,7 @@ struct Area {
     bottom: f64,
 }
 
-/// Draws the graph between two edges from `top`, and returns where it ends.
+/// Draws the graph between two edges from `top`, and returns its bottom.
 pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64), top: f64) -> Drawn<f64> {
     let span = |pick: fn(At) -> f64| {
         let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
@@ -48,7 +44,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
     let area = Area { left, right, top: top + (AROUND + NODE) / 2.0, bottom: top + height - (AROUND + NODE) / 2.0 };
     let position = |n: &Node| (share(n.at.0, x0, x1), share(n.at.1, y0, y1));
     let (size, nodes) = layout(canvas, graph, area, &position);
-    // The highlighted path is drawn over the rest, and labels over all arrows.
+    // Draw the highlighted path over the rest, and labels over all arrows.
     let mut named = Vec::new();
     for lit in [false, true] {
         for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
@@ -66,7 +62,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
         let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
         canvas.rectangle(a, b, canvas.look.paper, 1.0)?;
         if node.lit {
-            // Also seen without colour.
+            // The tint is visible in grey too.
             canvas.rectangle(a, b, LIT, 0.2)?;
         }
         let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(canvas.look.ink, 1.1) };
@@ -77,14 +73,14 @@ pub(crate) fn draw(canvas: &Canvas<'_>, graph: &Graph, (left, right): (f64, f64)
     Ok(lowest + 2.0)
 }
 
-/// A letter and its subscript before the rest of a line, as in `D_a probing data`.
+/// Splits a line into a letter, its subscript and the rest, as in `D_a probing data`.
 fn subscripted(line: &str) -> Option<(&str, &str, &str)> {
     let (letter, rest) = line.split_once('_').filter(|(letter, _)| letter.chars().count() == 1)?;
     let end = rest.find(' ').unwrap_or(rest.len());
     Some((letter, &rest[..end], &rest[end..]))
 }
 
-/// The name of a node around the middle of its box, with its subscript.
+/// Draws a node's name with its subscript, centred in the box.
 fn named_node(canvas: &Canvas<'_>, label: &str, (x, y): At, size: f64) -> Drawn {
     const SMALLER: f64 = 0.75;
     let count = label.lines().count() as f64;
@@ -107,7 +103,7 @@ fn named_node(canvas: &Canvas<'_>, label: &str, (x, y): At, size: f64) -> Drawn 
     Ok(())
 }
 
-/// The course of an arrow, and whether it keeps clear of all other nodes and stays between two edges.
+/// Returns the path of an arrow, and whether it avoids all other nodes and stays between two edges.
 fn way(nodes: &[Placed], edge: &Edge, edges: (f64, f64)) -> Option<(Vec<At>, bool)> {
     const AIR: f64 = 6.0;
     let (from, to) = (nodes.get(edge.from)?, nodes.get(edge.to)?);
@@ -118,9 +114,9 @@ fn way(nodes: &[Placed], edge: &Edge, edges: (f64, f64)) -> Option<(Vec<At>, boo
     Some((line, free))
 }
 
-/// Nodes in the largest letters, and in the fewest lines, in which all names are whole, no boxes touch and no arrow runs through one.
+/// Lays nodes out in the largest font and the fewest lines for which names are complete, no boxes touch and no arrow crosses a node.
 fn layout(canvas: &Canvas<'_>, graph: &Graph, area: Area, position: &dyn Fn(&Node) -> At) -> (f64, Vec<Placed>) {
-    // Narrow pages have less air in their boxes and between them.
+    // Narrow pages have less padding in and between boxes.
     let air = (12.0f64).min((area.right - area.left) / 50.0);
     let place = |(size, most): (f64, usize), longest: f64| -> Vec<Placed> {
         let boxed = |n: &Node| {
@@ -168,7 +164,7 @@ fn arrow(canvas: &Canvas<'_>, line: &[At], lit: bool) -> Drawn {
     canvas.fill(&[tip, wing(1.0), wing(-1.0)], colour, 1.0)
 }
 
-/// A label on its arrow, before the middle, where arrows are less likely to cross.
+/// Draws a label on its arrow, before the middle, where arrows are less likely to cross.
 fn name(canvas: &Canvas<'_>, line: &[At], label: &str, lit: bool) -> Drawn {
     let Some(&at) = line.get(line.len() * 2 / 5).filter(|_| !label.is_empty()) else { return Ok(()) };
     let colour = if lit { LIT } else { canvas.look.grey };

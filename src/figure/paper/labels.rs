@@ -1,4 +1,4 @@
-//! Labels on the data: of points, of rules and of guides. Each gets the position where it hides least.
+//! Labels of points, rules and guides on the data, each placed where it hides least.
 
 use plotters::series::LineSeries;
 
@@ -10,23 +10,22 @@ use super::lines::style;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Widest label on the data, and widths of lines that are tried for the label of a point.
+/// Maximum label width on the data, and line widths tried for point labels.
 pub(crate) const LONGEST: f64 = 160.0;
 const WIDTHS: [f64; 2] = [90.0, 55.0];
-/// Step of the distance between a label and its object.
+/// Distance step between a label and its object.
 const STEP: f64 = 14.0;
-/// Number of positions tried for the label of a point and of a rule, by growing distance.
+/// Number of distances tried for a point label and for a rule label.
 const STEPS: (usize, usize) = (10, 7);
-/// Cost of one step of distance, for a point and for a rule. A hidden area costs 3, a line or a marker more than all steps.
+/// Cost of one distance step, for points and for rules. A hidden area costs 3; a hidden line or marker costs more than all steps.
 const AWAY: usize = 6;
 const ALONG: usize = 2;
-/// Points of a layer above which none is labelled: labels would cover the data. The CSV has them.
+/// Maximum points of a labelled layer; with more, labels would cover the data. The CSV has all labels.
 const MOST_LABELLED: usize = 12;
-/// Between a label and the lines and marks of others.
+/// Distance between a label and other lines and markers.
 const AIR: f64 = 2.0;
 
-/// The place that hides least of the items after the first `from`, with what it hides, the first of equals; `None` if
-/// all overlap text.
+/// The first place with the lowest cost over the items after the first `from`, and that cost; `None` if all places overlap text.
 fn best(
     canvas: &Canvas<'_>,
     (from, away): (usize, usize),
@@ -37,17 +36,15 @@ fn best(
     weighed.min_by_key(|(weight, ..)| *weight).map(|(weight, step, r)| (weight, (step, r)))
 }
 
-/// Height of lines of text.
 fn height(lines: usize, size: f64) -> f64 {
     size * (1.0 + 1.2 * lines.saturating_sub(1) as f64)
 }
 
-/// True if a rectangle lies within the frame.
 fn inside(chart: &Chart<'_>, r: &Rect) -> bool {
     r.0.0 >= chart.left + AIR && r.1.0 <= chart.right && r.0.1 >= chart.top && r.1.1 <= chart.bottom
 }
 
-/// A label on the data, on a patch of paper that keeps it readable.
+/// Draws a label on a background patch, which keeps it readable on the data.
 fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
     let wide = text.lines().map(|l| canvas.fonts.width(l, kind.size)).fold(0.0, f64::max);
     let left = at.0 - kind.along.share() * wide;
@@ -56,8 +53,8 @@ fn on_data(canvas: &Canvas<'_>, text: &str, at: At, kind: Type) -> Drawn {
     canvas.text(text, at, kind)
 }
 
-/// A label in its place, with a line to its object if it is some steps away, drawn unlike an interval. On data it has
-/// no background, which would hide them.
+/// Draws a label, with a line to its object if it is some steps away, in a style unlike an interval's. Labels on data have no background,
+/// which would hide the data.
 fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), usize), object: At) -> Drawn {
     let hides = canvas.hidden(from, r).is_none_or(|weight| weight > 0);
     if step > 0 {
@@ -68,7 +65,7 @@ fn placed(canvas: &Canvas<'_>, text: &str, ((step, r), from): ((usize, Rect), us
     if hides { canvas.text(text, r.0, kind) } else { on_data(canvas, text, r.0, kind) }
 }
 
-/// The labels of points, which avoid the rectangles of markers and labels, and intervals (`bars`) if possible.
+/// Labels the points, avoiding markers, other labels and, if possible, intervals (`bars`).
 pub(crate) fn points(
     canvas: &Canvas<'_>,
     chart: &Chart<'_>,
@@ -83,7 +80,7 @@ pub(crate) fn points(
             let wide = lines.iter().map(|l| canvas.fonts.width(l, SMALL)).fold(0.0, f64::max);
             (lines.join("\n"), (wide, height(lines.len(), SMALL)))
         };
-        // A label that is nearer to another point would be read as that one's.
+        // A label closer to another point would seem to belong to that point.
         let others = || points.points.iter().filter(|q| *q != p).filter_map(|q| chart.at(q.x, q.y));
         let own = |r: &Rect| others().all(|q| distance(r, at) <= distance(r, q));
         let untaken = |r: &Rect| !taken.iter().any(|t| overlap(*t, *r));
@@ -104,12 +101,11 @@ pub(crate) fn points(
     Ok(())
 }
 
-/// Distance of a point from a rectangle.
 fn distance(r: &Rect, (x, y): At) -> f64 {
     (x - x.clamp(r.0.0, r.1.0)).hypot(y - y.clamp(r.0.1, r.1.1))
 }
 
-/// Places for a label around a point, the best first.
+/// Label positions around a point, best first.
 fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 8] {
     let corners = [
         (x + off, y - h / 2.0),
@@ -124,7 +120,7 @@ fn beside((x, y): At, (w, h): (f64, f64), off: f64) -> [Rect; 8] {
     corners.map(|(l, t)| ((l, t), (l + w, t + h)))
 }
 
-/// A rule with its label: above the frame if vertical, along the rule if horizontal.
+/// Draws a rule with its label: above the frame if vertical, along the rule if horizontal.
 pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from: usize) -> Drawn {
     let axis = if rule.upright { &chart.x } else { &chart.y };
     if !axis.shows(rule.at) {
@@ -158,7 +154,7 @@ pub(crate) fn rule<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, rule: &Rule, from
     }
 }
 
-/// A guide with its ticks; its label is to the right of its last point.
+/// Draws a guide with its ticks; its label is to the right of its last point.
 pub(crate) fn guide<'a>(canvas: &Canvas<'a>, chart: &mut Chart<'a>, guide: &Guide) -> Drawn {
     let look = canvas.look;
     let shown: Vec<(f64, f64)> = guide.points.iter().copied().filter(|&(x, y)| chart.at(x, y).is_some()).collect();

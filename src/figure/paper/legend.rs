@@ -1,5 +1,5 @@
-//! Legends: inside the frame where they cover nothing, else in rows above it. plotters' legend has one line per entry
-//! and always covers data.
+//! Legends: inside the frame if they cover nothing, otherwise in rows above it. plotters' legend has one entry per line and always covers
+//! data.
 
 use std::collections::BTreeSet;
 
@@ -17,64 +17,57 @@ use super::spread::{Spread, is_range};
 use super::{SMALL, pen, type_of};
 use base::text::printable_label;
 
-/// Height of a line of text.
 const LINE: f64 = 13.5;
-/// Space below a line of entries.
+/// Space below a row of entries.
 const BELOW: f64 = 4.5;
-/// Between a sample and its label, and between entries of a row.
+/// Gap between a sample and its label; gap between entries of a row.
 const GAP: f64 = 6.0;
 const BETWEEN: f64 = 18.0;
-/// Intervals that are shorter than this share of the axis are hidden, caps included, by their marker or line.
+/// Intervals shorter than this share of the axis are hidden by their marker or line, caps included.
 const HIDDEN: f64 = 0.025;
 const NO_WIDER: &str = " (no wider than the marks)";
 const HARDLY_WIDER: &str = " (hardly wider than the marks)";
-/// Maximum number of lines of a label.
 const LINES: usize = 4;
-/// Largest legend inside a frame, as shares of its width, height and area.
+/// Maximum legend inside a frame, as shares of its width, height and area.
 const INSIDE: (f64, f64, f64) = (0.6, 0.6, 0.22);
-/// Between a legend inside a frame and the data: a sample nearer to a mark would be read as part of it.
+/// Distance between a legend inside a frame and the data: closer samples would look like data.
 const CLEAR: f64 = 12.0;
-/// Between a frame and its legend beside it.
+/// Distance between a frame and the legend beside it.
 const AIR: f64 = 6.0;
 
-/// The sample before the label.
 enum Sample {
     Line(Role),
-    /// A line with the mark that it has on a plane.
+    /// A line with its marker on a plane.
     Full(Role),
     /// Ranges in one colour or several.
     Range(Vec<Role>),
-    /// A wide interval; a narrow one.
     Wide(Shape),
     Narrow(Shape),
-    /// Numbers of units that are too few for an interval.
     Few(&'static str),
-    /// A faint and an unrated point of a plane.
     Faint,
     Unrated,
     /// The values of two replicates.
     Pair,
-    /// A range, with a line if there is a mean.
+    /// A range; true if it has a mean line.
     Span(Role, bool),
-    /// A single value in a range.
+    /// An individual value in a range.
     Dot,
     Bar(Role),
     Hatch(f64),
     Gold,
     Top,
     Lit,
-    /// The scale of signed scores, up to this value.
+    /// The scale of signed scores, up to this absolute value.
     Signs(f64),
     Negative,
 }
 
-/// The shape of an interval.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Area,
-    /// A line at each point.
+    /// A vertical line at each point.
     Bar,
-    /// Two edges, of margins.
+    /// Two edge lines, for margins.
     Edges,
 }
 
@@ -89,19 +82,18 @@ impl Sample {
     }
 }
 
-/// The entries of a figure's legend.
 pub(crate) struct Legend {
     entries: Vec<(Sample, String)>,
 }
 
-/// Place of an entry from the legend's upper left, and its label in lines.
+/// Position of an entry relative to the legend's upper left corner, and its label in lines.
 struct Placed {
     at: At,
     lines: Vec<String>,
 }
 
 impl Legend {
-    /// The legend of a figure, whose intervals are drawn as in `part`: the figure itself, or one of its panels.
+    /// Builds a figure's legend; `part`, the figure or one of its panels, determines how intervals are drawn.
     pub(crate) fn new(figure: &Figure, part: &Figure) -> Self {
         let spread = Spread::new(part);
         let mut entries: Vec<(Sample, String)> = Vec::new();
@@ -116,7 +108,7 @@ impl Legend {
                 *sample = Sample::Full(*role);
             }
         }
-        // The axis names a single series.
+        // The axis label already names a single series.
         let is_named = |label: &str| figure.y.label.to_lowercase().contains(&label.to_lowercase());
         let mut series = figure.layers.iter().filter(|l| !l.counts().is_empty());
         if let (Some(only), None) = (series.next(), series.next()) {
@@ -124,7 +116,7 @@ impl Legend {
             add(only, &mut own);
             entries.retain(|(_, label)| !is_named(label) || own.iter().all(|(_, name)| name != label));
         }
-        // A method has a line in each panel.
+        // A method has one line per panel but one entry.
         let mut named = BTreeSet::new();
         entries.retain(|(_, label)| !label.is_empty() && named.insert(label.clone()));
         Self { entries }
@@ -134,7 +126,7 @@ impl Legend {
         self.entries.is_empty()
     }
 
-    /// Entries in rows of this width, and the height of all.
+    /// Lays out entries in rows of this width; also returns the total height.
     fn rows(&self, fonts: &Fonts<'_>, room: f64) -> (Vec<Placed>, f64) {
         let (mut x, mut y, mut high) = (0.0, 0.0, 0.0f64);
         let mut placed = Vec::new();
@@ -153,17 +145,15 @@ impl Legend {
         (placed, height)
     }
 
-    /// Height of the legend in rows of this width.
     pub(crate) fn height(&self, fonts: &Fonts<'_>, room: f64) -> f64 {
         self.rows(fonts, room).1
     }
 
-    /// Draws the legend in rows from its upper left.
     pub(crate) fn draw_rows(&self, canvas: &Canvas<'_>, at: At, room: f64) -> Drawn {
         self.draw(canvas, at, &self.rows(canvas.fonts, room).0, 0.0)
     }
 
-    /// One entry below the other in this width, their labels in a column: the width of the samples, of all, the height, the entries.
+    /// Lays out entries in one column of this width; returns the samples' width, the total width, the height and the entries.
     fn column(&self, fonts: &Fonts<'_>, room: f64) -> (f64, f64, f64, Vec<Placed>) {
         let column = self.entries.iter().map(|(sample, _)| sample.width()).fold(0.0, f64::max);
         let (mut placed, mut wide, mut y) = (Vec::new(), 0.0f64, 0.0);
@@ -178,7 +168,7 @@ impl Legend {
         (column, wide, y, placed)
     }
 
-    /// Draws the legend right of a chart that ends at `right`; false if it is too wide.
+    /// Draws the legend to the right of a chart that ends at `right`; false if it is too wide.
     pub(crate) fn draw_beside(&self, canvas: &Canvas<'_>, right: f64, top: f64) -> Drawn<bool> {
         let left = right + 2.0 * AIR;
         let room = canvas.look.width - canvas.look.margin - left;
@@ -190,7 +180,7 @@ impl Legend {
         Ok(true)
     }
 
-    /// Draws the legend where it covers none of the items after the first `from`; false if there is no such place.
+    /// Draws the legend where it covers no item after the first `from`; false if there is no such place.
     pub(crate) fn draw_inside(&self, canvas: &Canvas<'_>, from: usize, chart: &Chart<'_>) -> Drawn<bool> {
         let (width, height) = (chart.right - chart.left, chart.bottom - chart.top);
         let (column, wide, y, placed) = self.column(canvas.fonts, width * INSIDE.0);
@@ -210,7 +200,7 @@ impl Legend {
         Ok(true)
     }
 
-    /// Draws samples, each in the middle of a column that is at least this wide, and their labels right of it.
+    /// Draws samples centred in a column of at least this width, with their labels to the right.
     fn draw(&self, canvas: &Canvas<'_>, at: At, placed: &[Placed], column: f64) -> Drawn {
         for ((sample, _), entry) in self.entries.iter().zip(placed) {
             let (x, y) = (at.0 + entry.at.0, at.1 + entry.at.1 + LINE / 2.0);
@@ -225,7 +215,7 @@ impl Legend {
     }
 }
 
-/// Explains the intervals that are drawn, and no others.
+/// Adds explanations of the intervals that are drawn, and no others.
 fn add_intervals(figure: &Figure, intervals: &Intervals, spread: &Spread, out: &mut Vec<(Sample, String)>) {
     let y = Fitted::vertical(figure);
     let length = |(lo, hi): (f64, f64)| y.place(hi).zip(y.place(lo)).map_or(0.0, |(a, b)| (a - b).abs());
@@ -287,7 +277,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     match layer {
         Layer::Line(l) if is_range(l.role) => add_range(l, out),
         Layer::Line(l) => {
-            // Nothing joins a single point, nor points of too few units.
+            // Single points and points of too few units are not connected.
             let is_joined = l.points.len() > 1 && l.points.iter().any(|p| p.n.few().is_none());
             let role = if l.role.marker.is_some() && !is_joined { Role { dash: None, ..l.role } } else { l.role };
             out.push((Sample::Line(role), printable_label(&l.label)));
@@ -297,7 +287,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
             let role = Role { dash: None, marker: Some(marker), ..p.role };
             out.push((Sample::Line(role), printable_label(&p.label)));
         }
-        // Bars of too few units are marks.
+        // Bars of too few units are drawn as markers.
         Layer::Bars(b) if b.bars.iter().all(|bar| bar.n.few().is_some()) => {
             out.push((Sample::Line(Role { dash: None, ..b.role }), printable_label(&b.label)));
         }
@@ -345,7 +335,7 @@ fn add(layer: &Layer, out: &mut Vec<(Sample, String)>) {
     }
 }
 
-/// Adds ranges without a line. Those of one kind, `C: range of …` and `S: range of …`, are one entry.
+/// Adds ranges without a line; those of one kind, `C: range of …` and `S: range of …`, share an entry.
 fn add_range(line: &Line, out: &mut Vec<(Sample, String)>) {
     let label = printable_label(&line.label);
     if let Some((Sample::Range(roles), before)) = out.last_mut()
@@ -431,7 +421,7 @@ fn draw_sample(canvas: &Canvas<'_>, sample: &Sample, (x, y): At) -> Drawn {
     }
 }
 
-/// The scale of signed scores from `x` on, with numbers at its ends and its middle.
+/// Draws the scale of signed scores from `x`, with numbers at both ends and in the middle.
 fn scale(canvas: &Canvas<'_>, (x, y, width): (f64, f64, f64), largest: f64) -> Drawn {
     const STEPS: u32 = 60;
     let look = canvas.look;

@@ -1,5 +1,3 @@
-//! Lines with bands, points and rank lines on paper.
-
 use plotters::element::{ErrorBar, Polygon};
 use plotters::series::LineSeries;
 use plotters::style::ShapeStyle;
@@ -17,24 +15,22 @@ use super::spread::{self, ASIDE, LEVELS, Spread, is_range};
 use super::{SMALL, bars, pen, type_of, weight};
 use base::text::printable_label;
 
-/// Opacity of a wide band.
 pub(crate) const BAND: f64 = 0.18;
-/// Opacity of a narrow one, over the wide one.
+/// Opacity of a narrow band, over the wide one.
 pub(crate) const INNER: f64 = 0.26;
-/// Distance between the strokes of a range.
+/// Distance between the vertical strokes of a range.
 const COMB: f64 = 5.0;
-/// A band that takes more of the axis than this on average has edges and is paler; the second where bands lie on each other.
+/// Bands with a larger mean share of the axis are paler and get edge lines; the second threshold is for overlapping bands.
 const WIDE: (f64, f64) = (0.3, 0.03);
-/// Least distance between the markers of a line: those of closer points would run together.
 const APART: f64 = 13.0;
-/// Half the width of the caps of an interval.
+/// Half-width of an interval's caps.
 pub(crate) const CAP: f64 = 3.0;
-/// Width of a narrow interval that is a line.
+/// Width of a narrow interval drawn as a line.
 pub(crate) const THICK: f64 = 3.6;
-/// Size of the marks of dominated and of unrated points on a plane.
+/// Radius of the markers of dominated and unrated points on a plane.
 pub(crate) const SMALL_MARK: f64 = 1.8;
 
-/// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
+/// Splits points into runs that a line may connect; no line crosses the gap between zero and a logarithmic axis.
 fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
     let mut out: Vec<Vec<(f64, T)>> = Vec::new();
     for &point in points {
@@ -46,17 +42,16 @@ fn runs<T: Copy>(x: &Fitted, points: &[(f64, T)]) -> Vec<Vec<(f64, T)>> {
     out
 }
 
-/// A pen for plotters, with the line weight of the page.
+/// Converts a pen to a plotters style with the page's line weight.
 pub(crate) fn style(canvas: &Canvas<'_>, pen: Pen) -> ShapeStyle {
     Pen { width: pen.width * canvas.look.stroke, ..pen }.into()
 }
 
-/// The edge of an area.
 pub(crate) fn edge(colour: Rgb, dash: Dash) -> Pen {
     Pen { alpha: 0.8, dash, ..Pen::new(colour, 1.1) }
 }
 
-/// The intervals, behind all lines: areas, the wide ones below the narrow ones, or one by one.
+/// Draws intervals behind all lines: as areas, narrow over wide, or separately for each point.
 pub(crate) fn bands<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -94,7 +89,7 @@ pub(crate) fn bands<'a>(
             };
             let limit = if spread.overlaps { WIDE.1 } else { WIDE.0 };
             let wide = run.iter().map(length).sum::<f64>() / run.len() as f64 > limit;
-            // Margins of several lines would cover most of a frame, and each other.
+            // The filled margins of several lines would cover most of a frame and each other.
             let is_margin = spread.is_margin && !inner;
             if !is_margin {
                 let alpha = if inner { INNER } else { BAND * if wide { 0.5 } else { 1.0 } };
@@ -112,12 +107,12 @@ pub(crate) fn bands<'a>(
     Ok(())
 }
 
-/// The colour of a range: dark enough to be seen on the band of its line.
+/// Colour of a range, dark enough to be visible on the band of its line.
 fn of_range(canvas: &Canvas<'_>, role: Role) -> Rgb {
     canvas.look.series(role.hue).mixed(canvas.look.ink, 0.45)
 }
 
-/// A range without a line, above all bands, in upright strokes, which no interval has.
+/// Draws a range without a line, above all bands, with vertical strokes to distinguish it from intervals.
 pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread: &Spread) -> Drawn {
     if spread.is_plane || !is_range(line.role) {
         return Ok(());
@@ -133,10 +128,10 @@ pub(crate) fn range(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, spread:
     runs.into_iter().try_for_each(|run| comb(canvas, chart, &run, (colour, aside)))
 }
 
-/// Height below which a range has no strokes between its edges.
+/// Height below which a range has only its edges.
 const THIN: f64 = 2.0;
 
-/// A range at its true height: two edges with upright strokes between them; by rising x, its ends.
+/// Draws a range at its true height: two edges with vertical strokes between them. `run` has its ends by increasing x.
 fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colour, aside): (Rgb, f64)) -> Drawn {
     let place = |&(x, (lo, hi)): &(f64, (f64, f64))| {
         let ((x, low), (_, high)) = chart.at(x, lo).zip(chart.at(x, hi))?;
@@ -163,7 +158,7 @@ fn comb(canvas: &Canvas<'_>, chart: &Chart<'_>, run: &[(f64, (f64, f64))], (colo
     Ok(())
 }
 
-/// True if a range of a figure is too narrow to be seen beside a line.
+/// True if a range is too narrow to be distinguished from a line.
 pub(crate) fn has_thin_ranges(figure: &Figure) -> bool {
     const THINNEST: f64 = 0.01;
     let y = Fitted::vertical(figure);
@@ -173,7 +168,7 @@ pub(crate) fn has_thin_ranges(figure: &Figure) -> bool {
     ranges.any(|ends| length(ends) < THINNEST)
 }
 
-/// A range in a rectangle: an outline with upright strokes, in the dark colour of ranges.
+/// Draws a range in a rectangle: an outline with vertical strokes.
 pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
     canvas.frame(a, b, Pen::new(colour, 1.0))?;
     let count = ((b.0 - a.0) / (0.6 * COMB)).max(2.0) as usize;
@@ -181,7 +176,7 @@ pub(crate) fn strokes(canvas: &Canvas<'_>, a: At, b: At, colour: Rgb) -> Drawn {
     (1..count).try_for_each(|k| canvas.line(&[(x(k), a.1), (x(k), b.1)], Pen::new(colour, 0.7)))
 }
 
-/// Draws the interval of each point: the wide one thin with caps, the narrow one thick. A line among areas has them at every other marker.
+/// Draws each point's interval: the wide one thin with caps, the narrow one thick. A line among areas has them at every other marker.
 fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, layer): (&Spread, usize)) -> Drawn {
     let colour = canvas.look.series(line.role.hue);
     let points: Vec<&Datum> = match spread.by_point {
@@ -206,7 +201,7 @@ fn one_by_one(canvas: &Canvas<'_>, chart: &Chart<'_>, line: &Line, (spread, laye
     Ok(())
 }
 
-/// The values of the two replicates of each point: the ends of a thin line. On a line of many points they are two thin curves.
+/// Draws the two replicates of each point as the ends of a thin line; on a line of many points, as two thin curves.
 fn pairs(canvas: &Canvas<'_>, chart: &Chart<'_>, (line, layer): (&Line, usize), spread: &Spread) -> Drawn {
     let pen = Pen::new(canvas.look.series(line.role.hue), 1.1);
     let values: Vec<(f64, (f64, f64))> = line.points.iter().filter_map(|p| Some((p.x, p.pair?))).collect();
@@ -226,7 +221,7 @@ fn pairs(canvas: &Canvas<'_>, chart: &Chart<'_>, (line, layer): (&Line, usize), 
     Ok(())
 }
 
-/// A line with caps between two heights.
+/// Draws a vertical line with caps between two heights.
 pub(crate) fn interval(canvas: &Canvas<'_>, (x, low, high): (f64, f64, f64), pen: Pen) -> Drawn {
     canvas.line(&[(x, low), (x, high)], pen)?;
     for y in [low, high] {
@@ -235,7 +230,6 @@ pub(crate) fn interval(canvas: &Canvas<'_>, (x, low, high): (f64, f64, f64), pen
     Ok(())
 }
 
-/// The line and its markers.
 pub(crate) fn line(
     canvas: &Canvas<'_>,
     chart: &Chart<'_>,
@@ -250,8 +244,8 @@ pub(crate) fn line(
     let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
     if line.role.dash.is_some() {
         for run in runs(&chart.x, &points) {
-            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
-            // Points of too few units are not joined: a line would suggest a trend.
+            // A segment with a faint end is faint; otherwise the role determines its weight. Points of too few units are not connected,
+            // because a line would suggest a trend.
             let kind = |pair: &[(f64, &Datum)]| {
                 let any = |is: &dyn Fn(&Datum) -> bool| pair.iter().any(|(_, p)| is(p));
                 (any(&|p| p.n.few().is_some()), any(&|p| p.emphasis == Emphasis::Faint))
@@ -289,8 +283,7 @@ pub(crate) fn line(
     Ok(())
 }
 
-/// The mark of a point on a plane, with one meaning for each form: a small ring for an unrated point, a dot for a faint one, the full mark
-/// of its line for the others.
+/// Draws a point's marker on a plane: a small ring if unrated, a dot if faint, otherwise the full marker of its line.
 fn standing(canvas: &Canvas<'_>, at: At, p: &Datum, (marker, colour): (Marker, Rgb)) -> Drawn {
     match p.emphasis {
         Emphasis::Faint if p.is_unrated => canvas.marker(at, Marker::Circle, SMALL_MARK, colour),
@@ -299,14 +292,14 @@ fn standing(canvas: &Canvas<'_>, at: At, p: &Datum, (marker, colour): (Marker, R
     }
 }
 
-/// The full mark of a line on a plane, where a ring would be an unrated point.
+/// Draws the full marker of a line on a plane, where a ring means an unrated point.
 pub(crate) fn full(canvas: &Canvas<'_>, at: At, marker: Marker, colour: Rgb) -> Drawn {
     const R: f64 = 3.7;
     if marker == Marker::Circle { canvas.disc(at, R, colour) } else { canvas.marker(at, marker, R, colour) }
 }
 
-/// The points of a line that get a marker. A marker that would run into the one before is left out. Of lines that take turns, each has the
-/// markers of its turn, and those of points that no line joins to others.
+/// Selects the points with a marker, omitting markers that would touch the previous one. Lines that alternate mark the points of their turn
+/// and unconnected points.
 fn marked<'l>(
     chart: &Chart<'_>,
     line: &'l Line,
@@ -333,7 +326,7 @@ fn marked<'l>(
     out
 }
 
-/// The numbers of units of points that are of too few for an interval, above the frame.
+/// Writes numbers of units above the frame if they are too few for intervals.
 pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) -> Drawn {
     let mut found: Vec<(At, Vec<usize>)> = Vec::new();
     let lines = figure.layers.iter().filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None });
@@ -349,14 +342,14 @@ pub(crate) fn counts(canvas: &Canvas<'_>, chart: &Chart<'_>, figure: &Figure) ->
     found.into_iter().try_for_each(|((x, _), few)| {
         let few: Vec<String> = few.iter().map(usize::to_string).collect();
         let label = format!("n {}", few.join("/"));
-        // Within the frame: on its edge it would cross the axis.
+        // Kept within the frame: on its edge it would cross the axis.
         let half = canvas.fonts.width(&label, SMALL) / 2.0 + 3.0;
         let x = x.clamp(chart.left + half, (chart.right - half).max(chart.left + half));
         canvas.text(&label, (x, chart.top - 4.0), kind)
     })
 }
 
-/// Single points with their intervals, beside ranges of the same category; labels where they hide least.
+/// Draws points with their intervals, beside ranges of the same category; labels go where they hide least.
 pub(crate) fn points<'a>(
     canvas: &Canvas<'a>,
     chart: &mut Chart<'a>,
@@ -364,18 +357,18 @@ pub(crate) fn points<'a>(
     (figure, layer, below): (&Figure, usize, usize),
 ) -> Drawn {
     const R: f64 = 3.6;
-    // Around the mark of the best strength, which may lie in the same place.
+    // Large enough to go around the marker of the best strength, which may be at the same place.
     const KNEE: f64 = 6.0;
     let colour = canvas.look.series(points.role.hue);
     let marker = points.role.marker.unwrap_or(Marker::Circle);
     let faint = points.role.emphasis == Emphasis::Faint;
-    // On a plane, intervals of points cross each other and the lines.
+    // On a plane, intervals cross each other and the lines.
     let alpha = if chart.x.categories().is_some() { 1.0 } else { 0.6 };
     let pen = Pen { alpha: if faint { 0.3 } else { alpha }, ..Pen::new(colour, 1.1) };
     let thin = style(canvas, pen);
     let ranges = figure.layers.iter().any(|l| matches!(l, Layer::Ranges(_)));
     let has_bars = figure.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
-    // Smaller on a plane, where the arms of a point cross.
+    // Smaller on a plane, where a point's intervals cross.
     let cap = if chart.x.categories().is_some() { CAP } else { 0.8 * CAP };
     let (mut taken, mut bars): (Vec<Rect>, Vec<Rect>) = Default::default();
     let are_levels = spread::are_levels(points, &chart.x);
@@ -403,7 +396,7 @@ pub(crate) fn points<'a>(
             bars.push(air(a, b));
         }
         if has_bars {
-            // On a bar a marker needs a light ground to be seen.
+            // On a bar, a marker needs a light background.
             canvas.disc(at, R + 2.2, canvas.look.paper)?;
         }
         match faint {
@@ -419,7 +412,7 @@ pub(crate) fn points<'a>(
     labels::points(canvas, chart, (points, &mut taken, &bars), (R + 4.0, below))
 }
 
-/// Lines between the values of two replicates, in x and in y.
+/// Draws lines between the values of two replicates, in x and in y.
 fn arms(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Spot, pen: Pen) -> Drawn {
     let Some([x, y]) = p.pairs else { return Ok(()) };
     let at = |x: f64, y: f64| chart.at(x, y);
@@ -431,12 +424,12 @@ fn arms(canvas: &Canvas<'_>, chart: &Chart<'_>, p: &Spot, pen: Pen) -> Drawn {
     y.map_or(Ok(()), |((x, low), (_, high))| interval(canvas, (x, low, high), pen))
 }
 
-/// Rank lines, each with its name at its end. Lines of the same rank run side by side.
+/// Draws rank lines, each with its name at the end; lines of the same rank run side by side.
 pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -> Drawn {
-    // As far apart as marks are high.
+    // Distance between lines: the height of a marker.
     const BESIDE: f64 = 8.0;
     let rank = |line: usize, k: usize| ranks.lines[line].ranks.get(k).copied().flatten();
-    // Above and below the rank that several lines share, in the order of the lines.
+    // Above and below a shared rank, in the order of the lines.
     let shift = |line: usize, k: usize| {
         let same = |other: &usize| rank(*other, k) == rank(line, k);
         let (before, all) = ((0..line).filter(same).count(), (0..ranks.lines.len()).filter(same).count());
@@ -462,7 +455,7 @@ pub(crate) fn ranks<'a>(canvas: &Canvas<'a>, chart: &Chart<'a>, ranks: &Ranks) -
             ends.push((x, y, canvas.fonts.cut(&printable_label(&line.label), SMALL, room)));
         }
     }
-    // Names of ties move down until they touch no other.
+    // Names of ties move down until they do not overlap.
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut free = f64::NEG_INFINITY;
     for (x, y, label) in ends {

@@ -1,4 +1,4 @@
-//! The layout of a figure on paper: title, legend, chart, provenance. plotters draws it on the one backend (`canvas`) that PNG, SVG and PDF share.
+//! Layout of a figure on paper: title, legend, chart, provenance; drawn by plotters on the backend (`canvas`) that PNG, SVG and PDF share.
 
 mod bars;
 mod cells;
@@ -28,15 +28,13 @@ const TITLE: f64 = 15.0;
 const LABEL: f64 = 12.5;
 const SMALL: f64 = 11.0;
 const FINE: f64 = 9.5;
-/// Height of a line of the footer.
 const FOOT: f64 = FINE + 4.0;
-/// Page width from which a chart may be narrowed for a legend beside it, and its share of the page then.
+/// Minimum page width for narrowing a chart beside its legend, and the chart's share of the page then.
 const WIDE: f64 = 500.0;
 const NARROWED: f64 = 0.7;
-/// Maximum number of lines of a title.
 const TITLE_LINES: usize = 2;
 
-/// The drawing of a figure, with notes below its provenance. The same figure gives the same drawing with the same fonts.
+/// Lays out a figure, with notes below its provenance. The drawing depends only on the figure and the fonts.
 ///
 /// # Errors
 /// [`super::FigureError::Draw`] if plotters cannot lay the figure out.
@@ -58,7 +56,6 @@ pub(crate) fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String
     Err(super::FigureError::Draw("no room for the legend".into()))
 }
 
-/// Place of a legend.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Inside,
@@ -66,7 +63,7 @@ enum Place {
     Above,
 }
 
-/// The drawing with its legend in a place; `None` if the legend does not fit there.
+/// Lays out the figure with its legend in this place; `None` if it does not fit there.
 fn attempt<'a>(
     figure: &Figure,
     panels: &Panels,
@@ -76,7 +73,7 @@ fn attempt<'a>(
     let room = look.width - 2.0 * look.margin;
     let is_above = place == Place::Above;
     let rows = if is_above { legend.height(fonts, room) } else { 0.0 };
-    // A page for a paper grows with what is above and below its frame; one of a lab book keeps its size.
+    // In paper style, the page grows with what is above and below its frame; in a lab book, its size is fixed.
     let labels = || chart::label_height(fonts, &Fitted::horizontal(figure), look.width * 0.8);
     let is_divided = !panels.parts.is_empty();
     let height = match (is_divided, look.legend_inside) {
@@ -84,7 +81,7 @@ fn attempt<'a>(
         (false, true) => height(figure, look) + rows + labels(),
         (false, false) => height(figure, look),
     };
-    // Figures without axes end where their content does.
+    // Figures without axes end where their contents end.
     let tallest = if figure.has_axes() { height } else { 20_000.0 };
     let canvas = Canvas::new(fonts, look, tallest);
     canvas.rectangle((0.0, 0.0), (look.width, tallest), look.paper, 1.0)?;
@@ -140,7 +137,7 @@ fn attempt<'a>(
     Ok(Some(canvas.finish((bottom + foot_height + look.margin).ceil())))
 }
 
-/// Notes on points that a drawing moves or leaves out, unlike the CSV.
+/// Notes on points that the drawing moves or omits; the CSV keeps them.
 pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     let panels = Panels::new(figure);
     let parts = if panels.parts.is_empty() { vec![panels.whole] } else { panels.parts };
@@ -191,8 +188,7 @@ pub(crate) fn left_out(figure: &Figure) -> Vec<&'static str> {
     sentences.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
 }
 
-/// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; tables of cells grow with their
-/// rows.
+/// Height of a page with axes. If both axes have the same range, a unit is about equally long on both; heatmaps grow with their rows.
 fn height(figure: &Figure, look: Look) -> f64 {
     let flat = look.width * look.aspect;
     if spread::is_square(figure) {
@@ -207,7 +203,7 @@ fn height(figure: &Figure, look: Look) -> f64 {
     needed.max(flat)
 }
 
-/// True for a few categories, which leave room for a legend beside them.
+/// True for a few categories, which leave space for a legend beside the chart.
 fn is_sparse(figure: &Figure) -> bool {
     let is_table = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_) | Layer::Ranks(_)));
     !is_table && (1..=4).contains(&figure.x.categories.len())
@@ -216,7 +212,7 @@ fn is_sparse(figure: &Figure) -> bool {
 fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
     let entries =
         figure.entries().map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v)).trim_start().to_owned());
-    // Text longer than a line is a rule or a list: it goes into the file and into a paper's caption.
+    // Longer texts are rules or lists: they go to the file and to a paper's caption.
     let mut words: Vec<String> = entries.filter(|word| fonts.width(word, FINE) <= room).collect();
     words.extend(notes.iter().cloned());
     let mut lines: Vec<String> = Vec::new();
@@ -239,7 +235,7 @@ fn write_footer(canvas: &Canvas<'_>, lines: &[String], (left, top): At) -> Drawn
     Ok(())
 }
 
-/// The layers on their axes, and the number of items below them. Cells lie below the axes, bands behind all lines.
+/// Draws the layers on their axes; also returns the number of items below them. Cells are below the axes, bands behind all lines.
 fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn<(Chart<'a>, usize)> {
     let below_cells = canvas.count();
     let has_cells = figure.layers.iter().any(|l| matches!(l, Layer::Cells(_)));
@@ -255,7 +251,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             labels::guide(canvas, &mut chart, guide)?;
         }
     }
-    // A label may lie on guides, which are not data; a legend would hide too much of them.
+    // Labels may cover guides, which are not data; a legend would hide too much of them.
     let below = if has_cells { below_cells } else { canvas.count() };
     let spread = Spread::new(figure);
     for (number, layer) in figure.layers.iter().enumerate() {
@@ -263,7 +259,7 @@ fn draw<'a>(canvas: &Canvas<'a>, figure: &Figure, mut chart: Chart<'a>) -> Drawn
             lines::bands(canvas, &mut chart, (line, number), &spread)?;
         }
     }
-    // Above all areas, which would hide them.
+    // Drawn above all areas, which would hide ranges.
     for layer in &figure.layers {
         if let Layer::Line(line) = layer {
             lines::range(canvas, &chart, line, &spread)?;
@@ -297,7 +293,7 @@ fn type_of(size: f64, colour: Rgb, along: Side, across: Side) -> Type {
     Type { size, colour, along, across, upwards: false }
 }
 
-/// Width of a series' line and its opacity, by emphasis.
+/// Width and opacity of a series' line.
 fn weight(role: super::Role) -> (f64, f64) {
     match role.emphasis {
         super::Emphasis::Normal => (1.9, 1.0),

@@ -1,5 +1,5 @@
-//! Figures in several panels: one score each, with the methods distinguished by colour, dash and marker. They lie
-//! beside each other on a wide page and above each other in a column.
+//! Figures in several panels, one per score; methods differ by colour, dash and marker. Panels are side by side on a wide page, stacked in
+//! a column.
 
 use super::super::canvas::{Canvas, Drawn, Side};
 use super::super::look::Look;
@@ -9,19 +9,18 @@ use super::super::{Axis, Figure, Layer};
 use super::chart::{self, Chart};
 use super::{LABEL, type_of};
 
-/// Width of a page from which on panels lie beside each other.
+/// Minimum page width for panels side by side.
 const WIDE: f64 = 500.0;
-/// Height of all panels together, as a share of the width of the page: beside each other, and above each other.
+/// Total height of panels as a share of the page width: side by side, and stacked.
 const ASPECT: (f64, f64) = (0.36, 1.2);
 
-/// Room for a title and the lines below the panels.
+/// Height reserved for a title and the lines below the panels.
 const TITLED: f64 = 100.0;
-/// Between panels beside each other.
 const BETWEEN: f64 = 14.0;
 
-/// A figure and the panels that it is divided into, if it is.
+/// A figure and its panels; none if it is not divided.
 pub(super) struct Panels {
-    /// All of its layers, as its legend names them.
+    /// All layers, with the names in the legend.
     pub whole: Figure,
     pub parts: Vec<Figure>,
 }
@@ -41,7 +40,7 @@ impl Panels {
             let Layer::Line(line) = layer else { continue };
             let Some((panel, name)) = line.role.accent.and_then(|k| Some((k, names.get(k)?))) else { continue };
             if line.role.dash.is_some() {
-                // The panel names the score, so that dashes are free for the methods.
+                // The panel names the score, which leaves dashes for the methods.
                 line.role.dash = Some(Dash::nth(if several[panel] { line.role.hue } else { 0 }));
             }
             if let Some(method) = line.label.strip_suffix(name.as_str()) {
@@ -63,17 +62,17 @@ impl Panels {
         Self { whole, parts }
     }
 
-    /// Height of the page, with a legend of this height.
+    /// Height of the page with a legend of this height.
     pub(super) fn height(look: &Look, legend: f64) -> f64 {
         match (look.width < WIDE, look.titled) {
             (true, _) => look.width * ASPECT.1 + legend + if look.titled { TITLED } else { 0.0 },
             (false, false) => look.width * ASPECT.0 + legend,
-            // A page with a title keeps its shape, but for a lab book's, which is higher than panels beside each other need.
+            // A page with a title keeps its shape; a lab book's is higher than panels side by side need.
             (false, true) => look.width * look.aspect * if look.footed { 0.8 } else { 1.0 },
         }
     }
 
-    /// Draws the panels in an area, with the label of the horizontal axis below them.
+    /// Draws the panels in an area, above the label of the horizontal axis.
     pub(super) fn draw<'a>(&self, canvas: &Canvas<'a>, ((left, top), (right, bottom)): Rect) -> Drawn {
         let name = chart::named(canvas.fonts, &self.whole.x.label, right - left);
         let kind = type_of(LABEL, canvas.look.ink, Side::Middle, Side::Start);

@@ -1,24 +1,24 @@
-//! Display of the intervals of lines: as areas, or point by point, side by side if areas would hide each other.
+//! Display of line intervals: as areas, or at each point; side by side if areas would hide each other.
 
 use super::super::axis::Fitted;
 use super::super::layers::{Datum, Line, Points};
 use super::super::role::{Marker, Role};
 use super::super::{Figure, Layer};
 
-/// Minimum number of points for drawing an interval as an area, with other lines and alone.
+/// Minimum number of points for an interval area, with other lines and alone.
 const AREA: usize = 8;
 const AREA_ALONE: usize = 4;
-/// Distance between marks that are drawn side by side: half a mark.
+/// Distance between markers drawn side by side: half a marker.
 const STEP: f64 = 3.6;
-/// Half the height of a mark, as a share of the axis.
+/// Half the height of a marker, as a share of the axis.
 const MARK: f64 = 0.018;
-/// Distance between the marks of points at zero that meet.
+/// Distance between overlapping markers at zero.
 const STEP_AT_ZERO: f64 = 9.0;
-/// Maximum number of lines whose intervals are drawn as areas.
+/// Maximum number of lines with interval areas.
 const NARROW: usize = 4;
-/// Distance between a point and the range of its line, where ranges are drawn point by point.
+/// Distance between a point and its line's range, if ranges are drawn at each point.
 pub(crate) const ASIDE: f64 = 9.0;
-/// Room for levels beside the vertical axis.
+/// Space for levels beside the vertical axis.
 pub(crate) const LEVELS: f64 = 16.0;
 
 /// True for a range without a line.
@@ -26,42 +26,36 @@ pub(crate) fn is_range(role: Role) -> bool {
     role.dash.is_none() && role.marker.is_none()
 }
 
-/// True for points that are levels: strokes on a numeric axis, which belong to no x.
+/// True for levels: stroke markers on a numeric axis, which have no x value.
 pub(crate) fn are_levels(points: &Points, x: &Fitted) -> bool {
     points.role.marker == Some(Marker::Stroke) && x.categories().is_none()
 }
 
-/// How one figure shows the intervals of its lines.
 pub(crate) struct Spread {
-    /// True if intervals are drawn point by point.
     pub by_point: bool,
-    /// True if the wide ends are margins.
     pub is_margin: bool,
-    /// True if narrow intervals are drawn.
     pub narrow: bool,
-    /// True if lines have no intervals: on a plane they would cover it.
+    /// True on a plane, where lines have no intervals because these would cover it.
     pub is_plane: bool,
-    /// True if the lines with intervals are too many for areas, which would cover each other.
+    /// True if too many lines have intervals for areas, which would cover each other.
     pub is_crowded: bool,
-    /// True if areas of lines overlap: they have edges then.
+    /// True if areas of lines overlap; they then have edge lines.
     pub overlaps: bool,
-    /// True if the marks of lines alternate, so that none hides another.
+    /// True if markers of lines alternate, so that none hides another.
     pub by_turns: bool,
-    /// Room for marks beside their points, at both ends of the horizontal axis.
+    /// Space for shifted markers at both ends of the horizontal axis.
     margin: f64,
-    /// Points of each layer whose marks would hide each other: x, and the place beside the others, from their middle.
+    /// For each layer, points whose markers would hide each other: x and offset from the centre, in steps.
     places: Vec<Vec<(f64, f64)>>,
-    /// The same of the points at zero that are drawn apart from their lines, before the gap of a logarithmic axis,
-    /// where marks take turns.
+    /// The same for points at zero, before the gap of a logarithmic axis, if markers alternate.
     apart: Vec<f64>,
 }
 
-/// True for a plane of two scores, with lines of equal value in it.
+/// True for a plane of two scores with lines of equal value.
 pub(crate) fn is_plane(figure: &Figure) -> bool {
     is_square(figure) && figure.layers.iter().any(|l| matches!(l, Layer::Guide(_)))
 }
 
-/// True if both axes have the same range.
 pub(crate) fn is_square(figure: &Figure) -> bool {
     let (x, y) = (&figure.x, &figure.y);
     x.range.is_some() && x.range == y.range && x.scale == y.scale
@@ -74,17 +68,17 @@ fn line(layer: &Layer) -> Option<&Line> {
     }
 }
 
-/// Ends of the interval of a point, or the point twice.
+/// The ends of a point's interval, or its value twice.
 fn ends(p: &Datum) -> (f64, f64) {
     p.interval().or(p.pair).unwrap_or((p.y, p.y))
 }
 
-/// True if no line joins this point to the next: it is zero on a logarithmic axis, before the gap.
+/// True for a point that no line connects: zero on a logarithmic axis, before the gap.
 pub(crate) fn is_apart(figure: &Figure, x: f64) -> bool {
     figure.x.scale.is_log() && x <= 0.0
 }
 
-/// Places of the layers, from their middle, at zero: side by side where points there touch. Empty where none is apart.
+/// Offsets of the layers at zero, in steps from the centre: side by side if points there touch. Empty if no point is at zero.
 fn apart(figure: &Figure, drawn: &[(usize, &Line)]) -> Vec<f64> {
     let at_zero = |(layer, line): &(usize, &Line)| {
         let p = line.points.iter().find(|p| is_apart(figure, p.x))?;
@@ -102,7 +96,7 @@ fn apart(figure: &Figure, drawn: &[(usize, &Line)]) -> Vec<f64> {
     places
 }
 
-/// Places of the points of each layer at each x, from their middle: side by side where marks or intervals touch.
+/// Offsets of each layer's points at each x, in steps from the centre: side by side if markers or intervals touch.
 fn side_by_side(figure: &Figure, drawn: &[(usize, &Line)]) -> Vec<Vec<(f64, f64)>> {
     let y = Fitted::vertical(figure);
     let mut places = vec![Vec::new(); figure.layers.len()];
@@ -147,7 +141,7 @@ impl Spread {
         let is_margin = figure.layers.iter().any(|l| matches!(l, Layer::Intervals(i) if i.is_margin));
         let has_interval = |l: &Line| l.points.iter().any(|p| p.interval().or(p.pair).is_some());
         let banded: Vec<(usize, &Line)> = drawn.iter().copied().filter(|(_, l)| has_interval(l)).collect();
-        // All panels show their intervals in the same way.
+        // All panels show intervals in the same way.
         let few = if figure.y.panels.is_empty() { AREA_ALONE } else { AREA };
         let by_point = !is_plane && !is_margin && !banded.is_empty() && (meeting || most < few);
         let is_crowded = banded.len() > NARROW;
@@ -162,26 +156,26 @@ impl Spread {
         Self { by_point, is_margin, narrow, is_plane, is_crowded, overlaps, by_turns, margin, places, apart }
     }
 
-    /// The index of a layer's line among the lines whose marks alternate, and their number.
+    /// The index of a layer's line among those with alternating markers, and their number.
     pub(crate) fn turn(&self, figure: &Figure, layer: usize) -> (usize, usize) {
         let is_drawn = |l: &&Layer| line(l).is_some_and(|l| l.role.dash.is_some() && l.role.marker.is_some());
         let before = figure.layers[..layer].iter().filter(is_drawn).count();
         if self.by_turns { (before, figure.layers.iter().filter(is_drawn).count()) } else { (0, 1) }
     }
 
-    /// Room that the outermost marks need at both ends of the horizontal axis.
+    /// Space that the outermost markers need at both ends of the horizontal axis.
     pub(crate) fn room(&self) -> f64 {
         let beside = self.places.iter().flatten().map(|(_, place)| *place).fold(0.0, f64::max);
         let beside = (STEP * beside).max(STEP_AT_ZERO * self.apart.iter().copied().fold(0.0, f64::max));
         beside.max(self.margin)
     }
 
-    /// True if points of lines are drawn side by side, and if only those at zero are.
+    /// True if points are drawn side by side; the second is for points at zero.
     pub(crate) fn is_beside(&self) -> [bool; 2] {
         [self.places.iter().any(|points| !points.is_empty()), self.apart.iter().any(|place| *place > 0.0)]
     }
 
-    /// Distance by which the mark of a layer is moved to the right at an x, in units of the page.
+    /// Distance by which a layer's marker is moved to the right at an x, in page units.
     pub(crate) fn shift_at(&self, layer: usize, x: f64) -> f64 {
         if let Some(place) = self.apart.get(layer).filter(|_| x <= 0.0) {
             return place * STEP_AT_ZERO;
@@ -190,17 +184,14 @@ impl Spread {
         place.map_or(0.0, |(_, place)| place * STEP)
     }
 
-    /// The wide interval of a point, or its margin.
     pub(crate) fn wide(&self, p: &Datum) -> Option<(f64, f64)> {
         if self.is_margin { p.band } else { p.interval() }
     }
 
-    /// The narrow interval of a point.
     pub(crate) fn narrow(&self, p: &Datum) -> Option<(f64, f64)> {
         p.narrow().filter(|_| self.narrow)
     }
 
-    /// True if the points of a line have their intervals one by one.
     pub(crate) fn is_by_point(&self, line: &Line) -> bool {
         !self.is_plane && (self.by_point || self.is_crowded && !is_range(line.role))
     }

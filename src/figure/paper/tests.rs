@@ -1,4 +1,4 @@
-//! Faults that a journal would send back.
+//! Regression tests for faults that a journal would reject.
 
 use super::super::canvas::{At, Item, Scene};
 use super::super::font::Fonts;
@@ -13,7 +13,6 @@ use super::{lay_out, lines};
 
 mod marks;
 
-/// The items of a figure in the column of a journal.
 fn drawn<T>(figure: &Figure, look: impl FnOnce(&Scene<'_>) -> T) -> T {
     let options = Options { style: Style::Paper, width: Some(84.0), dpi: None };
     let fonts = Fonts::own();
@@ -50,7 +49,7 @@ fn banded(label: &str, role: Role, y: f64) -> Layer {
     Layer::Line(Line { label: label.into(), role, points: (0..3).map(point).collect() })
 }
 
-/// Three bands overlapped, and the legend named only one.
+/// Regression: three bands used to overlap, and the legend used to name only one.
 #[test]
 fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
     let intervals = Intervals { wide: "wide".into(), narrow: "narrow".into(), ..Intervals::default() };
@@ -65,14 +64,14 @@ fn intervals_that_would_hide_each_other_stand_side_by_side_and_are_named() {
             _ => None,
         };
         let at: Vec<f64> = scene.items.iter().filter_map(upright).collect();
-        // Three points, each with a wide and a narrow one.
+        // Three points, each with a wide and a narrow interval.
         assert_eq!(at.len(), 12, "{at:?}");
         assert!(at[..6].iter().all(|a| at[6..].iter().all(|b| (a - b).abs() > 3.0)), "{at:?}");
         assert!(["wide", "narrow"].iter().all(|name| texts(scene).iter().any(|t| t == name)), "{:?}", texts(scene));
     });
 }
 
-/// Three scores of two methods lay on each other in one frame; in grey nothing distinguished the methods.
+/// Regression: three scores of two methods used to overlap in one frame, and in grey the methods looked the same.
 #[test]
 fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_apart() {
     let scores = ["completeness C", "reliability R"];
@@ -99,11 +98,11 @@ fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_
         let at: Vec<At> = names.collect();
         let apart = (at[1].0 - at[0].0, at[1].1 - at[0].1);
         assert_eq!((apart.0 > 50.0, apart.1 > 50.0), (beside, !beside), "{width} mm: {at:?}");
-        // A stretch of the dashed line in each panel, and one in the legend.
+        // One segment of the dashed line per panel, and one in the legend.
         let dashed = |i: &&Item| matches!(i, Item::Line { pen, .. } if pen.dash == Dash::Dashed);
         assert_eq!(scene.items.iter().filter(dashed).count(), 3, "{width} mm");
     }
-    // On a slide the names of the panels were cut.
+    // Regression: panel names used to be cut on slides.
     for style in Style::ALL {
         let fonts = Fonts::own();
         let scene = lay_out(&figure, &fonts, &[], Options { style, ..Options::default() }.look()).unwrap();
@@ -111,7 +110,7 @@ fn scores_of_several_methods_have_a_panel_each_in_which_dashes_tell_the_methods_
     }
 }
 
-/// "eighteen" with -.67 and with .74 had one grey.
+/// Regression: "eighteen" with -.67 and with .74 used to have the same grey.
 #[test]
 fn a_negative_score_of_a_token_is_seen_without_colour() {
     let token = |score: f64| Token { text: "word".into(), score: Some(score), ..Token::default() };
@@ -132,7 +131,7 @@ fn a_negative_score_of_a_token_is_seen_without_colour() {
     assert!(all > scale + 6 && below && number, "in the tile and in the legend: {all} of {scale}");
 }
 
-/// "S of a constant answer" lay on the curves of INLP, which run close above and below it.
+/// Regression: the label "S of a constant answer" used to cover the curves of INLP, which run close above and below it.
 #[test]
 fn the_label_of_a_rule_lies_on_no_line_where_there_is_room_elsewhere() {
     let rule = Rule::level(0.5, "a constant answer");
@@ -147,7 +146,7 @@ fn the_label_of_a_rule_lies_on_no_line_where_there_is_room_elsewhere() {
     });
 }
 
-/// The square of the adjusted score and its interval lay on the range over prompts.
+/// Regression: the adjusted score's square and interval used to be drawn on the range over prompts.
 #[test]
 fn a_point_lies_beside_the_range_of_its_category() {
     let ends = (0.4, 0.9);
@@ -168,7 +167,7 @@ fn a_point_lies_beside_the_range_of_its_category() {
             Item::Fill { points, alpha, .. } if *alpha == super::bars::SPAN => Some(middle(points)),
             _ => None,
         });
-        // The first is that of the chart, the second that of the legend.
+        // The first is in the chart, the second in the legend.
         let range = spans.min_by(f64::total_cmp).unwrap();
         let upright = scene.items.iter().filter_map(|item| match item {
             Item::Line { points, .. } => match points[..] {
@@ -177,7 +176,7 @@ fn a_point_lies_beside_the_range_of_its_category() {
             },
             _ => None,
         });
-        // The axis, the interval.
+        // The axis and the interval.
         let at: Vec<f64> = upright.collect();
         assert!(at.len() >= 2 && at.iter().all(|x| (x - range).abs() > 10.0), "{at:?} {range}");
         let discs = scene.items.iter().filter(|i| matches!(i, Item::Disc { .. })).count();
@@ -185,8 +184,8 @@ fn a_point_lies_beside_the_range_of_its_category() {
     });
 }
 
-/// Intervals from 0 to 1 of three originals each covered figures of agreement and of accuracy. A bar of two thirds was said to have one
-/// original, and one of 13 inputs to be of too few for an interval, which needs 10 originals: it has both numbers.
+/// Regression: intervals from 0 to 1 of three originals each used to cover figures of agreement and accuracy. Now the numbers of originals
+/// and of inputs replace an interval that has fewer than 10 originals.
 #[test]
 fn too_few_units_have_their_number_in_place_of_an_interval() {
     let few = |mut layer: Layer| {
@@ -219,7 +218,6 @@ fn too_few_units_have_their_number_in_place_of_an_interval() {
     }
 }
 
-/// The areas of many lines overlapped.
 #[test]
 fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     let of = |k: usize| match flat("", 0.1 * (k + 2) as f64, 99, 20) {
@@ -230,7 +228,6 @@ fn many_lines_have_intervals_at_their_markers_instead_of_areas() {
     assert_eq!([4, 5].map(|count| drawn(&figure(count), areas)), [4, 0]);
 }
 
-/// The order of two models is that of both: one line hid the other.
 #[test]
 fn a_line_that_lies_on_another_is_moved_beside_it() {
     let line = |k: usize, band: Option<(f64, f64)>| {
@@ -248,7 +245,7 @@ fn a_line_that_lies_on_another_is_moved_beside_it() {
     });
 }
 
-/// A legend promised intervals of one example and of several trainings where all had no length.
+/// Regression: the legend used to explain intervals over one example and several trainings although all had zero length.
 #[test]
 fn the_legend_explains_no_interval_that_is_not_drawn() {
     let intervals = Intervals { narrow: "examples alone".into(), ..Intervals::covering(0.95, "examples") };
@@ -280,7 +277,7 @@ fn markers_of_close_points_do_not_run_together() {
     assert!(at.len() > 10 && at.windows(2).all(|w| (w[1].0 - w[0].0).abs() > 10.0), "{at:?}");
 }
 
-/// "performance" was cut in the graph of the causal model, its names had three sizes, and an arrow ran behind a node.
+/// Regression: in the causal graph, "performance" used to be cut, names had three sizes, and an arrow ran behind a node.
 #[test]
 fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes() {
     let at = [(0.0, 0.0), (1.5, 0.0), (1.5, 1.0), (0.0, 1.5), (3.0, 1.2), (0.0, 3.0), (1.5, 3.0), (4.4, 1.8)];
@@ -317,7 +314,6 @@ fn a_graph_in_a_column_has_whole_names_of_one_size_and_arrows_around_its_nodes()
     });
 }
 
-/// The texts of prompts were cut below a figure of ranks.
 #[test]
 fn long_names_of_categories_that_run_upwards_have_several_lines() {
     let prompts = [
@@ -331,7 +327,7 @@ fn long_names_of_categories_that_run_upwards_have_several_lines() {
     drawn(&figure, |scene| assert!(texts(scene).iter().all(|t| !t.contains('…')), "{:?}", texts(scene)));
 }
 
-/// "2048" ran off the right edge of the page, where no legend or margin gave it room.
+/// Regression: without a legend or margin to its right, "2048" used to run off the page.
 #[test]
 fn the_last_label_of_an_axis_ends_on_the_page() {
     let points = [32.0, 128.0, 512.0, 2048.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
@@ -347,7 +343,7 @@ fn the_last_label_of_an_axis_ends_on_the_page() {
     });
 }
 
-/// Upright strokes of some length.
+/// Counts vertical strokes of at least this length.
 fn strokes(scene: &Scene<'_>, least: f64) -> usize {
     let is = |item: &&Item| {
         matches!(item, Item::Line { points, pen } if points.len() == 2 && pen.colour != scene.look.grid
@@ -356,7 +352,7 @@ fn strokes(scene: &Scene<'_>, least: f64) -> usize {
     scene.items.iter().filter(is).count()
 }
 
-/// Student's t over two trainings spanned the axis from 0 to 1, and the dots in its place were blots beside marks.
+/// Regression: Student's t over two trainings used to span the axis from 0 to 1; dots instead of it hid markers.
 #[test]
 fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     let intervals = Intervals {
@@ -399,7 +395,6 @@ fn two_trainings_are_the_ends_of_a_thin_line_and_no_interval() {
     drawn(&arms(None), |scene| assert_eq!((dots(scene), strokes(scene, 150.0)), (0, 2)));
 }
 
-/// Every mark of PGD hid one of FGSM.
 #[test]
 fn lines_that_meet_have_their_marks_by_turns() {
     let line = |k: usize| {
@@ -420,7 +415,7 @@ fn lines_that_meet_have_their_marks_by_turns() {
     assert!(super::super::caption(&figure).contains("marked in turn"));
 }
 
-/// In grey a range over probe settings looked like an interval.
+/// Regression: in grey, a range over probe settings used to look like an interval.
 #[test]
 fn a_range_has_upright_strokes_where_an_interval_has_an_area() {
     let line = |role: Role| {
@@ -433,7 +428,7 @@ fn a_range_has_upright_strokes_where_an_interval_has_an_area() {
     assert!(areas == 0 && strokes > 20, "{areas} {strokes}");
 }
 
-/// Open marks were those of dominated settings and of those without a rating, and a cross cannot be open.
+/// Regression: open markers used to mean both dominated settings and those without a rating, and a cross cannot be open.
 #[test]
 fn each_mark_of_a_plane_has_one_meaning() {
     let point = |(x, emphasis, is_unrated): (f64, Emphasis, bool)| Datum {
@@ -455,14 +450,14 @@ fn each_mark_of_a_plane_has_one_meaning() {
             let is = |i: &&Item| matches!(i, Item::Disc { radius, .. } if (radius - wanted).abs() < 0.05);
             scene.items.iter().filter(is).count()
         };
-        // Each once on the plane and once in the legend: a dot, a small ring, a full mark.
+        // Each once on the plane and once in the legend: a dot, a small ring, a full marker.
         assert_eq!([lines::SMALL_MARK, lines::SMALL_MARK + 0.6, 3.7].map(of), [2, 2, 2]);
         assert!(["dominated", "not rated"].iter().all(|name| texts(scene).iter().any(|t| t == name)));
     });
     assert!(super::super::caption(&figure).contains("Of marks with one meaning that would touch, the first is drawn"));
 }
 
-/// At a step of zero, before the gap of the axis, lines with alternating marks had points without any.
+/// Regression: at a strength of zero, before the gap of the axis, lines with alternating markers used to have points without a marker.
 #[test]
 fn points_that_no_line_joins_have_their_marks_side_by_side() {
     let line = |k: usize| {

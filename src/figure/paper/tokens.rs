@@ -7,24 +7,20 @@ use super::super::role::Dash;
 use super::{FINE, SMALL, type_of};
 use base::text::printable_label;
 
-/// Room for the mark of a line that goes on below.
+/// Width of the mark that a line continues below.
 const ONWARD: f64 = 16.0;
-/// Maximum widening of a token if all tokens fit into one line.
+/// Maximum widening of tokens if all fit on one line.
 const WIDEN: f64 = 18.0;
-/// Size of tokens.
 const WORD: f64 = 13.0;
-/// Height of a strip: box, underline, score.
 const STRIP: f64 = 48.0;
-/// Height of the box of a token.
 const BOX: f64 = 24.0;
-/// Between two lines of strips.
 const BETWEEN: f64 = 10.0;
-/// Longest token and longest name of a strip.
+/// Maximum width of a token and of a strip's name.
 const LONGEST: f64 = 170.0;
-/// Longest name of a strip, as a share of the width.
+/// Maximum width of a strip's name, as a share of the total width.
 const NAME_SHARE: f64 = 0.3;
 
-/// A score with two decimals and a minus sign.
+/// Formats a score with two decimals and a true minus sign.
 pub(crate) fn number(score: f64) -> String {
     let text = format!("{:.2}", score.abs());
     if is_below(score) { format!("−{text}") } else { text }
@@ -34,18 +30,17 @@ fn is_below(score: f64) -> bool {
     score <= -0.005
 }
 
-/// A small triangle that points up at `tip`: among the highest K.
+/// Draws a small triangle with its tip up, for the K highest scores.
 pub(crate) fn mark(canvas: &Canvas<'_>, (x, y): At) -> Drawn {
     canvas.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], canvas.look.ink, 1.0)
 }
 
-/// True if the score that is printed below the token is negative.
 pub(crate) fn is_negative(token: &Token) -> bool {
     token.score.is_some_and(is_below)
 }
 
-/// Level strokes and a dashed edge on a score below zero, whose colour cannot be told from one above in grey; a long word hides most of
-/// the strokes.
+/// Draws horizontal strokes and a dashed edge on a negative score, whose colour looks positive in grey; a long word hides most of the
+/// strokes.
 pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
     const STEP: f64 = 4.0;
     let count = ((b.1 - a.1) / STEP) as usize;
@@ -55,7 +50,7 @@ pub(crate) fn below_zero(canvas: &Canvas<'_>, a: At, b: At, ink: Rgb) -> Drawn {
     canvas.frame(a, b, Pen { dash: Dash::Dashed, ..Pen::new(canvas.look.ink, 1.6) })
 }
 
-/// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.
+/// Draws the strips between two edges from `top`, on as many lines as needed, and returns the bottom.
 pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> Drawn<f64> {
     let fonts = canvas.fonts;
     let longest = LONGEST.min((right - left) * NAME_SHARE);
@@ -101,7 +96,7 @@ pub(crate) fn draw(canvas: &Canvas<'_>, tokens: &Tokens, (left, right): (f64, f6
     Ok(y + lines - BETWEEN)
 }
 
-/// Marks that a sentence goes on in the next line, or comes from the one before, beside each strip.
+/// Marks beside each strip that a sentence continues on the next line, or from the previous one.
 fn onward(canvas: &Canvas<'_>, strips: usize, (x, y): At) -> Drawn {
     let kind = type_of(WORD, canvas.look.grey, Side::Start, Side::Middle);
     (0..strips).try_for_each(|k| canvas.text("…", (x, y + k as f64 * STRIP + BOX / 2.0), kind))
@@ -123,7 +118,7 @@ fn token(canvas: &Canvas<'_>, tokens: &Tokens, k: usize, at: usize, text: &str, 
         below_zero(canvas, a, b, ink)?;
     }
     if is_doubtful || is_negative(token) {
-        // The word stays readable on a patch of the page's colour.
+        // A patch of the page colour keeps the word readable.
         let half = canvas.fonts.width(text, WORD) / 2.0 + 2.0;
         let reach = WORD * 0.62;
         let centre = (a.1 + b.1) / 2.0;

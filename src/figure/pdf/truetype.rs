@@ -1,4 +1,4 @@
-//! Subsets of TrueType fonts: the outlines of glyphs that are not used are left out, numbers of glyphs stay.
+//! Subsets of TrueType fonts: outlines of unused glyphs are removed, glyph numbers stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use ttf_parser::{Face, GlyphId, Tag};
 
 /// Tables that a PDF reader needs.
 const TABLES: [&[u8; 4]; 9] = [b"cvt ", b"fpgm", b"glyf", b"head", b"hhea", b"hmtx", b"loca", b"maxp", b"prep"];
-/// Deepest nesting of composed glyphs.
+/// Maximum nesting of composite glyphs.
 const DEEPEST: usize = 6;
 
-/// A font with some of its glyphs. Lengths are in thousandths of an em.
+/// A font with some of its glyphs; lengths are in thousandths of an em.
 pub(super) struct Subset {
-    /// Its name in the file, with the tag that marks a subset.
+    /// Name in the file, with the tag that marks a subset.
     pub name: String,
     pub data: Vec<u8>,
     pub widths: BTreeMap<u16, f64>,
@@ -20,7 +20,7 @@ pub(super) struct Subset {
     pub descent: f64,
 }
 
-/// A font with only these glyphs; `None` if its tables are invalid.
+/// Reduces a font to these glyphs; `None` if its tables are invalid.
 pub(super) fn subset(bytes: &[u8], glyphs: &BTreeSet<u16>) -> Option<Subset> {
     let face = Face::parse(bytes, 0).ok()?;
     let raw = face.raw_face();
@@ -36,7 +36,7 @@ pub(super) fn subset(bytes: &[u8], glyphs: &BTreeSet<u16>) -> Option<Subset> {
         }
     };
     let outline = |glyph: u16| glyf.get(place(glyph)?..place(glyph.checked_add(1)?)?);
-    // The glyph for missing characters, and the parts of composed glyphs.
+    // Also keep the glyph for missing characters, and the parts of composite glyphs.
     let mut kept = glyphs.clone();
     kept.insert(0);
     for _ in 0..DEEPEST {
@@ -79,7 +79,7 @@ pub(super) fn subset(bytes: &[u8], glyphs: &BTreeSet<u16>) -> Option<Subset> {
     })
 }
 
-/// Six letters that differ between subsets.
+/// Six letters that identify the subset.
 fn tag(glyphs: &BTreeSet<u16>) -> String {
     let mut hash =
         glyphs.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, g| (h ^ u64::from(*g)).wrapping_mul(0x100_0000_01b3));
@@ -95,7 +95,6 @@ fn number(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(data.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// The glyphs that a composed glyph is made of.
 fn components(outline: &[u8]) -> Vec<u16> {
     const WORDS: u16 = 0x1;
     const SCALE: u16 = 0x8;
@@ -124,7 +123,7 @@ fn components(outline: &[u8]) -> Vec<u16> {
     out
 }
 
-/// The font file of these tables, which are in the order of their tags.
+/// Assembles a font file; `tables` must be sorted by tag.
 fn assemble(tables: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     let count = tables.len() as u16;
     let power = if count == 0 { 0 } else { count.ilog2() as u16 };
@@ -181,7 +180,7 @@ mod tests {
         }
         for bytes in [epaint_default_fonts::UBUNTU_LIGHT, epaint_default_fonts::HACK_REGULAR] {
             let whole = Face::parse(bytes, 0).unwrap();
-            // The last is composed of two.
+            // The last is a composite of two.
             let glyphs: BTreeSet<u16> = "aR7é".chars().map(|c| whole.glyph_index(c).unwrap().0).collect();
             let subset = subset(bytes, &glyphs).unwrap();
             let part = Face::parse(&subset.data, 0).unwrap();

@@ -1,4 +1,4 @@
-//! Pictures: they decode, state their provenance, and show each layer in its place.
+//! Tests that PNGs decode, contain provenance, and draw each layer at the right position.
 
 use super::*;
 use crate::font::Fonts;
@@ -26,7 +26,6 @@ fn decoded(figure: &Figure) -> Picture {
     Picture { width, height, pixels, texts }
 }
 
-/// The bug: pictures in paper style ended in a grey row.
 #[test]
 fn the_last_row_and_column_have_the_colour_of_the_page() {
     for width in [84.0, 174.0] {
@@ -45,7 +44,7 @@ fn the_last_row_and_column_have_the_colour_of_the_page() {
 }
 
 impl Picture {
-    /// Pixels of exactly this colour inside a part of the picture, in shares of its width and height.
+    /// Counts pixels of exactly this colour inside ranges of x and y, given as shares of width and height.
     fn count(&self, Rgb(r, g, b): Rgb, x: (f64, f64), y: (f64, f64)) -> usize {
         let part =
             |size: u32, (from, to): (f64, f64)| (f64::from(size) * from) as usize..(f64::from(size) * to) as usize;
@@ -200,7 +199,6 @@ fn hostile_text_and_numbers_are_drawn_without_harm() {
     }
 }
 
-/// They were drawn as boxes on every machine.
 #[test]
 fn chinese_is_drawn_with_a_font_of_the_system_and_the_file_says_with_which() {
     use crate::spare::tests::font;

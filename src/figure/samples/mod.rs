@@ -1,4 +1,4 @@
-//! Figures for tests: one for each kind of layer, and one of hostile content.
+//! Sample figures for tests: one for each kind of layer, and some with malformed content.
 
 use super::layers::*;
 use super::*;
@@ -22,12 +22,12 @@ fn names(each: &[&str]) -> Vec<String> {
     each.iter().map(|n| (*n).to_owned()).collect()
 }
 
-/// Fixed numbers that look irregular, 0 to 1.
+/// Deterministic numbers from 0 to 1 that look irregular.
 fn noise(k: usize) -> f64 {
     ((k * 7919 + 104_729) % 1000) as f64 / 1000.0
 }
 
-/// Every kind of layer, in figures as the labs draw them.
+/// A figure for every kind of layer, as the labs draw them.
 pub fn all() -> Vec<Figure> {
     vec![curves(), power(), scatter(), bars(), histogram(), ranges(), ranks(), cells(), tokens(), graph()]
 }
@@ -136,7 +136,6 @@ pub fn bars() -> Figure {
     )
 }
 
-/// Three histograms over the same bins.
 pub fn histogram() -> Figure {
     let layer = |k: usize, label: &str| {
         let bar = |b: usize| {
@@ -197,7 +196,7 @@ pub fn ranks() -> Figure {
     )
 }
 
-/// A map of layers by oracle layers with a missing and a doubtful cell.
+/// A heatmap of layers by oracle layers, with a missing and a doubtful cell.
 pub fn cells() -> Figure {
     let row = |r: usize| {
         let cell = |c: usize| match (r, c) {
@@ -304,7 +303,7 @@ pub fn graph() -> Figure {
 
 const BAD: &str = "\u{1b}[31m</text><script>alert(1)</script>\u{202e}";
 
-/// Names with escape codes and markup, values at the edge of floating point.
+/// Names with escape codes and markup, and values at the limits of floating point.
 pub fn hostile() -> Figure {
     let bad = BAD.to_owned();
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, f64::MAX, f64::MIN_POSITIVE, 0.5];
@@ -357,7 +356,7 @@ pub fn hostile() -> Figure {
     }
 }
 
-/// Tokens and a graph of hostile content: escape codes, crossing pairs, arrows to nowhere.
+/// Malformed tokens and graph: escape codes, crossing pairs, arrows to missing nodes.
 pub fn hostile_tokens() -> Figure {
     let token = |score| Token { text: BAD.into(), score: Some(score), gold: true, top: true };
     let strip = |n: usize| Strip {

@@ -1,18 +1,16 @@
-//! Font folders of a system, and their files in an order that does not depend on the file system.
+//! Font folders of the system, and their files in an order independent of the file system.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of font files examined.
 const MOST_FILES: usize = 4_000;
-/// Maximum number of folder entries read.
+/// Maximum number of folder entries listed.
 const MOST_ENTRIES: usize = 40_000;
-/// Depth of folders below a folder of fonts.
+/// Maximum depth below a font folder.
 const DEPTH: usize = 6;
-/// Extensions of font files.
 const EXTENSIONS: [&str; 4] = ["ttf", "otf", "ttc", "otc"];
 
-/// The folders of fonts of this system; the user's own come first.
+/// Font folders of this system, the user's first.
 pub(crate) fn usual() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = base::folders::fonts().into_iter().collect();
     if cfg!(target_os = "macos") {
@@ -30,8 +28,8 @@ pub(crate) fn usual() -> Vec<PathBuf> {
     folders
 }
 
-/// The font files in the folders and below them: those of the first folder first, in the order of their names. A folder that several
-/// ways lead to, as links do, is read once.
+/// Finds font files in the folders and below, by folder and then by name. A folder reached in several ways, such as through links, is read
+/// once.
 pub(crate) fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut walk = Walk { read: BTreeSet::new(), entries: 0, files: Vec::new() };
     folders.iter().for_each(|folder| walk.folder(folder, DEPTH));
@@ -39,7 +37,7 @@ pub(crate) fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 struct Walk {
-    /// Folders that were read, by the name that all links to them lead to.
+    /// Folders already read, by canonical path.
     read: BTreeSet<PathBuf>,
     entries: usize,
     files: Vec<PathBuf>,
@@ -57,7 +55,7 @@ impl Walk {
         self.entries += paths.len();
         paths.sort();
         for path in paths {
-            // The type of a link's target: a pipe or a device is neither.
+            // The type of the link's target; pipes and devices are skipped.
             let Ok(kind) = std::fs::metadata(&path) else { continue };
             if kind.is_dir() && depth > 0 {
                 self.folder(&path, depth - 1);

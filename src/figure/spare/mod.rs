@@ -1,8 +1,8 @@
-//! Spare fonts: fonts of the system for characters in a PNG that the embedded font lacks.
+//! Spare fonts: system fonts for characters in a PNG or PDF that the embedded fonts lack.
 //!
-//! The file that `PROBITY_FONT` names comes first. Then the usual folders are searched; of all faces that have some of
-//! the characters, the one with the most is taken, until none is left or nothing more is found. Ties are broken by file
-//! name and index in a collection, so that a machine always draws a figure in the same way.
+//! The file named by `PROBITY_FONT` comes first, then the usual folders. The face that covers most of the missing characters is chosen
+//! repeatedly, until all are covered or no face helps. Ties are broken by file name and index in a collection, so that a machine always
+//! draws a figure in the same way.
 
 mod folders;
 mod tables;
@@ -19,12 +19,10 @@ use super::font::{Fonts, SpareFace};
 use super::look::Look;
 use super::{Figure, paper};
 
-/// The environment variable that names a font file.
 pub(crate) const VARIABLE: &str = "PROBITY_FONT";
-/// Maximum number of faces in addition to the embedded ones.
 const MOST_FACES: usize = 4;
-/// Scripts that run from right to left, or whose letters change and join with their neighbours: Hebrew to Burmese,
-/// Khmer, what is written like them. Letters drawn one by one would be misread, so these stay boxes.
+/// Scripts that run from right to left or whose letters change shape and join: Hebrew to Burmese, Khmer, and related scripts. Drawn letter
+/// by letter they would be misread, so these characters stay boxes.
 const LAID_OUT: [(char, char); 8] = [
     ('\u{590}', '\u{109f}'),
     ('\u{1780}', '\u{18af}'),
@@ -35,43 +33,40 @@ const LAID_OUT: [(char, char); 8] = [
     ('\u{10800}', '\u{11fff}'),
     ('\u{1e800}', '\u{1efff}'),
 ];
-/// Weight of an ordinary text font.
 const REGULAR: u16 = 400;
 
-/// The faces that draw what the embedded font lacks.
 #[derive(Default)]
 pub(crate) struct Spare {
     faces: Vec<Loaded>,
-    /// True if a named file is not a font.
+    /// True if `PROBITY_FONT` is not a readable font.
     unreadable: bool,
 }
 
-/// A face in memory, with the characters that it is to draw.
+/// A face in memory, with the characters that it draws.
 struct Loaded {
     file: String,
     tables: Vec<Table>,
     characters: BTreeSet<char>,
 }
 
-/// A face that has some of the characters, known by its character map alone.
+/// A face that covers some of the characters, known only by its character map.
 struct Candidate {
     path: PathBuf,
     directory: Directory,
     has: BTreeSet<char>,
     slanted: bool,
     weight: u16,
-    /// True if its name says that it is made for the script of the text: Chinese, Japanese and Korean write some characters differently.
+    /// True if its name shows that it is made for the language of the text: Chinese, Japanese and Korean write some characters differently.
     at_home: bool,
 }
 
 impl Spare {
-    /// Fonts of this system for the characters.
     pub(crate) fn of_system(wanted: &BTreeSet<char>) -> Self {
         let named = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         Self::search(named.as_deref(), &folders::usual(), wanted)
     }
 
-    /// Fonts for the characters from the named file and then the folders.
+    /// Searches the named file first and then the folders.
     pub(crate) fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
         let mut spare = Self::default();
         let mut left: BTreeSet<char> = wanted.iter().copied().filter(|c| stands_alone(*c)).collect();
@@ -87,10 +82,10 @@ impl Spare {
         spare
     }
 
-    /// Takes the best candidates until every character is covered or no candidate helps.
+    /// Selects the best candidates until every character is covered or none helps.
     fn take(&mut self, mut candidates: Vec<Candidate>, left: &mut BTreeSet<char>) {
         while !left.is_empty() && self.faces.len() < MOST_FACES {
-            // Of equals, `min_by_key` takes the first.
+            // Among equals, `min_by_key` returns the first.
             let rank = |c: &Candidate| {
                 let adds = c.has.intersection(left).count();
                 (Reverse(adds), c.slanted, !c.at_home, c.weight.abs_diff(REGULAR))
@@ -107,17 +102,16 @@ impl Spare {
         }
     }
 
-    /// The faces, to draw with.
     pub(crate) fn faces(&self) -> Vec<SpareFace<'_>> {
         self.faces.iter().filter_map(|f| Some((tables::face(&f.tables)?, &f.characters))).collect()
     }
 
-    /// Names of the files, without their folders.
+    /// File names, without folders.
     pub(crate) fn names(&self) -> Vec<String> {
         self.faces.iter().map(|f| f.file.clone()).collect()
     }
 
-    /// Caption notes: what the boxes mean and how to avoid them; `boxed` are the characters drawn as boxes.
+    /// Caption notes on the meaning of boxes and how to avoid them; `boxed` are the characters drawn as boxes.
     pub(crate) fn notes(&self, boxed: &BTreeSet<char>) -> Vec<String> {
         let mut notes = Vec::new();
         if boxed.iter().any(|c| !stands_alone(*c)) {
@@ -137,11 +131,10 @@ impl Spare {
     }
 }
 
-/// Writes a drawing, given the names of the fonts of the system that it uses.
+/// Writes a drawing, given the names of the system fonts that it uses.
 pub(crate) type Writer<'a> = &'a dyn Fn(&Scene<'_>, &[String]) -> Drawn<Vec<u8>>;
 
-/// Lays out a figure and passes it on with the names of the system fonts that it uses; `find` has fonts for the
-/// characters that the embedded ones lack.
+/// Lays out a figure and passes it on with the names of its system fonts; `find` returns fonts for characters that the embedded ones lack.
 ///
 /// # Errors
 /// Errors of the layout and of `write`.
@@ -163,7 +156,7 @@ pub(crate) fn with_fonts(
             let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
             return write(&paper::lay_out(figure, &fonts, &spare.notes(&boxed), look)?, &spare.names());
         }
-        // Only the finished drawing shows which texts were cut, and that depends on the fonts.
+        // Which texts are cut depends on the fonts, and only the finished drawing shows it.
         asked.extend(foreign);
         drop(scene);
         let found = find(&asked);
@@ -172,20 +165,19 @@ pub(crate) fn with_fonts(
     }
 }
 
-/// True if a character looks the same beside any other.
+/// True if a character's shape does not depend on its neighbours.
 fn stands_alone(c: char) -> bool {
     !LAID_OUT.iter().any(|(from, to)| (*from..=*to).contains(&c))
 }
 
-/// Advice on fonts for a script.
 fn advice() -> String {
     format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
 }
 
-/// File of this system from which PNGs draw a character that the embedded font lacks.
+/// The system font file for a character that the embedded fonts lack.
 ///
 /// # Errors
-/// Advice where there is none.
+/// Advice, if there is none.
 pub fn spare_font(c: char) -> Result<String, String> {
     let spare = Spare::of_system(&BTreeSet::from([c]));
     if spare.unreadable {
@@ -194,7 +186,7 @@ pub fn spare_font(c: char) -> Result<String, String> {
     spare.names().first().cloned().ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
 }
 
-/// The faces of a file that have some of the characters.
+/// Faces of a file that cover some of the characters.
 fn candidates(path: &Path, wanted: &BTreeSet<char>) -> Vec<Candidate> {
     let Some(source) = Source::open(path) else { return Vec::new() };
     let directories = source.directories();
@@ -208,7 +200,7 @@ fn candidates(path: &Path, wanted: &BTreeSet<char>) -> Vec<Candidate> {
         let style = style.as_deref().and_then(os2::Table::parse);
         let names = source.table(&directory, b"name");
         let names = names.as_deref().and_then(name::Table::parse);
-        // A variable font is drawn at the weight that is wanted.
+        // A variable font is drawn at regular weight.
         let fixed = style.filter(|_| !directory.has(b"fvar"));
         Some(Candidate {
             path: path.to_owned(),
@@ -222,7 +214,7 @@ fn candidates(path: &Path, wanted: &BTreeSet<char>) -> Vec<Candidate> {
     directories.into_iter().filter_map(of).collect()
 }
 
-/// The characters that a character map leads to a glyph.
+/// Characters that a character map maps to a glyph.
 fn covered(map: &[u8], wanted: &BTreeSet<char>) -> BTreeSet<char> {
     let Some(map) = cmap::Table::parse(map) else { return BTreeSet::new() };
     let leads = |c: &char| {
@@ -232,8 +224,8 @@ fn covered(map: &[u8], wanted: &BTreeSet<char>) -> BTreeSet<char> {
     wanted.iter().copied().filter(leads).collect()
 }
 
-/// True if the name of a face says that it writes as the text does: Japanese where there is kana, Korean where there is hangul, else
-/// simplified Chinese, which the data of the saliency lab are in.
+/// True if the name of a face matches the text's language: Japanese for kana, Korean for hangul, otherwise simplified Chinese (the saliency
+/// lab's data).
 fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
     let any = |from: char, to: char| wanted.iter().any(|c| (from..=to).contains(c));
     let signs: &[&str] = if any('\u{3040}', '\u{30ff}') {
@@ -252,8 +244,7 @@ fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
 }
 
 impl Candidate {
-    /// The face with those of the characters that it has an outline of (others have pictures of one size, or nothing);
-    /// `None` if there are none, or if it is damaged.
+    /// Loads the face, with the characters for which it has an outline rather than a bitmap. `None` if there are none or it is damaged.
     fn load(&self, wanted: &BTreeSet<char>) -> Option<Loaded> {
         let tables = Source::open(&self.path)?.outlines(&self.directory)?;
         let face = tables::face(&tables)?;

@@ -1,4 +1,4 @@
-//! A font file read piece by piece: collections of a hundred megabytes need not be in memory for one character map.
+//! Reads font files piece by piece: collections can have a hundred megabytes, which one character map does not need in memory.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -6,43 +6,40 @@ use std::path::Path;
 
 use ttf_parser::{Face, RawFaceTables, Tag};
 
-/// Maximum number of faces of a collection.
 const MOST_FACES: u32 = 64;
-/// Maximum number of tables accepted in a font; the format has about 60.
+/// Maximum number of tables in a font; the format defines about 60.
 const MOST_TABLES: u16 = 128;
-/// Maximum number of bytes of a table, and of all tables of a face.
+/// Maximum bytes of a table, and of all tables of a face.
 const MOST_BYTES: u64 = 64 << 20;
-/// Versions of a face: outlines of TrueType (two names) and of PostScript.
+/// Signatures of faces with TrueType outlines (two) and PostScript outlines.
 const VERSIONS: [[u8; 4]; 3] = [[0, 1, 0, 0], *b"true", *b"OTTO"];
-/// The tables that outlines and widths come from.
+/// Tables required for outlines and widths.
 const NEEDED: [&[u8; 4]; 14] = [
     b"head", b"hhea", b"maxp", b"hmtx", b"cmap", b"glyf", b"loca", b"CFF ", b"CFF2", b"OS/2", b"fvar", b"gvar",
     b"avar", b"HVAR",
 ];
 
-/// A table of a face, in memory.
+/// A table: tag and contents.
 pub(crate) type Table = ([u8; 4], Vec<u8>);
 
-/// The tables of a face in its file: name, first byte, length.
+/// Tables of a face: tag, offset, length.
 pub(crate) struct Directory {
     tables: Vec<([u8; 4], u64, u64)>,
 }
 
 impl Directory {
-    /// True if the face has a table.
     pub(crate) fn has(&self, tag: &[u8; 4]) -> bool {
         self.tables.iter().any(|(name, _, _)| name == tag)
     }
 }
 
-/// An open font file.
 pub(crate) struct Source {
     file: File,
     length: u64,
 }
 
 impl Source {
-    /// Opens a file; `None` if it is not one or cannot be read.
+    /// Opens a file; `None` if it is not a regular file or cannot be read.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let file = base::read::open(path).ok()?;
         let length = file.metadata().ok()?.len();
@@ -60,12 +57,12 @@ impl Source {
         (bytes.len() as u64 == count).then_some(bytes)
     }
 
-    /// The faces of the file in their order; empty if it is not a font.
+    /// The faces of the file in order; empty if it is not a font.
     pub(crate) fn directories(&self) -> Vec<Directory> {
         self.starts().into_iter().flatten().filter_map(|at| self.directory(at)).collect()
     }
 
-    /// First bytes of the faces.
+    /// Byte offsets of the faces.
     fn starts(&self) -> Option<Vec<u64>> {
         let head = self.bytes(0, 12)?;
         if !head.starts_with(b"ttcf") {
@@ -90,13 +87,12 @@ impl Source {
         Some(Directory { tables: records.chunks_exact(16).filter_map(record).collect() })
     }
 
-    /// A table of a face.
     pub(crate) fn table(&self, directory: &Directory, tag: &[u8; 4]) -> Option<Vec<u8>> {
         let (_, at, count) = directory.tables.iter().find(|(name, _, _)| name == tag)?;
         self.bytes(*at, *count)
     }
 
-    /// Tables of outlines and widths; `None` if they are too large or a required one is missing.
+    /// The tables for outlines and widths; `None` if they are too large or a required one is missing.
     pub(crate) fn outlines(&self, directory: &Directory) -> Option<Vec<Table>> {
         let length = |tag: &[u8; 4]| {
             directory.tables.iter().find(|(name, _, _)| name == tag).map_or(0, |(_, _, length)| *length)
@@ -112,7 +108,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// The face of the tables, at the weight of ordinary text if it can be chosen; `None` if they are damaged.
+/// Parses the tables as a face, at regular weight if it is variable; `None` if they are damaged.
 pub(crate) fn face(tables: &[Table]) -> Option<Face<'_>> {
     let of = |tag: &[u8; 4]| tables.iter().find(|(name, _)| name == tag).map(|(_, bytes)| bytes.as_slice());
     let raw = RawFaceTables {

@@ -1,11 +1,11 @@
-//! Fonts that are made here: the embedded Hack with another character map, so that no test needs a font of the system.
+//! Tests with fonts made from the embedded Hack by replacing its character map, so that no system font is needed.
 
 use ttf_parser::RawFace;
 
 use super::*;
 use crate::font::{Fonts, Ink, Pen};
 
-/// The tables of Hack, with a map that leads each character to the glyph of a letter.
+/// The tables of Hack, with each character mapped to the glyph of a letter.
 fn tables(map: &[(char, char)], weight: u16) -> Vec<Table> {
     let hack = epaint_default_fonts::HACK_REGULAR;
     let raw = RawFace::parse(hack, 0).unwrap();
@@ -32,7 +32,7 @@ fn tables(map: &[(char, char)], weight: u16) -> Vec<Table> {
     all
 }
 
-/// A directory of tables that begins at `at` of its file, and the tables behind it.
+/// Assembles tables after their directory, which starts at offset `at` of the file.
 fn assembled(at: usize, tables: &[Table]) -> Vec<u8> {
     let mut head = [0, 1, 0, 0].to_vec();
     head.extend([tables.len() as u16, 0, 0, 0].map(u16::to_be_bytes).concat());
@@ -46,7 +46,7 @@ fn assembled(at: usize, tables: &[Table]) -> Vec<u8> {
     [head, data].concat()
 }
 
-/// A font that has these characters and looks like Hack: a character has the look of the letter beside it.
+/// Makes a font with these characters, each drawn as the letter paired with it in Hack.
 pub(crate) fn font(map: &[(char, char)], weight: u16) -> Vec<u8> {
     assembled(0, &tables(map, weight))
 }
@@ -65,7 +65,6 @@ fn collection(faces: &[Vec<Table>]) -> Vec<u8> {
     [head, starts, rest].concat()
 }
 
-/// Searches a folder that has these files.
 fn search(files: &[(&str, Vec<u8>)], named: Option<&str>, wanted: &str) -> Spare {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {
@@ -82,7 +81,6 @@ fn draws(spare: &Spare, text: &str) -> bool {
     text.chars().all(|c| fonts.draws(c))
 }
 
-/// Records the corners of the drawing.
 #[derive(Default, PartialEq, Debug)]
 struct Corners {
     at: Vec<(f64, f64)>,
@@ -127,7 +125,7 @@ fn a_font_of_the_system_draws_what_the_embedded_one_lacks_two_columns_wide() {
         (each().fold(f64::INFINITY, f64::min) + each().fold(f64::NEG_INFINITY, f64::max)) / 2.0
     };
     assert!((middle(&left) - 5.0).abs() < 0.3 && (middle(&right) - 15.0).abs() < 0.3);
-    // A letter of a narrow script keeps the width that its font gives it.
+    // A letter of a narrow script keeps its width in the font.
     let narrow = search(&[("fonts/h.ttf", font(&[('Ꭰ', 'x')], 400))], None, "Ꭰ");
     assert!((Fonts::with(narrow.faces()).width("Ꭰ", 10.0) - 6.02).abs() < 0.05);
 }
@@ -141,7 +139,7 @@ fn without_a_font_boxes_stay_and_the_note_says_what_to_install() {
     assert_eq!(corners(&spare, "中").inks[0], Ink::Hollow);
 }
 
-/// Drawn letter by letter from the left, Hebrew was there, and backwards.
+/// Regression: Hebrew used to be drawn letter by letter from the left, and thus backwards.
 #[test]
 fn a_script_that_has_to_be_laid_out_stays_in_boxes_and_the_note_says_so() {
     let spare =
@@ -170,7 +168,7 @@ fn the_face_with_the_most_characters_comes_first_then_the_ordinary_weight_then_t
     for _ in 0..3 {
         assert_eq!(search(&files, None, "中文").names(), ["c.ttf"]);
     }
-    // A second font fills the gaps of the first.
+    // A second font covers what the first lacks.
     let rest = ("fonts/e.ttf", font(&[('日', 'E')], 400));
     let spare = search(&[&files[..], &[rest]].concat(), None, "中文日本");
     assert!(spare.names() == ["c.ttf", "e.ttf"] && draws(&spare, "中文日") && !draws(&spare, "本"));
@@ -223,10 +221,10 @@ fn damaged_fonts_do_no_harm() {
         if round % 3 == 0 {
             bytes.truncate(random(whole.len()));
         } else {
-            // Half of the damage falls on the directory, where it does the most.
+            // Half of the damage hits the directory, where it has the most effect.
             for k in 0..40 {
                 let at = random(if k % 2 == 0 { 400 } else { whole.len() }).min(bytes.len() - 1);
-                // Not on the file's signature, without which nothing is read.
+                // Never damages the signature, without which the file is not read.
                 bytes[at.max(4)] = random(256) as u8;
             }
         }

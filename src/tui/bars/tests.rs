@@ -1,4 +1,4 @@
-//! The lines above the panes: their content, and clicks on them.
+//! Tests of the title line and tabs: contents and clicks.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -29,7 +29,7 @@ fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
     }
 }
 
-/// At 80 columns the tabs of other screens had been digits alone.
+/// Regression: at 80 columns the tabs of other screens used to be digits.
 #[test]
 fn at_80_columns_screens_are_named() {
     let state = state(80);
@@ -57,9 +57,8 @@ fn a_click_on_a_pane_tab_meets_its_pane() {
     assert_eq!(tab_at(&state, x), None);
 }
 
-// ---- what the lines say -------------------------------------------------------------------------------------------
+// ---- contents of the lines ----------------------------------------------------------------------------------------
 
-/// A line as it is drawn.
 fn drawn(state: &State, draw: fn(&mut Frame, Rect, &State)) -> String {
     let (columns, _) = state.view.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();
@@ -92,7 +91,7 @@ fn the_lamp_says_whether_and_what_is_recorded_or_replayed() {
     assert!(drawn(&state, title).contains("> replay theirs"));
 }
 
-/// At 80 columns a replay was called `replay…`, and where it stood was cut away.
+/// Regression: at 80 columns a replay used to be called `replay…`, with its position cut off.
 #[test]
 fn a_replay_says_where_it_stands_at_80_columns() {
     for columns in [80, 120] {

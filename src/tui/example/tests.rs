@@ -1,4 +1,4 @@
-//! The example of the first start: its source, and when it is shown and removed.
+//! Tests of the first start's example: its source, and when it is shown and removed.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use ratatui::backend::TestBackend;
 
 const RECORDING: &str = include_str!("../../../sessions/agreement.probity.jsonl");
 
-/// The final findings under the first oracle, with the questions and answers, behind the header.
+/// The final findings under the first oracle, with questions and answers, after the header.
 fn lines() -> String {
     let mut out = String::new();
     for (i, line) in RECORDING.lines().enumerate() {
@@ -68,7 +68,6 @@ fn the_example_is_packed_from_the_shipped_recording() {
     assert!(*unpacked(PACKED).unwrap() == *lines().as_bytes(), "PROBITY_PINS=write packs it again");
 }
 
-/// A first start ran for minutes unasked.
 #[test]
 fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
     for size in [(120, 40), (80, 24)] {
@@ -86,7 +85,7 @@ fn a_first_start_runs_nothing_and_says_how_long_an_own_run_takes() {
     }
 }
 
-/// Nothing could be read for a minute after the first start.
+/// Regression: nothing used to be readable for a minute after the first start.
 #[test]
 fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer() {
     for size in [(120, 40), (80, 24)] {
@@ -104,7 +103,7 @@ fn a_first_start_shows_an_example_of_its_own_experiment_until_it_has_an_answer()
         }
         assert_eq!(state.board.runs.len(), 1, "the example is not a run of the session");
         assert!(state.board.family.is_empty());
-        // The first answer of the user's run replaces it, and questions that were skipped meanwhile are asked.
+        // The first answer of the user's run replaces the example, and skipped questions are asked.
         let own = example.run.results.clone();
         state.board.runs[0].results = own;
         let generation = state.board.generation;
@@ -154,7 +153,7 @@ fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
     keys.split(' ').flat_map(|key| reduce(state, Action::Key(key.parse().unwrap()))).collect()
 }
 
-/// A newcomer could not bring the example back beside the first run.
+/// Regression: the example used to be unavailable after the first run.
 #[test]
 fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
     let mut state = first_start((120, 40));
@@ -169,7 +168,6 @@ fn the_example_is_shown_and_left_in_any_lab_whatever_ran_there() {
     }
 }
 
-/// A first run could be compared with nothing.
 #[test]
 fn the_example_is_one_of_the_runs_to_compare_with() {
     for size in [(120, 40), (80, 24)] {
@@ -185,7 +183,7 @@ fn the_example_is_one_of_the_runs_to_compare_with() {
     }
 }
 
-/// The answer of the example stood under another question without its model.
+/// Regression: the example's answer used to be shown under another question, without the name of its model.
 #[test]
 fn the_example_names_what_it_is_of_where_the_settings_differ() {
     for size in [(120, 40), (80, 24)] {
@@ -200,7 +198,7 @@ fn the_example_names_what_it_is_of_where_the_settings_differ() {
     }
 }
 
-/// 418 sentences stood without their interval [121, 8,554], and chance, C and S without theirs.
+/// Regression: 418 sentences used to be without an interval, as were chance, C and S.
 #[test]
 fn every_sentence_of_the_shipped_answers_has_an_interval() {
     for lab in labs::LABS {

@@ -1,4 +1,4 @@
-//! A screen of two panes: a list, and details of the entry under the cursor. Used for models and data sets.
+//! A screen of two panes, a list and details of the entry under the cursor, for models and data sets.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,48 +15,41 @@ use crate::theme::Role;
 use base::Problem;
 use base::text::{fit, pad, printable, wrapped};
 
-/// A list with a page about each of its entries.
 pub(crate) struct Dossiers {
     pub id: ScreenId,
-    /// The pane of the list.
     pub list: Pane,
-    /// The pane of the page; its name precedes that of the entry in the title.
+    /// Pane of the details; its title is followed by the entry's name.
     pub page: Pane,
-    /// Width of the list in per cent when the two are side by side.
+    /// Width of the list in percent if the panes are side by side.
     pub share: u16,
-    /// The names of all entries.
     pub names: fn(&State) -> Vec<String>,
-    /// Details of the entry under the cursor, wrapped to a width.
+    /// Formats details of the entry under the cursor, wrapped to a width.
     pub lines: fn(&State, usize) -> Vec<Line<'static>>,
 }
 
 impl Dossiers {
-    /// The names in which the filter of the list occurs.
     pub(crate) fn listed(&self, state: &State) -> Vec<String> {
         let mut names = (self.names)(state);
         names.retain(|name| table::occurs(state.place(self.id), self.list, name));
         names
     }
 
-    /// The list with its cursor.
     pub(crate) fn listing(&self, state: &State) -> Listing {
         Listing { len: self.listed(state).len(), cursor: state.place(self.id).scrolled(self.list) }
     }
 
-    /// The entry under the cursor.
     pub(crate) fn under_cursor(&self, state: &State) -> Option<String> {
         let mut names = self.listed(state);
         let at = state.place(self.id).scrolled(self.list).min(names.len().checked_sub(1)?);
         Some(names.swap_remove(at))
     }
 
-    /// The areas of the two panes.
     pub(crate) fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let (list, page) = split(body, self.listed(state).len(), self.share);
         vec![(self.list, list), (self.page, page)]
     }
 
-    /// Moves the cursor of the list, or scrolls the page.
+    /// Moves the cursor of the list, or scrolls the details.
     pub(crate) fn travel(&self, state: &mut State, pane: Pane, by: i64) {
         if pane == self.list {
             let len = self.listed(state).len();
@@ -69,7 +62,6 @@ impl Dossiers {
         }
     }
 
-    /// Puts the cursor on the clicked entry.
     pub(crate) fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
         if let Some(row) = self.listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == self.list) {
             self.go_to(state, row);
@@ -91,12 +83,11 @@ impl Dossiers {
         self.show_from_top(state);
     }
 
-    /// Shows the page from its first line.
     pub(crate) fn show_from_top(&self, state: &mut State) {
         state.place_mut(self.id).scroll.remove(&self.page);
     }
 
-    /// Draws the page: the details, or the reason why there are none, or the questions that can be asked.
+    /// Draws the details, the reason why there are none, or the questions that can be asked.
     pub(crate) fn draw_page(
         &self,
         frame: &mut Frame,
@@ -123,7 +114,7 @@ impl Dossiers {
     }
 }
 
-/// A key and its value as lines of `room` columns: the key in the first `columns`, the value wrapped beside it.
+/// Formats a key and its value as lines of `room` cells: the key in the first `columns` cells, the value wrapped beside it.
 pub fn pair(state: &State, key: &str, value: &str, columns: usize, room: usize, role: Role) -> Vec<Line<'static>> {
     let theme = state.theme();
     let parts = wrapped(value, room.saturating_sub(columns)).into_iter().enumerate();
@@ -146,7 +137,7 @@ mod tests {
     const LIST: Pane = Pane("Models");
     const PAGE: Pane = Pane("Model");
 
-    /// A list on the screen of models, which has these very panes.
+    /// A list on the models screen, which has these panes.
     fn dossiers(lines: fn(&State, usize) -> Vec<Line<'static>>) -> (Dossiers, State) {
         let names = |_: &State| ["a", "b", "c"].map(String::from).to_vec();
         let id = ScreenId("models");

@@ -1,4 +1,4 @@
-//! Meanings of column heads that are not in the glossary, for the search of the help.
+//! Meanings of column headings that are not in the glossary, for the search of the help.
 
 use labs::terms::Term;
 
@@ -6,7 +6,7 @@ const fn head(name: &'static str, symbol: &'static str, meaning: &'static str) -
     Term { name, symbol, meaning, labs: &[] }
 }
 
-/// Heads, each with its list and with other names of the same column.
+/// Headings, each with its list and other headings of the same column.
 pub(crate) const HEADS: &[Term] = &[
     head("method", "", "Methods: an intervention with its options; enter draws it."),
     head("at", "", "Methods: the strength at which the method scores best."),

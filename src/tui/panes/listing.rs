@@ -1,4 +1,4 @@
-//! A list with a header and a cursor, and the space it shares with details of the line under the cursor.
+//! Lists with a header and a cursor, and their placement next to details.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -9,19 +9,17 @@ use crate::state::State;
 use crate::theme::Role;
 use base::text::{fit, width};
 
-/// Width from which the two are side by side.
+/// Minimum width for list and details side by side.
 const WIDE: u16 = 100;
 
-/// A list with a header and a cursor.
 #[derive(Clone, Copy)]
 pub(crate) struct Listing {
-    /// Its lines.
     pub len: usize,
-    /// Index under the cursor; any position past the end counts as the last.
+    /// Index of the line under the cursor; positions past the end mean the last line.
     pub cursor: usize,
 }
 
-/// The areas of a list of `len` lines and of the rest. When side by side, the list takes `share` per cent of the width.
+/// Splits an area between a list of `len` lines and the rest. Side by side, the list takes `share` percent of the width.
 pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
     let [list, rest] = if area.width >= WIDE {
         Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area)
@@ -33,17 +31,16 @@ pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
     (list, rest)
 }
 
-/// Lines that can be scrolled away before the last of `lines(width)` is visible in a pane.
+/// Number of lines that a pane can be scrolled until the last of `lines(width)` is visible.
 pub(crate) fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
     let inner = inside(pane);
     lines(inner.width.into()).saturating_sub(inner.height.into())
 }
 
-/// Columns of the cursor's mark.
+/// In columns.
 pub(crate) const MARK: u16 = 2;
 
 impl Listing {
-    /// The line at a position of the screen.
     pub(crate) fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
         let inner = inside(pane);
         let line =
@@ -56,12 +53,11 @@ impl Listing {
         self.cursor.min(self.len.saturating_sub(1))
     }
 
-    /// The first visible line.
     fn first(&self, inner: Rect) -> usize {
         scrolled(self.here(), self.len, usize::from(inner.height.saturating_sub(1)))
     }
 
-    /// Draws header and lines, each behind the two columns of the cursor's mark; `entry` gets the number of a line.
+    /// Draws the header and the lines, indented by the cursor mark; `entry` formats the line of an index.
     pub(crate) fn draw(
         &self,
         frame: &mut Frame,
@@ -85,7 +81,7 @@ impl Listing {
     }
 }
 
-/// A text cut from the left to `room` columns: the end of a path is more informative than its beginning.
+/// Cuts a text on the left to `room` columns: the end of a path is more informative than its start.
 pub fn ending(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -114,7 +110,7 @@ mod tests {
         let listing = Listing { len: 30, cursor: 29 };
         let (list, rest) = split(area, 30, 50);
         assert_eq!((list.width, rest.width), (60, 60));
-        // Frame, header, then the last seven lines.
+        // Border, header, then the last seven lines.
         let ys: Vec<Option<usize>> = (2..12).map(|y| listing.at(list, 5, y)).collect();
         let want = [None, None, Some(23), Some(24), Some(25), Some(26), Some(27), Some(28), Some(29), None];
         assert_eq!(ys, want);

@@ -1,4 +1,4 @@
-//! The view: borrows the state and draws it. The borders, messages and lists shared by all panes are here too.
+//! The view, which borrows the state and draws it, with the borders and messages that all panes share.
 
 pub mod dossiers;
 pub(crate) mod heads;
@@ -20,11 +20,10 @@ use super::{answer, bars, popups, setup, status};
 use base::Problem;
 use base::text::{printable, width as text_width};
 
-/// Draws the whole screen.
 pub fn draw(frame: &mut Frame, state: &State) {
     let area = frame.area();
     if (area.width, area.height) != state.view.size {
-        // A resize is under way; the next frame will know the size.
+        // The terminal is being resized; the next frame has the new size.
         return;
     }
     let Some(layout) = compute(state) else { return too_small(frame, state) };
@@ -65,10 +64,10 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// The border of a pane of the screen. Where several panes share a place their names are in the border, and the title below.
+/// The border of a pane. If several panes share a slot, their names are on it and the title goes below.
 pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     let focused = state.focused(pane);
-    // What an example shows says so in every pane.
+    // Every pane of an example is marked as recorded.
     let mark = if pane != setup::PANE && state.shows_example() { "Recorded: " } else { "" };
     let title = &format!("{mark}{title}");
     let Some(slot) = several(state, pane) else { return block(state, title, focused) };
@@ -89,14 +88,13 @@ pub(crate) fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'stati
     border(state, focused).title(Line::from(spans.collect::<Vec<_>>())).title_bottom(caption)
 }
 
-/// The panes of the slot of a pane that have something to show, if others share it.
+/// The panes in a pane's slot that have contents, if several share the slot.
 fn several(state: &State, pane: Pane) -> Option<Vec<Pane>> {
     let slots = state.screen().slots();
     slots.iter().find(|slot| slot.len() > 1 && slot.contains(&pane)).map(|slot| state.offered(slot))
 }
 
-/// The names of a slot's panes that fit a border, each with whether it is visible: all of them, or the ones around the
-/// visible one.
+/// The names of a slot's panes that fit on the border, each with its visibility: all, or those around the visible one.
 fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     let at = slot.iter().position(|pane| *pane == here).unwrap_or(0);
     let room = usize::from(width).saturating_sub(6);
@@ -124,7 +122,7 @@ fn tabs(slot: &[Pane], here: Pane, width: u16) -> Vec<(&'static str, bool)> {
     names
 }
 
-/// The pane whose name is at a column of the border of a visible pane.
+/// The pane whose name is at a column of a visible pane's border.
 pub(crate) fn tab_at(state: &State, pane: Pane, rect: Rect, x: u16) -> Option<Pane> {
     let slot = several(state, pane)?;
     let mark = usize::from(state.focused(pane));
@@ -137,7 +135,7 @@ pub(crate) fn tab_at(state: &State, pane: Pane, rect: Rect, x: u16) -> Option<Pa
     slot.iter().copied().find(|pane| hit.is_some_and(|(name, _)| pane.0 == name))
 }
 
-/// A border with a title. A focused pane differs by the weight of its border and by a mark, not by colour alone.
+/// A border with a title; a focused pane has a heavier border and a mark, so that colour is not needed.
 pub fn block(state: &State, title: &str, focused: bool) -> Block<'static> {
     let role = if focused { Role::Focus } else { Role::Title };
     let mark = if focused { "» " } else { "" };
@@ -178,7 +176,6 @@ const ASCII_FOCUS: border::Set = border::Set {
     horizontal_bottom: "=",
 };
 
-/// A message in the middle of an empty pane.
 pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     let columns = usize::from(area.width.max(1));
     let rows = printable(text).lines().map(|l| text_width(l).div_ceil(columns).max(1)).sum::<usize>() as u16;
@@ -189,7 +186,7 @@ pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     frame.render_widget(text, area);
 }
 
-/// A problem in the pane that asked: the failure, its place and its remedy.
+/// Draws the problem of a pane's failed question: what failed, where, and a remedy.
 pub fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
     let theme = state.theme();
     let line = |text: &str, role| Line::styled(printable(&state.in_labels(text)).into_owned(), theme.style(role));

@@ -1,4 +1,4 @@
-//! A list with named columns that can be filtered and sorted.
+//! Lists with named columns, which can be filtered and sorted.
 
 use std::ops::Range;
 
@@ -19,43 +19,40 @@ use crate::theme::Role;
 use base::text::{fit, pad, width, wrapped};
 use labs::terms::Term;
 
-/// Minimum number of columns of the first, textual column.
+/// Minimum width of the first column, which is text.
 const FIRST: usize = 10;
 
-/// The rows of a list. The first column is text; the others are numbers, the most important first.
+/// Rows of a list: the first column is text, the others are numbers, the most important first.
 #[derive(Default)]
 pub struct Table {
-    /// Their names.
     pub columns: Vec<&'static str>,
     pub rows: Vec<Row>,
     /// The default sort column, and whether large values come first.
     pub sort: (usize, bool),
-    /// Minimum width of the first column, if larger than usual.
+    /// Minimum width of the first column, if above the default.
     pub first: usize,
-    /// Legend of the column names, from the longest form to the shortest; the first that fits below the rows is shown.
+    /// Legend of the columns, from the longest form to the shortest; the first that fits below the rows is shown.
     pub legend: &'static [&'static str],
-    /// Why the rows have no numbers; stands below them in place of the legend.
+    /// Reason why rows have no numbers, shown instead of the legend.
     pub note: String,
 }
 
-/// A row of a list.
 pub struct Row {
-    /// The text of each column, and the number that it sorts by.
+    /// Text of each column, and its number for sorting.
     pub cells: Vec<(String, Option<f64>)>,
-    /// The word for rows of its kind, if it follows all others, in grey, whatever they are sorted by.
+    /// For rows that always come last, in grey: the word for their kind.
     pub last: Option<&'static str>,
 }
 
-/// Filter and sort order of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// Text that must occur in a row.
+    /// Text that a row must contain.
     pub filter: String,
-    /// The column that sorts, and whether large values come first.
+    /// The sort column, and whether large values come first.
     pub sort: Option<(usize, bool)>,
-    /// The selected column, whose head the status line explains; 0 for none.
+    /// The selected column, whose heading the status line explains; 0 for none.
     pub(crate) column: usize,
-    /// Where the cursor was before the filter was typed.
+    /// Cursor position before the filter was typed.
     pub(crate) before: Option<usize>,
 }
 
@@ -64,18 +61,18 @@ impl Table {
         listed.and_then(|l| l.sort).filter(|(column, _)| *column < self.columns.len()).unwrap_or(self.sort)
     }
 
-    /// True if a column is sorted by its text: the first one, and any without a number in its rows that has text.
+    /// True if a column is sorted alphabetically: the first one, and any that has text but no numbers.
     fn is_of_words(&self, column: usize) -> bool {
         let has_number = || self.rows.iter().any(|row| row.cells[column].1.is_some());
         column == 0 || !has_number() && self.rows.iter().any(|row| row.cells[column].0.chars().any(char::is_alphabetic))
     }
 
-    /// The word for the rows that stand behind all others, if there are such.
+    /// The word for the rows that always come last, if there are any.
     fn held_last(&self) -> Option<&'static str> {
         self.rows.iter().find_map(|row| row.last)
     }
 
-    /// The rows in the order in which they are listed; rows whose first column begins with the filter come first.
+    /// Row indices in display order; rows whose first column starts with the filter come first.
     pub(crate) fn order(&self, place: &Place, pane: Pane) -> Vec<usize> {
         let listed = place.listed.get(&pane);
         let wanted = listed.map_or(String::new(), |l| l.filter.to_lowercase());
@@ -88,7 +85,7 @@ impl Table {
             let values = match (x.cells[column].1, y.cells[column].1) {
                 (Some(p), Some(q)) if down => q.total_cmp(&p),
                 (Some(p), Some(q)) => p.total_cmp(&q),
-                // Entries without a number follow those with one.
+                // Entries without a number come after those with one.
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, Some(_)) => std::cmp::Ordering::Greater,
                 (None, None) if !self.is_of_words(column) => std::cmp::Ordering::Equal,
@@ -105,8 +102,8 @@ impl Table {
         order
     }
 
-    /// The columns after the first one that fit, including the selected one, with their widths, and the width of the
-    /// first one.
+    /// Chooses the columns after the first that fit, including the selected one; returns them with their widths, and the width of the
+    /// first.
     fn fitting(&self, room: usize, selected: usize) -> (Vec<(usize, usize)>, usize) {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|k| {
@@ -130,13 +127,12 @@ impl Table {
         (shown.map(|k| (k, widths[k])).collect(), first)
     }
 
-    /// Draws the list in a pane, with the cursor on the row at `cursor` of its order.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, state: &State, (pane, name): (Pane, &str), cursor: usize) {
         let place = state.here();
         let (order, listed) = (self.order(place, pane), place.listed.get(&pane));
         let filter = listed.map_or("", |l| l.filter.as_str());
         let key = state.keymap.short_label("filter");
-        // Rows that always come last look unsorted without a note.
+        // Without a note, rows that always come last would look unsorted.
         let held = self.held_last().filter(|_| listed.is_some_and(|l| l.sort.is_some()));
         let title = match (filter, held) {
             ("", Some(word)) => format!("{name} ({}), {word} last", order.len()),
@@ -158,7 +154,7 @@ impl Table {
         let (column, down) = self.sorting(listed);
         let theme = state.theme();
         let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
-        // With a filter the best matches come first, regardless of the sort column.
+        // With a filter, the best matches come first, regardless of the sort column.
         let sign = |k: usize| match (k == column && filter.is_empty(), down, ascii) {
             (false, ..) => "",
             (true, true, false) => "▾",
@@ -207,7 +203,7 @@ impl Table {
         scroll_mark(frame, area, state, (from, height, order.len()));
     }
 
-    /// Writes the legend of the column names into the `spare` rows at the bottom.
+    /// Draws the legend of the columns in the `spare` rows at the bottom.
     fn explain(&self, frame: &mut Frame, inner: Rect, state: &State, spare: usize) {
         let room = usize::from(inner.width.saturating_sub(1));
         let note = Some(self.note.as_str()).filter(|note| !note.is_empty());
@@ -220,7 +216,7 @@ impl Table {
         }
     }
 
-    /// The row of the order at a position of the screen.
+    /// Index, within the order, of the row at a screen position.
     pub(crate) fn at(&self, state: &State, pane: Pane, area: Rect, cursor: usize, y: u16) -> Option<usize> {
         let inner = inside(area);
         let line = usize::from(y.checked_sub(inner.y + 1).filter(|_| y < inner.bottom())?);
@@ -230,12 +226,12 @@ impl Table {
     }
 }
 
-/// A printable cell; the sign for "nothing" becomes a hyphen in ASCII mode.
+/// Makes a cell printable; in ASCII mode, the dash for "nothing" becomes a hyphen.
 fn dashed(text: &str, ascii: bool) -> String {
     if ascii && text == "–" { "-".into() } else { base::text::printable(text).into_owned() }
 }
 
-/// Marks on the right border of a pane when there is more above or below.
+/// Draws marks on the right border of a pane if there are rows above or below.
 pub(crate) fn scroll_mark(frame: &mut Frame, area: Rect, state: &State, (from, height, len): (usize, usize, usize)) {
     let ascii = state.view.glyphs == crate::state::Glyphs::Ascii;
     let style = state.theme().style(Role::Dim);
@@ -260,33 +256,32 @@ fn target(state: &State) -> Option<(Pane, Table)> {
     [Some(focus), list].into_iter().flatten().find_map(|pane| screen.table(state, pane).map(|table| (pane, table)))
 }
 
-/// True if there is a list in sight to sort.
+/// True if a visible list can be sorted.
 pub(crate) fn lists(state: &State) -> bool {
     !state.here().form && target(state).is_some()
 }
 
-/// True if there is a list in sight to filter.
+/// True if a visible list can be filtered.
 pub(crate) fn filters(state: &State) -> bool {
     !state.here().form && filtered(state).is_some()
 }
 
-/// The list that `/` acts on: one without columns that has the focus, or else the one that is sorted.
+/// The list that `/` acts on: a focused list without columns, or otherwise the one that `s` sorts.
 fn filtered(state: &State) -> Option<Pane> {
     state.screen().filters(state.here().focus).or_else(|| target(state).map(|(pane, _)| pane))
 }
 
-/// What a pane is filtered by; empty if all is listed.
+/// Empty for none.
 fn filter_of(place: &Place, pane: Pane) -> &str {
     place.listed.get(&pane).map_or("", |listed| listed.filter.as_str())
 }
 
-/// True if the filter of a pane occurs in a text.
+/// True if a text contains the filter of a pane.
 pub(crate) fn occurs(place: &Place, pane: Pane, text: &str) -> bool {
     text.to_lowercase().contains(&filter_of(place, pane).to_lowercase())
 }
 
-/// The title of a list without columns on a border of `columns` cells: with what it is filtered by or, if there is room, the key that
-/// filters it.
+/// Formats the title of a list without columns on a border of `columns` cells, with its filter or, if it fits, the filter key.
 pub(crate) fn titled(state: &State, pane: Pane, title: &str, columns: u16) -> String {
     let key = state.keymap.short_label("filter");
     match filter_of(state.here(), pane) {
@@ -296,7 +291,7 @@ pub(crate) fn titled(state: &State, pane: Pane, title: &str, columns: u16) -> St
     }
 }
 
-/// What an empty list says: that no entry matches its filter, or else `nothing`.
+/// Text of an empty list: no entry matches the filter, or otherwise `nothing`.
 pub(crate) fn empty(state: &State, pane: Pane, nothing: String) -> String {
     match filter_of(state.here(), pane) {
         "" => nothing,
@@ -323,7 +318,6 @@ fn follow(state: &mut State, text: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Asks for the filter of the list.
 pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     if state.view.popup.is_some() {
         let now = popups::filter(state).to_owned();
@@ -341,8 +335,8 @@ pub(crate) fn filter(state: &mut State) -> Vec<Effect> {
     look::ask_from(state, &FILTER, &now)
 }
 
-/// Shows all rows of the focused list again, with the cursor where it was before or, if it was moved since, on its row; false if they are
-/// not filtered.
+/// Removes the filter of the focused list; false if there is none. The cursor returns to its earlier position or, if it was moved since,
+/// stays on its row.
 pub(crate) fn clear_filter(state: &mut State) -> bool {
     if popups::narrow(state, "") {
         return true;
@@ -364,14 +358,12 @@ pub(crate) fn clear_filter(state: &mut State) -> bool {
     true
 }
 
-/// Selects a column of a list, some steps from the selected one.
 pub(crate) fn step_column(state: &mut State, pane: Pane, table: &Table, by: i64) -> Vec<Effect> {
     let listed = state.here_mut().listed.entry(pane).or_default();
     listed.column = moved(listed.column, by, table.columns.len());
     Vec::new()
 }
 
-/// The meaning of the selected column of the focused list.
 pub(crate) fn column_about(state: &State) -> Option<String> {
     let (screen, pane) = (state.screen(), state.here().focus);
     let column = state.here().listed.get(&pane).map_or(0, |l| l.column);
@@ -379,11 +371,10 @@ pub(crate) fn column_about(state: &State) -> Option<String> {
     Some(format!("{head}: {}", meaning(state, head)?))
 }
 
-/// The meaning of the head of a column: of the head itself, of the term with that name, of the lab's term with that
-/// symbol, or of any term with it.
+/// Finds the meaning of a column heading: as a heading, as a term's name, as a symbol in the lab's terms, or in any term.
 fn meaning(state: &State, head: &str) -> Option<&'static str> {
     let lab = state.screen().setup().map(|setup| setup.lab());
-    // The part before the colon is the list, and other lists follow.
+    // The part before the colon names the list; other lists may follow.
     let of_list = |text: &'static str| {
         let text = text.split_once(": ").map_or(text, |(_, meaning)| meaning);
         text.split_once(". ").map_or(text, |(first, _)| first)
@@ -396,12 +387,11 @@ fn meaning(state: &State, head: &str) -> Option<&'static str> {
     terms.first().map(|term| term.meaning)
 }
 
-/// True if a text field is that of the filter.
 pub(crate) fn is_filter(purpose: &Purpose) -> bool {
     matches!(purpose, Purpose::Ask(prompt) if std::ptr::eq(*prompt, &FILTER))
 }
 
-/// Sorts by the next column: numbers from the largest, words from A.
+/// Sorts by the next column: numbers from the largest, texts from A.
 pub(crate) fn next_column(state: &mut State) -> Vec<Effect> {
     sort(state, |(column, _), table| {
         let next = (column + 1) % table.columns.len();
@@ -409,7 +399,6 @@ pub(crate) fn next_column(state: &mut State) -> Vec<Effect> {
     })
 }
 
-/// Turns the direction of sorting.
 pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
     sort(state, |(column, down), _| (column, !down))
 }

@@ -1,4 +1,4 @@
-//! The runs of a lab as a list, and two of them side by side.
+//! The list of a lab's runs, and two runs side by side.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,7 +16,7 @@ use engine::board::Run;
 use figure::{Dash, Emphasis, Figure, Layer, layers};
 use labs::compared::run_name;
 
-/// The runs of the shown lab; choosing one shows it.
+/// Picker of the current lab's runs; choosing one shows it.
 pub(crate) struct Runs;
 
 impl Picker for Runs {
@@ -42,7 +42,7 @@ impl Picker for Runs {
     }
 }
 
-/// The run with which the shown one is compared.
+/// Picker of the run to compare with the shown one.
 pub(crate) struct Compare;
 
 impl Picker for Compare {
@@ -76,24 +76,22 @@ impl Picker for Compare {
     }
 }
 
-/// Two runs side by side.
 pub(crate) struct Diff;
 
-/// The text of two runs side by side, in lines of at most `room` cells if possible.
+/// Formats two runs side by side, in lines of at most `room` cells if possible.
 fn text(state: &State, room: usize) -> Vec<String> {
     pair(state).map_or(Vec::new(), |[a, b]| engine::beside::lines(a, b, room))
 }
 
-/// The two runs with their numbers.
 fn pair(state: &State) -> Option<[(usize, &Run); 2]> {
     let (a, b) = state.view.compared;
     Some([runs::named(state, a)?, runs::named(state, b)?])
 }
 
-/// Rows of the figure of both runs.
+/// Height of the figure of both runs, in rows.
 const ROWS: u16 = 16;
 
-/// The first figure that both runs have, with the leading line or bars of each: those of the first run solid, of the second dashed.
+/// Combines the first figure that both runs have: the leading line or bars of each, solid for the first run and dashed for the second.
 fn overlaid(state: &State) -> Option<Figure> {
     let [first, second] = pair(state)?;
     let lab = labs::by_id(first.1.job.spec.lab());
@@ -113,13 +111,13 @@ fn overlaid(state: &State) -> Option<Figure> {
             })
         };
         let layers = vec![named(f, first.0, Dash::Solid)?, named(g, second.0, Dash::Dashed)?];
-        // Titles name settings, such as the layer, in which the runs may differ.
+        // Titles name settings in which the runs may differ, such as the layer.
         let title = match f.title == g.title {
             true => f.title.clone(),
             false => format!("{}: {}; {}: {}", run_name(first.0), f.title, run_name(second.0), g.title),
         };
         let mut both = Figure { layers, title, ..f.clone() };
-        // The second run may not fit the axes of the first.
+        // The second run may exceed the axes of the first.
         for (axis, other) in [(&mut both.x, &g.x), (&mut both.y, &g.y)] {
             let union = |(a, b): ((f64, f64), (f64, f64))| (a.0.min(b.0), a.1.max(b.1));
             axis.range = axis.range.zip(other.range).map(union);
@@ -128,7 +126,6 @@ fn overlaid(state: &State) -> Option<Figure> {
     })
 }
 
-/// The figure of both runs as lines of a page.
 fn drawn(state: &State, room: usize) -> Vec<Line<'static>> {
     let Some(figure) = overlaid(state) else { return Vec::new() };
     let area = Rect::new(0, 0, u16::try_from(room).unwrap_or(u16::MAX).min(100), ROWS);
@@ -136,7 +133,7 @@ fn drawn(state: &State, room: usize) -> Vec<Line<'static>> {
     Chart::new(&figure, state).render(area, &mut buffer);
     let row = |row: Rect| {
         let cells = row.positions().filter_map(|at| buffer.cell(at));
-        // The cell after a wide character belongs to it.
+        // A wide character also covers the next cell.
         let parts = cells.scan(0, |covered, c| {
             let own = *covered == 0;
             *covered = if own { width(c.symbol()).saturating_sub(1) } else { *covered - 1 };

@@ -1,4 +1,4 @@
-//! The export dialog: the style, the width, the formats and the folder of a figure's files.
+//! The export dialog: style, width, formats and folder of a figure's files.
 
 use std::path::PathBuf;
 
@@ -13,28 +13,27 @@ use base::text::{fit_end, pad, printable};
 use figure::{Figure, Format, Style};
 use labs::Spec;
 
-/// Widths on offer, in millimetres: that of the style, and the columns of a journal.
+/// Available widths in millimetres: the style's default, and a journal's column widths.
 const WIDTHS: [Option<f64>; 3] = [None, Some(84.0), Some(174.0)];
 
-/// Most characters by which the names of files tell runs apart.
+/// Maximum characters of the settings that distinguish runs in file names.
 const APART: usize = 24;
-/// Characters of the spec's hash that stand for settings that are left out.
+/// Characters of the spec's hash that replace omitted settings.
 const HASH: usize = 6;
 
 /// Columns of the dialog's border and of the words around the figure's name.
 const FRAME: usize = 16;
 
-/// A line of the dialog.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Choice {
     Style(Style),
     Width(Option<f64>),
     Format(Format),
-    /// Types another folder.
+    /// Opens the field for another folder.
     Folder,
 }
 
-/// Asks for the folder, and comes back to the dialog.
+/// Asks for the folder, then returns to the dialog.
 static FOLDER: Prompt = Prompt {
     label: "folder",
     hint: "created if missing; enter chooses it and writes nothing yet",
@@ -48,14 +47,14 @@ static FOLDER: Prompt = Prompt {
     follow: None,
 };
 
-/// The folder that figures are written to, in full.
+/// The absolute export folder.
 fn folder(state: &State) -> String {
     let path: PathBuf = state.folder.join(&state.view.export.folder).components().collect();
     printable(&path.display().to_string()).into_owned()
 }
 
-/// The figure of the focused pane under the name of its files: if the lab has several runs, the name says how the shown
-/// one differs, so that figures of two layers do not replace each other.
+/// The focused pane's figure, named as its files will be. If the lab has several runs, the name includes the shown run's differences, so
+/// that figures of two layers do not replace each other.
 fn figure_of_run(state: &State) -> Option<Figure> {
     let mut figure = state.screen().figure(state).cloned()?;
     let setup = state.screen().setup();
@@ -69,8 +68,8 @@ fn figure_of_run(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// The settings that tell a run from others as a part of a file's name. Where there are too many, the shortest stand there, and the
-/// beginning of the spec's hash for the others.
+/// Formats the settings that distinguish a run for a file name. If they are too long, the start of the spec's hash replaces all but the
+/// shortest settings.
 fn short_name(apart: &[String], spec: &Spec) -> String {
     let plain = |text: &String| {
         let text = text.to_lowercase();
@@ -92,7 +91,6 @@ fn short_name(apart: &[String], spec: &Spec) -> String {
 }
 
 impl Choice {
-    /// All lines, in order.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let styles = Style::ALL.into_iter().map(Self::Style);
         let widths = WIDTHS.into_iter().map(Self::Width);
@@ -108,7 +106,7 @@ impl Choice {
         }
     }
 
-    /// Its name on the screen and in the saved state.
+    /// Name on the screen and in the saved state.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Style(style) => style.name().into(),
@@ -119,7 +117,6 @@ impl Choice {
         }
     }
 
-    /// True if it is chosen.
     pub(crate) fn is_on(self, options: &ExportOptions) -> bool {
         match self {
             Self::Style(style) => options.look.style == style,
@@ -129,7 +126,7 @@ impl Choice {
         }
     }
 
-    /// Chooses a style or a width; adds a format, or removes it unless it is the only one.
+    /// Selects a style or a width; adds a format, or removes it unless it is the only one.
     fn toggle(self, options: &mut ExportOptions) {
         match self {
             Self::Style(style) => options.look.style = style,
@@ -148,7 +145,7 @@ impl Choice {
     }
 }
 
-/// The options with these names; missing or unknown ones have their defaults.
+/// Parses options from their names, using defaults for missing and unknown ones.
 pub(crate) fn named(names: &[String]) -> ExportOptions {
     let usual = ExportOptions::default();
     let mut options = ExportOptions { formats: Vec::new(), ..usual.clone() };
@@ -161,7 +158,7 @@ pub(crate) fn named(names: &[String]) -> ExportOptions {
     options
 }
 
-/// Writes the figure of the focused pane; accepting takes the options as they are.
+/// Writes the focused pane's figure with the current options when accepted.
 pub(crate) struct ExportFigure;
 
 impl Picker for ExportFigure {
@@ -175,7 +172,7 @@ impl Picker for ExportFigure {
 
     fn title(&self, state: &State) -> String {
         let Some(figure) = figure_of_run(state) else { return "Export".into() };
-        // The end of a long name tells figures apart.
+        // The end of a long name distinguishes figures.
         let room = usize::from(state.view.size.0).saturating_sub(FRAME);
         format!("Export `{}`", fit_end(&printable(&figure.name), room))
     }
@@ -229,7 +226,6 @@ mod tests {
     use crate::state::Start;
     use base::text::width;
 
-    /// Marks the line of this name.
     fn mark(state: &mut State, name: &str) {
         let entry = Choice::all().position(|choice| choice.name() == name).unwrap();
         ExportFigure.mark(state, entry);
@@ -253,7 +249,6 @@ mod tests {
         assert!(lines[1].ends_with("▣ paper") && lines[0].contains("style    ▢ lab-book"), "{lines:?}");
     }
 
-    /// Figures were always written to the folder of the start.
     #[test]
     fn another_folder_is_typed_from_the_dialog_and_used() {
         let mut state = State::new(Start { folder: "/work".into(), ..Start::new() });
@@ -273,7 +268,7 @@ mod tests {
         assert!(!shown(&state).contains('\u{1b}'));
     }
 
-    /// Figures of two layers had the same name, so that one replaced the other.
+    /// Regression: figures of two layers used to have the same name, so that one replaced the other.
     #[test]
     fn files_of_two_runs_have_two_names() {
         let mut state = State::new(Start::new());
@@ -289,7 +284,7 @@ mod tests {
         assert_eq!(name(&state), format!("{alone}-seed-7"));
     }
 
-    /// A long list of settings was cut before the number of trainings, so that two runs had one name.
+    /// Regression: a long list of settings used to be cut before the number of trainings, so that two runs had the same name.
     #[test]
     fn files_of_runs_that_differ_in_much_have_two_names_that_stand_whole_in_the_dialog() {
         let mut state = State::new(Start { size: (80, 24), ..Start::new() });

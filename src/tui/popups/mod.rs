@@ -1,4 +1,4 @@
-//! Popups drawn over the panes: help, palette, pages to read, and pickers.
+//! Popups over the panes: help, palette, pages and pickers.
 
 mod diff;
 mod export;
@@ -29,38 +29,32 @@ use super::state::{Popup, State};
 use super::theme::Role;
 use base::text::{fit, pad, width, wrapped};
 
-/// Width of the key column in the help.
 const KEYS: usize = 18;
 
-/// Something to read in a popup.
 pub trait Page: Sync {
-    /// Identifies the popup.
     fn name(&self) -> &'static str;
 
-    /// The title on its border.
     fn title(&self, state: &State) -> String;
 
-    /// Its lines, broken to at most `room` columns where that is possible.
+    /// Formats the contents, wrapped to `room` columns where possible.
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>>;
 
-    /// Text that `copy` puts on the clipboard.
+    /// The text that `copy` puts on the clipboard.
     fn copy(&self, _state: &State) -> Option<String> {
         None
     }
 }
 
-/// Something to choose from in a popup, with one line per entry.
+/// A popup to choose from, with one line per entry.
 pub trait Picker: Sync {
-    /// Identifies the popup.
     fn name(&self) -> &'static str;
 
-    /// The title on its border.
     fn title(&self, state: &State) -> String;
 
-    /// Its entries; `selected` is the one under the cursor.
+    /// Formats the entries; `selected` is the one under the cursor.
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>>;
 
-    /// Acts on the chosen entry; the popup is already closed.
+    /// Acts on the chosen entry, after the popup has closed.
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect>;
 
     /// The footer's word for choosing an entry.
@@ -73,7 +67,6 @@ pub trait Picker: Sync {
         false
     }
 
-    /// Toggles the checkbox of an entry.
     fn mark(&self, _state: &mut State, _entry: usize) -> Vec<Effect> {
         Vec::new()
     }
@@ -85,25 +78,21 @@ impl fmt::Debug for dyn Picker {
     }
 }
 
-/// Opens the help.
 pub(crate) fn help(state: &mut State) -> Vec<Effect> {
     state.view.popup = Some(Popup::Help { query: String::new(), scroll: 0 });
     Vec::new()
 }
 
-/// Opens the palette.
 pub(crate) fn palette(state: &mut State) -> Vec<Effect> {
     state.view.popup = Some(Popup::Palette { query: String::new(), selected: 0 });
     Vec::new()
 }
 
-/// Opens the menu of the shown screen.
 pub(crate) fn menu(state: &mut State) -> Vec<Effect> {
     state.view.popup = Some(Popup::Menu { selected: 0 });
     Vec::new()
 }
 
-/// Opens a page.
 pub(crate) fn show(state: &mut State, page: &'static dyn Page) -> Vec<Effect> {
     state.view.popup = Some(Popup::Page { page, scroll: 0 });
     Vec::new()
@@ -115,10 +104,10 @@ pub(crate) fn pick(state: &mut State, picker: &'static dyn Picker, selected: usi
     Vec::new()
 }
 
-/// Entries from which on a picker can be filtered.
+/// Minimum number of entries for a filter.
 const LONG: usize = 7;
 
-/// The entries of the open picker in which its filter occurs, by their numbers among all of them.
+/// Indices of the open picker's entries that match its filter.
 pub(crate) fn found(state: &State) -> Vec<usize> {
     let Some(Popup::Pick { picker, selected, filter }) = &state.view.popup else { return Vec::new() };
     matching(&picker.lines(state, *selected), filter)
@@ -129,12 +118,12 @@ fn matching(lines: &[Line<'_>], filter: &str) -> Vec<usize> {
     (0..lines.len()).filter(|i| lines[*i].to_string().to_lowercase().contains(&wanted)).collect()
 }
 
-/// True if a picker is open that has enough entries to be filtered.
+/// True if the open picker has enough entries for a filter.
 pub(crate) fn filters(state: &State) -> bool {
     matches!(&state.view.popup, Some(Popup::Pick { picker, selected, .. }) if picker.lines(state, *selected).len() >= LONG)
 }
 
-/// Lists only the entries of the open picker in which a text occurs; false if none is open.
+/// Filters the open picker by a text; false if none is open.
 pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
     let Some(Popup::Pick { filter, .. }) = &mut state.view.popup else { return false };
     text.clone_into(filter);
@@ -147,12 +136,11 @@ pub(crate) fn narrow(state: &mut State, text: &str) -> bool {
     true
 }
 
-/// What the open picker is filtered by; empty if all is listed.
+/// The filter of the open picker; empty for none.
 pub(crate) fn filter(state: &State) -> &str {
     if let Some(Popup::Pick { filter, .. }) = &state.view.popup { filter } else { "" }
 }
 
-/// Draws the popup, if there is one.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(popup) = &state.view.popup else { return };
     let Content { title, lines, first } = content(state, popup, area);
@@ -165,7 +153,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(lines.into_iter().skip(first).collect::<Vec<_>>()), inner);
 }
 
-/// Content of a popup, and its first visible line.
 struct Content {
     title: String,
     lines: Vec<Line<'static>>,
@@ -209,7 +196,7 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
     Content { title, lines, first }
 }
 
-/// The last position of the popup's cursor, or the largest scroll offset.
+/// The last position of the popup's cursor, or its largest scroll offset.
 pub(crate) fn last(state: &State) -> usize {
     match &state.view.popup {
         None => 0,
@@ -222,7 +209,7 @@ pub(crate) fn last(state: &State) -> usize {
     }
 }
 
-/// Lines that can be scrolled away before the last line is visible.
+/// Number of lines that can be scrolled until the last is visible.
 fn overflow(state: &State, area: Rect) -> usize {
     let Some(popup) = &state.view.popup else { return 0 };
     let lines = content(state, popup, area).lines.len();
@@ -239,7 +226,7 @@ fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
     Rect { x: area.x + x, y: area.y + y, width: columns, height: rows }
 }
 
-/// The mark of the entry under the cursor, or as much blank space.
+/// The cursor mark of an entry, or spaces of the same width.
 pub(crate) fn mark(state: &State, here: bool) -> String {
     format!("{} ", state.view.glyphs.cursor(here))
 }
@@ -262,7 +249,7 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
             HelpLine::Heading(context) => lines.push(Line::styled(context.title(), theme.style(Role::Title))),
             HelpLine::Command(entry) => {
                 let keys = keys_of(state, entry);
-                // One without a key is found by its name.
+                // A command without a key is found in the palette by name.
                 let palette = || format!("{} {}", state.keymap.short_label("palette"), entry.name);
                 let mut keys = format!("  {}", if keys.is_empty() { palette() } else { keys });
                 for part in hanging(entry.doc, room) {
@@ -279,7 +266,7 @@ fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
     before
 }
 
-/// The keys of a command as text; those of a menu follow the key that opens it, as `t b`.
+/// Formats the keys of a command; those in a menu follow the key that opens it: `t b`.
 fn keys_of(state: &State, entry: &Entry) -> String {
     let keys = state.keymap.label(entry.name);
     match entry.context {
@@ -288,7 +275,7 @@ fn keys_of(state: &State, entry: &Entry) -> String {
     }
 }
 
-/// The commands of the shown screen's menu that can be used now.
+/// Commands in the current screen's menu that can be used now.
 pub(crate) fn menu_entries(state: &State) -> Vec<&'static Entry> {
     state.screen().menu().iter().filter(|entry| (entry.enabled)(state)).collect()
 }
@@ -310,7 +297,7 @@ fn menu_text(state: &State, selected: usize, room: usize) -> Vec<Line<'static>> 
     if entries.is_empty() {
         return vec![Line::styled("nothing can be done here yet", theme.style(Role::Dim))];
     }
-    // Where the sentences are cut, that of the entry under the cursor is in full below.
+    // If sentences are cut, the whole sentence of the entry under the cursor is shown below.
     let cut = entries.iter().any(|entry| width(entry.doc) > docs);
     let whole = entries.get(selected).filter(|_| cut).map_or(Vec::new(), |entry| wrapped(entry.doc, room));
     let below = whole.into_iter().map(|text| Line::styled(text, theme.style(Role::Text)));

@@ -1,4 +1,4 @@
-//! Popups to read: provenance, problems, and every comparison of the session.
+//! Pages: provenance, the whole answer, the glossary, messages, and all comparisons of the session.
 
 use ratatui::text::{Line, Span};
 
@@ -11,10 +11,8 @@ use engine::message::{Notice, NoticeLevel};
 use labs::family::{ALPHA, Corrected, Corrections, Standing};
 use labs::terms::Term;
 
-/// Width of the key column.
 const KEY: usize = 16;
 
-/// The provenance of the number under the cursor.
 pub(crate) struct Provenance;
 
 impl Page for Provenance {
@@ -57,7 +55,7 @@ impl Page for Provenance {
     }
 }
 
-/// The question of the lab and the whole answer, which a small screen shows only in part.
+/// The question and the whole answer; a small screen shows only a part of it.
 pub(crate) struct Answer;
 
 impl Page for Answer {
@@ -91,10 +89,10 @@ impl Page for Answer {
     }
 }
 
-/// The terms of the shown lab, then all others.
+/// Terms of the current lab, then all others.
 pub(crate) struct Glossary;
 
-/// Columns of a term and its symbol.
+/// Width of a term with its symbol, in columns.
 const TERM: usize = 30;
 
 impl Page for Glossary {
@@ -115,7 +113,7 @@ impl Page for Glossary {
     }
 }
 
-/// A term with its symbol, and its meaning beside it.
+/// Formats a term with its symbol, and its meaning beside it.
 pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let symbol = if term.symbol.is_empty() { String::new() } else { format!(" ({})", term.symbol) };
@@ -129,10 +127,10 @@ pub(crate) fn explanation(state: &State, term: &Term, room: usize) -> Vec<Line<'
     (0..heads.len().max(broken.len())).map(line).collect()
 }
 
-/// A message, with its count and its runs.
+/// A message with its count and the numbers of its runs.
 type Counted<'a> = (&'a Notice, usize, Vec<usize>);
 
-/// Messages, newest first, each once.
+/// Groups equal messages, newest first.
 fn counted(state: &State) -> Vec<Counted<'_>> {
     let mut all: Vec<Counted<'_>> = Vec::new();
     for (run, notice) in state.notices_by_run().into_iter().rev() {
@@ -147,7 +145,7 @@ fn counted(state: &State) -> Vec<Counted<'_>> {
     all
 }
 
-/// ` (runs 1 and 3, 4 times)`: the origin of a message, if there are several runs, and its count.
+/// Formats the origin of a message if there are several runs, and its count: ` (runs 1 and 3, 4 times)`.
 fn origin_of(state: &State, count: usize, runs: &[usize]) -> String {
     let mut numbers: Vec<String> = runs.iter().rev().map(ToString::to_string).collect();
     let last = numbers.pop().filter(|_| state.board.runs.len() > 1);
@@ -160,7 +158,6 @@ fn origin_of(state: &State, count: usize, runs: &[usize]) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-/// Warnings and messages, newest first.
 pub(crate) struct Notices;
 
 impl Page for Notices {
@@ -197,15 +194,15 @@ impl Page for Notices {
     }
 }
 
-/// Every comparison shown in the session, by family.
+/// All comparisons shown in the session, by family.
 pub(crate) struct Family;
 
-/// Columns of a comparison's words and of each number.
+/// Width of a comparison's text and of each number, in columns.
 const WHAT: usize = 96;
 const NUMBER: usize = 11;
 
 impl Family {
-    /// The heading of a family: its question, its size, and the level of the tests inside.
+    /// Formats the heading of a family: its question, its size, and the level of its tests.
     fn heading(all: &Corrections<'_>, family: usize) -> String {
         let f = &all.families[family];
         if f.planned {
@@ -222,7 +219,7 @@ impl Family {
         format!("{} ({count}; Simes p {}, {chosen})", f.question, probability(f.simes))
     }
 
-    /// The adjusted p-value, or why there is none.
+    /// Formats the adjusted p-value, or why there is none.
     fn adjusted(row: &Corrected<'_>) -> String {
         match (row.standing, row.comparison.anytime) {
             (Standing::Interim, Some(p)) => format!("any n {}", probability(p)),

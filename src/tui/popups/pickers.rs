@@ -1,4 +1,4 @@
-//! Questions that the frame asks before it does something that cannot be undone.
+//! Choices of settings, and confirmations of actions that cannot be undone.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,12 @@ use base::text::{printable, shortened};
 use labs::Spec;
 use labs::setting::{Kind, Value};
 
-/// Columns for the models of a waiting run.
+/// Width of a waiting run's models, in columns.
 const MODELS: usize = 40;
 
-/// Columns for the text that distinguishes a waiting run from others.
+/// Maximum width of the text that distinguishes a waiting run from others.
 const APART: usize = 90;
 
-/// The lines of a picker.
 pub(crate) fn entries(state: &State, selected: usize, texts: impl Iterator<Item = String>) -> Vec<Line<'static>> {
     let line = |(i, text): (usize, String)| {
         let role = if i == selected { Role::Selection } else { Role::Text };
@@ -31,7 +30,7 @@ pub(crate) fn entries(state: &State, selected: usize, texts: impl Iterator<Item 
     texts.enumerate().map(line).collect()
 }
 
-/// The choices of a row of the settings.
+/// Choices for a row of the settings.
 pub(crate) struct Choices;
 
 impl Choices {
@@ -63,7 +62,7 @@ impl Picker for Choices {
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
         match Self::row(state) {
             Some(row) if matches!(row.kind, Kind::Choice(_)) => setup::set(state, &row, Value::Choice(Some(entry))),
-            // If nothing is ticked, the entry under the cursor is chosen.
+            // If nothing was ticked, the entry under the cursor is chosen.
             Some(row) if self.marks(state) && !state.view.ticked && !ticked(&row, entry) => {
                 setup::toggle(state, &row, entry)
             }
@@ -86,7 +85,7 @@ fn ticked(row: &Row, entry: usize) -> bool {
     matches!(&row.value, Value::Marks(on) if on.get(entry) == Some(&true))
 }
 
-/// A run is in progress: asks how to proceed.
+/// Asks how to quit while a run is in progress.
 pub(crate) struct Quit;
 
 const QUIT: [&str; 3] = ["Stop the run cleanly, then quit", "Quit at once", "Back"];
@@ -131,7 +130,6 @@ impl Picker for Quit {
     }
 }
 
-/// Something is not saved: asks how to proceed.
 pub(crate) struct Unsaved;
 
 impl Picker for Unsaved {
@@ -162,12 +160,12 @@ impl Picker for Unsaved {
     }
 }
 
-/// The run in progress, as `the Power run`.
+/// Names the run in progress: `the Power run`.
 fn running(state: &State) -> String {
     state.board.job().map_or("another run".into(), |job| format!("the {} run", labs::by_id(job.spec.lab()).title()))
 }
 
-/// ` (about 40 s)`: the remaining time of the run in progress, once known.
+/// Formats the remaining time of the run in progress, once known: ` (about 40 s)`.
 fn left(state: &State) -> String {
     let left = state.board.job().and_then(|job| job.progress.as_ref()?.left);
     left.map_or(String::new(), |t| format!(" ({})", about(t)))
@@ -178,7 +176,7 @@ fn upper(text: &str) -> String {
     chars.next().map_or(String::new(), |c| format!("{}{}", c.to_uppercase(), chars.as_str()))
 }
 
-/// A second run was requested while one is in progress: asks what to do with the first.
+/// Asks what to do with the run in progress when a second one is requested.
 pub(crate) struct SecondRun;
 
 impl Picker for SecondRun {
@@ -209,7 +207,7 @@ impl Picker for SecondRun {
     }
 }
 
-/// The waiting runs, the next one first; choosing one withdraws it.
+/// Lists the waiting runs, starting with the next; choosing one withdraws it.
 pub(crate) struct WaitingRuns;
 
 impl Picker for WaitingRuns {
@@ -226,7 +224,7 @@ impl Picker for WaitingRuns {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        // They are distinguished from each other, from the run in progress and from earlier runs.
+        // Distinguishes them from each other, from the run in progress and from earlier runs.
         let runs = || state.board.runs.iter().map(|run| &run.job.spec).chain(&state.queue);
         let text = |spec: &Spec| {
             let (lab, common) = (labs::by_id(spec.lab()).title(), spec.common());
@@ -247,18 +245,17 @@ impl Picker for WaitingRuns {
     }
 }
 
-/// A figure or a document would replace files: asks how to proceed.
+/// Asks what to do with files that a figure or document would replace.
 pub(crate) struct Overwrite;
 
-/// The pending effect, and the files it would replace.
+/// An export that waits for a decision, and the files that it would replace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
-    /// The pending export.
     pub what: Kept,
     pub files: Vec<PathBuf>,
 }
 
-/// Pending output, kept until the user has decided about the existing files.
+/// Output waiting for a decision on existing files.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept {
     Figure(Box<Export>),

@@ -1,5 +1,3 @@
-//! The picker of a lab's presets.
-
 use ratatui::text::Line;
 
 use super::{Picker, mark};
@@ -9,14 +7,13 @@ use crate::theme::Role;
 use base::text::pad;
 use labs::{LabId, Preset, Spec};
 
-/// The presets of a lab; choosing one sets the lab up.
+/// Picker of presets; choosing one sets the lab up.
 pub(crate) struct Presets {
     pub lab: LabId,
-    /// The picker's name, see [`Picker::name`].
+    /// See [`Picker::name`].
     pub name: &'static str,
-    /// Kind of the list's entries.
+    /// Word for the entries.
     pub what: &'static str,
-    /// Puts the spec of a preset into the lab's setup.
     pub(crate) adopt: fn(&mut State, Spec),
 }
 

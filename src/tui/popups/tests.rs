@@ -1,4 +1,4 @@
-//! Popups: their content and the range of their cursors.
+//! Tests of popups: contents, and the ranges of their cursors.
 
 use super::*;
 use crate::state::Start;
@@ -222,7 +222,7 @@ fn a_popup_is_drawn_over_the_panes_with_its_title_cut_to_its_room() {
     assert!(!terminal.backend().to_string().contains("Write nothing"));
 }
 
-/// "Wait for this run" named neither the run nor its end.
+/// Regression: "Wait for this run" used to name neither the run nor its end.
 #[test]
 fn a_second_run_is_offered_after_the_one_that_is_named() {
     use crate::reduce::job;
@@ -244,7 +244,6 @@ fn a_second_run_is_offered_after_the_one_that_is_named() {
     assert!(said(&state).1.contains("Run this after it (about 40 s"), "{:?}", said(&state));
 }
 
-/// The same message was there four times.
 #[test]
 fn a_message_that_came_several_times_stands_once_with_its_count() {
     let mut state = state();
@@ -257,7 +256,6 @@ fn a_message_that_came_several_times_stands_once_with_its_count() {
     assert!(lines[0].contains("(3 times)") && lines.len() == 2, "{lines:?}");
 }
 
-/// Messages named no run.
 #[test]
 fn a_message_names_the_runs_that_it_came_from() {
     use crate::reduce::job;
@@ -274,7 +272,7 @@ fn a_message_names_the_runs_that_it_came_from() {
     assert!(text.ends_with("(runs 1 and 2, 2 times)"), "{text}");
 }
 
-/// The help listed `b` of a menu as a key of the screen.
+/// Regression: the help used to list `b` of a menu as a key of the screen.
 #[test]
 fn keys_of_a_menu_stand_behind_the_key_that_opens_it() {
     let state = state();
@@ -286,7 +284,7 @@ fn keys_of_a_menu_stand_behind_the_key_that_opens_it() {
     assert!(text[0].contains(&keys), "{text:?}");
 }
 
-/// "range over equally good probes" ran into its sentence.
+/// Regression: the term "range over equally good probes" used to overlap its definition.
 #[test]
 fn a_term_never_runs_into_its_meaning() {
     let state = state();
@@ -297,7 +295,7 @@ fn a_term_never_runs_into_its_meaning() {
     }
 }
 
-/// The line of a command without a key named no way to it.
+/// Regression: the help used to omit how a command without a key is reached.
 #[test]
 fn the_help_says_how_a_command_without_a_key_is_reached() {
     let lines = words(&help_text(&state(), "mouse", 76));

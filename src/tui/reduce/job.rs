@@ -1,4 +1,4 @@
-//! Runs, questions, and the end of the program.
+//! Runs, questions, and quitting the program.
 
 use crate::action::{Effect, Resumed};
 use crate::example;
@@ -15,8 +15,8 @@ use engine::message::{Command, Event, Outcome, Question};
 use labs::{self, LabId, Spec};
 use session::format::{Entry, Item};
 
-/// Asks for the models and runs the experiment that was asked for, or lists the sessions for the opening screen, or shows the example of
-/// the first start; on an engine that has run something already, asks only for the models.
+/// Starts the program: requests the models, then runs the requested experiment, lists sessions for the opening screen, or shows the first
+/// start's example. If the engine has already run something, only the models are requested.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
     let mut effects = Vec::new();
     if state.board.models.is_empty() {
@@ -34,8 +34,8 @@ pub(super) fn start(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Sends a command to the engine. The board records it here, so that a recording of commands and events rebuilds the
-/// same board. A replay has no engine.
+/// Sends a command to the engine and to the board, so that a recording of commands and events rebuilds the same board. A replay has no
+/// engine.
 pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     if state.replay.is_some() {
         return Vec::new();
@@ -44,7 +44,8 @@ pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     vec![Effect::Send(command)]
 }
 
-/// Asks the engine, under a new number. It has only the models of the latest run: other runs must be repeated first.
+/// Sends a question to the engine under a new number. The engine keeps only the models of the latest run, so other runs must be repeated
+/// first.
 pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     if let Question::Experiment { generation, .. } = &question
         && state.replay.is_none()
@@ -60,7 +61,7 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     send(state, Command::Ask { ticket, question })
 }
 
-/// Asks the experiment of a lab's latest run, unless there is none or it failed.
+/// Asks the experiment of a lab's latest run a question; does nothing if there is no run or it failed.
 pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -> Vec<Effect> {
     let Some(run) = state.board.run_of(lab) else { return Vec::new() };
     if matches!(run.job.outcome, Some(Outcome::Failed(_))) {
@@ -70,8 +71,8 @@ pub(crate) fn ask_run(state: &mut State, lab: LabId, question: labs::Question) -
     ask(state, Question::Experiment { generation, question })
 }
 
-/// Runs the lab's experiment as it is set up. If another run is in progress, asks first what to do with it. In a replay
-/// on top of the program, continues that session instead.
+/// Runs the lab's experiment. If another run is in progress, asks what to do with that one. In a replay on top of the program, continues
+/// the replayed session instead.
 pub fn run(state: &mut State) -> Vec<Effect> {
     if let Some(file) = state.replay.as_ref().and_then(|replay| replay.file.clone()) {
         let spec = state.setup().map(|setup| Box::new(setup.spec(state)));
@@ -90,15 +91,15 @@ pub fn run(state: &mut State) -> Vec<Effect> {
         }
         return begin(state, spec);
     }
-    // A run that is being cancelled needs no further decision.
+    // A run that is being cancelled needs no decision.
     if state.cancelling.is_some() { wait(state) } else { popups::pick(state, &popups::SecondRun, 0) }
 }
 
-/// The experiment as the lab is set up, if it can run; if it cannot, the reason is shown.
+/// Returns the lab's experiment if it can run; otherwise shows the reason.
 fn ready(state: &mut State) -> Option<Spec> {
     let setup = state.setup().filter(|_| state.replay.is_none())?;
     let spec = setup.spec(state);
-    // A far engine has files of its own. Here a missing one is said before the run waits for its turn.
+    // A remote engine has separate files. Here, missing files are reported before the run waits in the queue.
     let reach = || if state.far.is_none() { spec.common().reach("cannot run") } else { Ok(()) };
     if let Err(error) = spec.check("cannot run").and_then(|()| reach()) {
         let hint = "change it in the settings".into();
@@ -106,12 +107,12 @@ fn ready(state: &mut State) -> Option<Spec> {
         return None;
     }
     setup.take(state, &spec);
-    // Its answer is shown next.
+    // The answer is shown next.
     setup::close_form(state);
     Some(spec)
 }
 
-/// Runs the lab's experiment after the run in progress and the waiting ones.
+/// Queues the lab's experiment behind the run in progress and the waiting ones.
 pub fn wait(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     state.queue.push_back(spec);
@@ -120,7 +121,7 @@ pub fn wait(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Runs the lab's experiment instead of the run in progress, and says where to find that one.
+/// Runs the lab's experiment instead of the run in progress, and reports how to show the replaced run.
 pub fn replace(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     let old = state.board.job().filter(|job| job.outcome.is_none()).map(|job| (job.spec.lab(), job.generation));
@@ -135,7 +136,7 @@ pub fn replace(state: &mut State) -> Vec<Effect> {
     begin(state, spec)
 }
 
-/// Withdraws a run that waits, by its place in the queue.
+/// Withdraws a waiting run by its index in the queue.
 pub fn withdraw(state: &mut State, place: usize) -> Vec<Effect> {
     if state.queue.remove(place).is_some() {
         state.view.toast = Some("the run was withdrawn".into());
@@ -154,7 +155,7 @@ fn begin(state: &mut State, spec: Spec) -> Vec<Effect> {
     effects
 }
 
-/// Begins the run that has waited longest. A pending question about a second run is settled if none is in progress now.
+/// Starts the run that has waited longest. If no run is in progress now, closes a pending question about a second run.
 fn next(state: &mut State) -> Vec<Effect> {
     let Some(spec) = state.queue.pop_front() else {
         if state.popup_name() != Some(popups::SecondRun.name()) {
@@ -163,7 +164,7 @@ fn next(state: &mut State) -> Vec<Effect> {
         state.view.popup = None;
         return replace(state);
     };
-    // The cursor stays on the run that it was on, lest another one is withdrawn by mistake.
+    // The cursor stays on its run, so that another one is not withdrawn by mistake.
     if let Some(Popup::Pick { picker, selected, .. }) = &mut state.view.popup
         && picker.name() == popups::WaitingRuns.name()
     {
@@ -175,13 +176,12 @@ fn next(state: &mut State) -> Vec<Effect> {
     begin(state, spec)
 }
 
-/// The screen and the setup of the lab that a spec is for.
 fn setup_of(spec: &Spec) -> Option<(&'static dyn Screen, &'static dyn Setup)> {
     labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)))
 }
 
-/// Continues a recorded session: its runs precede those of this one, and its lab gets its settings. If something has
-/// already run here, only the settings are used.
+/// Continues a recorded session: adds its runs before those of this session, and applies its settings. If something has already run here,
+/// only the settings are applied.
 pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     let Resumed { name, spec, past, gone } = resumed;
     let Some((screen, setup)) = setup_of(&spec) else { return Vec::new() };
@@ -207,7 +207,7 @@ pub(super) fn resume(state: &mut State, resumed: Resumed) -> Vec<Effect> {
     effects
 }
 
-/// Adds the entries of another session, except for the description of its engine, and ends an unfinished run. Returns them.
+/// Adds and returns the entries of another session, without its engine's description, and ends an unfinished run.
 fn adopt(state: &mut State, mut past: Vec<Entry>, gone: &[usize]) -> Vec<Entry> {
     past.retain(|entry| {
         let ours = matches!(&entry.item, Item::Event(Event::Ready(_) | Event::Models { .. }));
@@ -227,14 +227,13 @@ fn adopt(state: &mut State, mut past: Vec<Entry>, gone: &[usize]) -> Vec<Entry> 
     past
 }
 
-/// Handles an event of the engine.
 pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let ran = state.board.running();
     state.board.on_event(event);
     let ended = ran && !state.board.running();
     if ended {
         state.cancelling = None;
-        // Messages about the run are outdated; the status line says how it ended.
+        // Messages about the run are obsolete; the status line shows how it ended.
         state.view.toast = None;
         if state.popup_name() == Some("quit") {
             state.view.popup = None;
@@ -256,13 +255,12 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     effects
 }
 
-/// Pauses or resumes the run.
 pub fn pause(state: &mut State) -> Vec<Effect> {
     let hold = state.board.job().is_some_and(|job| !job.held);
     send(state, Command::Pause { hold })
 }
 
-/// Cancels the shown screen's question, or else the run, or else any screen's question. It never quits.
+/// Cancels the current screen's question, or else the run, or else any screen's question. Never quits.
 pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if let Some(effects) = state.screen().interrupt(state) {
         return effects;
@@ -271,7 +269,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if state.busy() {
         let running = state.board.job().map(|job| job.id);
         if state.cancelling == running {
-            // A user who is waiting for the end of a run in order to quit can quit at once.
+            // A user who waits for the run's end in order to quit can quit at once.
             if state.quitting {
                 return quit(state);
             }
@@ -289,19 +287,18 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
     })
 }
 
-/// Asks the engine to stop the run.
 fn cancel(state: &mut State) -> Vec<Effect> {
     let Some(job) = state.board.job().map(|job| job.id) else { return Vec::new() };
     state.cancelling = Some(job);
     send(state, Command::Cancel { job })
 }
 
-/// Ends the program, or asks first what to do about what is not saved, and about the run in progress.
+/// Quits the program, after asking about unsaved work and the run in progress.
 pub(crate) fn ask_quit(state: &mut State) -> Vec<Effect> {
     ask_unsaved(state, ask_stop)
 }
 
-/// Asks what to do about unsaved work; continues if there is none, or when asked again.
+/// Asks about unsaved work; continues if there is none or the question is already open.
 fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Effect> {
     let asked = state.popup_name() == Some("unsaved");
     if asked || SCREENS.iter().all(|screen| screen.unsaved(state).is_none()) {
@@ -310,12 +307,12 @@ fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Ef
     popups::pick(state, &popups::Unsaved, 0)
 }
 
-/// Ends the program, or asks what to do about the run in progress.
+/// Quits the program, or asks about the run in progress.
 pub(crate) fn ask_stop(state: &mut State) -> Vec<Effect> {
     if state.busy() && !state.quitting { popups::pick(state, &popups::Quit, 0) } else { quit(state) }
 }
 
-/// Stops the run and ends the program once it has stopped.
+/// Cancels the run, and quits once it has stopped.
 pub(crate) fn stop_then_quit(state: &mut State) -> Vec<Effect> {
     state.quitting = true;
     let key = state.keymap.label("cancel");
@@ -323,7 +320,6 @@ pub(crate) fn stop_then_quit(state: &mut State) -> Vec<Effect> {
     cancel(state)
 }
 
-/// Ends the program once the run has ended.
 pub(crate) fn wait_then_quit(state: &mut State) -> Vec<Effect> {
     state.quitting = true;
     let key = state.keymap.label("cancel");
@@ -331,12 +327,11 @@ pub(crate) fn wait_then_quit(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Ends the program; the remote engine continues.
+/// Quits, but leaves the remote engine running.
 pub fn leave(_: &mut State) -> Vec<Effect> {
     vec![Effect::Leave]
 }
 
-/// Ends the program.
 pub fn quit(state: &mut State) -> Vec<Effect> {
     let mut effects = send(state, Command::Shutdown);
     effects.push(Effect::Quit);

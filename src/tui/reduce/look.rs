@@ -1,4 +1,4 @@
-//! Commands of the view: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
+//! View commands: focus, zoom, glyphs, themes, and the focused pane's figure and numbers.
 
 use crate::action::Effect;
 use crate::example;
@@ -9,7 +9,6 @@ use crate::setup;
 use crate::state::{Glyphs, Opening, Prompt, Purpose, State, TextEntry};
 use base::text::printable;
 
-/// Moves the cursor of the focused pane, or scrolls it.
 pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     let (screen, pane) = (state.screen(), state.here().focus);
     match pane {
@@ -21,7 +20,6 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     }
 }
 
-/// Moves the focus to the next slot, or to the previous one.
 pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
     let slots = state.screen().slots();
     let at = slots.iter().position(|slot| slot.contains(&state.here().focus)).unwrap_or(0);
@@ -31,19 +29,19 @@ pub fn focus(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The slot whose panes are cycled: the focused one, or else the first with several.
+/// The slot whose panes are cycled: the focused one, or else the first with several panes.
 fn turning(state: &State) -> Option<&'static [Pane]> {
     let slots = state.screen().slots();
     let several = || slots.iter().copied().filter(|slot| slot.len() > 1);
     several().find(|slot| slot.contains(&state.here().focus)).or(several().next())
 }
 
-/// True if the shown screen has panes to turn.
+/// True if the current screen has panes to cycle.
 pub(crate) fn turns(state: &State) -> bool {
     turning(state).is_some()
 }
 
-/// Shows the next pane of the focused slot, or of the slot of figures.
+/// Shows the next pane of the focused slot, or of the first slot with several panes.
 pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     let Some(slot) = turning(state) else { return Vec::new() };
     let now = state.here().shown(slot);
@@ -54,7 +52,7 @@ pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Opens what is under the cursor. It never runs anything.
+/// Opens the item under the cursor; never runs anything.
 pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     let (screen, pane) = (state.screen(), state.here().focus);
     if screen.setup().is_some() && pane == setup::PANE {
@@ -66,14 +64,14 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     })
 }
 
-/// Draws the bands of all lines, or only of the chosen one.
+/// Toggles between the bands of all lines and the band of the main line.
 pub(crate) fn bands(state: &mut State) -> Vec<Effect> {
     state.view.all_bands = !state.view.all_bands;
     state.view.toast = Some(if state.view.all_bands { "bands of all lines" } else { "band of the main line" }.into());
     Vec::new()
 }
 
-/// Gives the mouse to the terminal, or takes it back.
+/// Releases the mouse to the terminal, or captures it again.
 pub(crate) fn mouse(state: &mut State) -> Vec<Effect> {
     state.view.mouse_free = !state.view.mouse_free;
     let text =
@@ -82,13 +80,12 @@ pub(crate) fn mouse(state: &mut State) -> Vec<Effect> {
     vec![Effect::Mouse(!state.view.mouse_free)]
 }
 
-/// Toggles whether the focused pane fills the screen.
 pub fn zoom(state: &mut State) -> Vec<Effect> {
     state.here_mut().zoom = !state.here().zoom;
     Vec::new()
 }
 
-/// Closes the form, or else shows what a filter hides, leaves the zoom, or dismisses the strip of the first start.
+/// Closes the form, or else clears a filter, ends the zoom, or dismisses the first start's strip.
 pub fn back(state: &mut State) -> Vec<Effect> {
     if setup::close_form(state) || table::clear_filter(state) {
         return Vec::new();
@@ -103,7 +100,6 @@ pub fn back(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Switches to the next set of glyphs.
 pub fn glyphs(state: &mut State) -> Vec<Effect> {
     state.view.glyphs = match state.view.glyphs {
         Glyphs::Braille => Glyphs::Blocks,
@@ -113,14 +109,12 @@ pub fn glyphs(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Switches to the next theme.
 pub fn theme(state: &mut State) -> Vec<Effect> {
     state.view.theme = (state.view.theme + 1) % state.themes.len();
     state.view.toast = Some(format!("theme: {}", state.theme().name));
     Vec::new()
 }
 
-/// Opens the export dialog for the figure of the focused pane.
 pub fn export(state: &mut State) -> Vec<Effect> {
     if state.screen().figure(state).is_some() {
         return popups::pick(state, &popups::ExportFigure, 0);
@@ -129,7 +123,6 @@ pub fn export(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Copies the numbers of the focused pane.
 pub fn copy(state: &mut State) -> Vec<Effect> {
     let text = state.screen().copy(state);
     copied(state, text)
@@ -149,23 +142,21 @@ fn named(_: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     if text.is_empty() { Err("type a name".into()) } else { Ok(vec![Effect::NameSession(text.to_owned())]) }
 }
 
-/// Asks for the session's name.
 pub(crate) fn name_session(state: &mut State) -> Vec<Effect> {
     ask(state, &NAME)
 }
 
-/// Opens an empty text field.
 pub fn ask(state: &mut State, prompt: &'static Prompt) -> Vec<Effect> {
     ask_from(state, prompt, "")
 }
 
-/// Opens a text field with text already in it, to be changed where it stands.
+/// Opens a text field for editing the given text.
 pub(crate) fn edit(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<Effect> {
     state.view.entry = Some(TextEntry { untouched: false, ..TextEntry::new(Purpose::Ask(prompt), printable(text)) });
     Vec::new()
 }
 
-/// Opens a text field with text already in it, which what is typed replaces.
+/// Opens a text field whose initial text is replaced by typing.
 pub(crate) fn ask_from(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<Effect> {
     state.view.entry = Some(TextEntry::new(Purpose::Ask(prompt), printable(text)));
     Vec::new()

@@ -1,4 +1,4 @@
-//! The reducer: the one place where the state changes. No clock, no I/O, no randomness.
+//! The reducer: the only place where the state changes, without clock, I/O or randomness.
 
 pub mod job;
 pub mod look;
@@ -25,7 +25,6 @@ use base::text::printable;
 use engine::message::{Event, Notice, NoticeLevel};
 use session::parts::watch::View;
 
-/// Folds an action into the state and returns the effects for the loop.
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let derives = !matches!(
         &action,
@@ -76,7 +75,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Saved(Ok(done)) => saved(state, done),
         Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
         Action::Sessions(Ok(mut sessions)) => {
-            // This one cannot be continued.
+            // The session being recorded cannot be continued.
             let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
             sessions.retain(|session| !own(&session.name));
             state.sessions = Some(sessions);
@@ -109,10 +108,9 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Ticks that a message stays: four seconds.
+/// Ticks for which a message is shown: four seconds.
 const TOAST: usize = 27;
 
-/// Advances animations, and removes a message after its time.
 fn tick(state: &mut State) {
     let view = &mut state.view;
     view.ticks = view.ticks.wrapping_add(1);
@@ -125,7 +123,7 @@ fn tick(state: &mut State) {
     }
 }
 
-/// Reports where a figure was written, or asks about the files that it would replace.
+/// Reports the files of a figure, or asks about those that it would replace.
 fn exported(state: &mut State, done: Exported) {
     match done {
         Exported::Wrote(paths) => {
@@ -144,7 +142,7 @@ fn exported(state: &mut State, done: Exported) {
     }
 }
 
-/// Reports where a document was written, or asks about the file that it would replace.
+/// Reports the file of a document, or asks about the one that it would replace.
 fn saved(state: &mut State, done: Saved) {
     match done {
         Saved::Wrote(path) => {
@@ -163,7 +161,7 @@ fn saved(state: &mut State, done: Saved) {
     }
 }
 
-/// Records the progress of the grid. If it cannot be read now, the last state stays.
+/// Stores the progress of the grid; an error keeps the last state.
 fn followed(state: &mut State, seen: Result<Box<View>, Problem>) {
     let Some(followed) = &mut state.followed else { return };
     match seen {
@@ -187,7 +185,7 @@ fn submitted(state: &mut State, done: Result<String, Problem>) {
     }
 }
 
-/// Paths of one stem as that stem with its extensions: `/a/b.png, .svg, .csv`.
+/// Shortens paths with a common stem: `/a/b.png, .svg, .csv`.
 fn shortened(paths: &[PathBuf]) -> String {
     let mut text = String::new();
     let mut stem = None;
@@ -205,10 +203,10 @@ fn shortened(paths: &[PathBuf]) -> String {
     text
 }
 
-/// Commands that would export the example's results as the session's own.
+/// Commands that are disabled for an example, because they would export its results as the session's.
 const OF_OWN: [&str; 3] = ["export", "copy", "provenance"];
 
-/// Executes a command, or shows why it cannot be used now. A command of a menu closes it.
+/// Executes a command, or shows why it cannot be used now. Commands of a menu close it.
 pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     if let (Some(Popup::Menu { .. }), Context::Menu(_)) = (&state.view.popup, command.context) {
         state.view.popup = None;
@@ -246,7 +244,7 @@ pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Swallows the letters typed for a refused filter, up to `enter`: they are not commands.
+/// Ignores the letters typed for a rejected filter, up to `enter`, so that they are not executed as commands.
 fn is_swallowed(state: &mut State, key: Key) -> bool {
     if state.view.pending != Some(Pending::Filter) || state.view.popup.is_some() {
         return false;
@@ -271,7 +269,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     }
     let pending = state.view.pending;
     let effects = act(state, key);
-    // This key settles the pending decision.
+    // The key answered the pending question.
     if state.view.pending == pending {
         state.view.pending = None;
     }

@@ -1,4 +1,4 @@
-//! The mouse: focus, sliders, clicks in panes, tabs and footer.
+//! Mouse handling: focus, sliders, and clicks in panes, tabs and footer.
 
 use super::{look, perform, popup};
 use crate::action::{Effect, Mouse, MouseKind};
@@ -9,7 +9,6 @@ use crate::setup;
 use crate::state::{Drag, State};
 use crate::status;
 
-/// Handles a mouse event.
 pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Vec<Effect> {
     let Some(layout) = compute(state) else { return Vec::new() };
     match mouse.kind {
@@ -29,7 +28,7 @@ fn wheel(state: &mut State, layout: &Layout, mouse: Mouse, by: i64) -> Vec<Effec
         return popup::travel(state, by);
     }
     let Some((pane, _)) = layout.pane_at(mouse.x, mouse.y) else { return Vec::new() };
-    // The wheel scrolls the pane it is over; the focus does not move.
+    // The wheel scrolls the pane under the pointer without moving the focus.
     let focus = std::mem::replace(&mut state.here_mut().focus, pane);
     let effects = look::travel(state, by);
     state.here_mut().focus = focus;

@@ -1,17 +1,16 @@
-//! Moving, toggling, copying and accepting in popups.
+//! Popup commands: move, toggle, copy, accept.
 
 use super::look;
 use crate::action::Effect;
 use crate::popups;
 use crate::state::{Popup, State, moved};
 
-/// Steps of a page.
+/// Entries or lines per page step.
 pub const PAGE: i64 = 10;
 
-/// Moves the cursor of the popup, or scrolls it.
 pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     let last = popups::last(state);
-    // What a filter hides is passed over.
+    // Skips entries that the filter hides.
     let listed = popups::found(state);
     if let Some(Popup::Pick { selected, .. }) = &mut state.view.popup {
         let at = listed.iter().position(|entry| entry == selected).unwrap_or(0);
@@ -32,7 +31,6 @@ pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Chooses the entry under the cursor and closes the popup.
 pub fn accept(state: &mut State) -> Vec<Effect> {
     if popups::found(state).is_empty() && !popups::filter(state).is_empty() {
         return Vec::new();
@@ -50,7 +48,6 @@ pub fn accept(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Toggles the entry under the cursor.
 pub fn mark(state: &mut State) -> Vec<Effect> {
     match state.view.popup {
         Some(Popup::Pick { picker, selected, .. }) if popups::found(state).contains(&selected) => {
@@ -60,7 +57,6 @@ pub fn mark(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Copies the content of the popup.
 pub fn copy(state: &mut State) -> Vec<Effect> {
     let text = match state.view.popup {
         Some(Popup::Page { page, .. }) => page.copy(state),
@@ -69,7 +65,7 @@ pub fn copy(state: &mut State) -> Vec<Effect> {
     look::copied(state, text)
 }
 
-/// Shows what a filter hides, or else closes the popup.
+/// Clears the filter, or else closes the popup.
 pub fn close(state: &mut State) -> Vec<Effect> {
     if !popups::filter(state).is_empty() {
         popups::narrow(state, "");

@@ -1,4 +1,4 @@
-//! A recording in place of an engine: its entries, and its controls.
+//! Replay commands, and the application of recorded entries.
 
 use crate::action::{Effect, ReplayControl};
 use crate::popups::{self, Picker};
@@ -10,13 +10,12 @@ use ratatui::text::Line;
 use session::format::{Entry, Item};
 use session::replay::{Step, fold};
 
-/// Seconds of a seek.
+/// In seconds.
 pub(crate) const SEEK: f64 = 5.0;
-/// Slowest and fastest speed that the keys can set.
+/// Minimum and maximum speed that keys can set.
 const SPEEDS: (f64, f64) = (0.125, 64.0);
 
-/// Handles an entry of the recording. The view follows the recorded commands, so that the replay shows what the user
-/// saw.
+/// Applies an entry of the recording. The view follows recorded commands, so that it shows what the user saw.
 pub(super) fn on_step(state: &mut State, step: &Step) {
     let Some(replay) = &mut state.replay else { return };
     match step {
@@ -44,7 +43,7 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
     }
 }
 
-/// Entry of a line in the timeline: the beginning of a run, or a note.
+/// The timeline mark of an entry: the start of a run, or a note.
 fn mark(replay: &ReplayState, entry: &Entry) -> Option<(f64, String)> {
     let text = match &entry.item {
         Item::Command(Command::Run { spec, .. }) => {
@@ -57,7 +56,7 @@ fn mark(replay: &ReplayState, entry: &Entry) -> Option<(f64, String)> {
     Some((entry.t, text))
 }
 
-/// The moments of a recording: choosing one goes there.
+/// Picker of the marks of a recording; choosing one seeks to it.
 pub(crate) struct Timeline;
 
 impl Picker for Timeline {
@@ -82,7 +81,6 @@ impl Picker for Timeline {
     }
 }
 
-/// Asks for a note on this moment.
 pub(crate) static NOTE: Prompt = Prompt {
     label: "note",
     hint: "is kept with this moment of the session",
@@ -96,7 +94,7 @@ pub(crate) static NOTE: Prompt = Prompt {
     follow: None,
 };
 
-/// Applies one entry of a recording, or of what a remote engine logged before this screen attached.
+/// Applies one entry of a recording, or of a remote engine's log from before this screen attached.
 pub fn follow(state: &mut State, entry: &Entry) {
     entry.fold(&mut state.board);
     if let Item::Command(command) = &entry.item {
@@ -106,7 +104,7 @@ pub fn follow(state: &mut State, entry: &Entry) {
     }
 }
 
-/// Pauses or resumes the replay; at its end plays it from its beginning.
+/// Pauses or resumes the replay; at the end, restarts it.
 pub fn pause(state: &mut State) -> Vec<Effect> {
     let Some(replay) = &mut state.replay else { return Vec::new() };
     if replay.ended && !replay.live {
@@ -117,14 +115,13 @@ pub fn pause(state: &mut State) -> Vec<Effect> {
     vec![Effect::Replay(ReplayControl::Pause(replay.held))]
 }
 
-/// Jumps by a number of seconds, forward or back.
+/// Seeks by a number of seconds, forwards or backwards.
 pub fn seek(state: &mut State, by: f64) -> Vec<Effect> {
     let Some(replay) = &mut state.replay else { return Vec::new() };
     replay.at = (replay.at + by).clamp(0.0, replay.length.max(0.0));
     vec![Effect::Replay(ReplayControl::Seek(replay.at))]
 }
 
-/// Multiplies the speed.
 pub fn pace(state: &mut State, factor: f64) -> Vec<Effect> {
     let Some(replay) = &mut state.replay else { return Vec::new() };
     replay.speed = (replay.speed * factor).clamp(SPEEDS.0, SPEEDS.1);

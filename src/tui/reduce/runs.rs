@@ -1,4 +1,4 @@
-//! The runs of a lab: earlier and later ones, and two of them side by side.
+//! The runs of a lab, and comparison of two of them.
 
 use crate::action::Effect;
 use crate::example;
@@ -9,36 +9,35 @@ use engine::board::Run;
 use engine::message::Outcome;
 use labs::LabId;
 
-/// Columns of a list's border, its cursor and the gap behind the number of a run.
+/// Columns of a list's border, cursor, and gap after the run number.
 const FRAME: usize = 10;
 
 fn lab(state: &State) -> Option<LabId> {
     state.screen().setup().map(|setup| setup.lab())
 }
 
-/// The runs of the shown lab whose results are held, the first one first.
+/// The current lab's runs whose results are in memory, in order.
 pub(crate) fn all(state: &State) -> Vec<&Run> {
     lab(state).map_or(Vec::new(), |lab| state.board.runs_of(lab).filter(|run| !run.gone).collect())
 }
 
-/// The index of the shown run among them.
+/// Index of the shown run in [`all`].
 pub(crate) fn shown(state: &State) -> Option<usize> {
     let generation = state.board.run_of(lab(state)?)?.job.generation;
     all(state).iter().position(|run| run.job.generation == generation)
 }
 
-/// True if there are runs to go to.
 pub(crate) fn several(state: &State) -> bool {
     all(state).len() > 1
 }
 
-/// `run 2 of 3`; `None` for a single run.
+/// Formats the place of the shown run: `run 2 of 3`; `None` for a single run.
 pub(crate) fn place(state: &State) -> Option<String> {
     let of = all(state).len();
     Some(format!("run {} of {of}", shown(state)? + 1)).filter(|_| of > 1)
 }
 
-/// Shows the next run, or an earlier one.
+/// Shows a later run, or an earlier one.
 pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     let Some(now) = shown(state) else { return Vec::new() };
     let to = moved(now, by, all(state).len());
@@ -50,7 +49,7 @@ pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     show(state, to)
 }
 
-/// Shows a run by its place, with its settings.
+/// Shows a run by its index, with its settings.
 pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
     let run = all(state).get(place).map(|run| (run.job.generation, run.job.spec.clone()));
     if let (Some((generation, spec)), Some(setup)) = (run, state.screen().setup()) {
@@ -63,7 +62,7 @@ pub(crate) fn show(state: &mut State, place: usize) -> Vec<Effect> {
     Vec::new()
 }
 
-/// How a run ended and after what time: `done in 41.7 s`.
+/// Formats how a run ended and after what time: `done in 41.7 s`.
 fn ended(run: &Run) -> String {
     let took = run.job.seconds.map(base::numbers::seconds);
     match (&run.job.outcome, took) {
@@ -76,7 +75,7 @@ fn ended(run: &Run) -> String {
     }
 }
 
-/// How a run ended, and the settings that changed since the previous one.
+/// Formats how a run ended, and which settings changed since the previous one.
 pub(crate) fn words(state: &State, place: usize) -> String {
     let all = all(state);
     let Some(run) = all.get(place) else { return String::new() };
@@ -88,7 +87,7 @@ pub(crate) fn words(state: &State, place: usize) -> String {
     format!("{}; {changed}", ended(run))
 }
 
-/// Runs as lines of a list, how each ended before what it changed: a narrow screen cuts the end of a line.
+/// Formats runs as lines of a list: first how each ended, then its changes, which a narrow screen cuts.
 pub(crate) fn lines(state: &State, places: &[usize]) -> Vec<String> {
     let shown = shown(state);
     let here = |place: usize| if Some(place) == shown { " (shown)" } else { "" };
@@ -100,14 +99,12 @@ pub(crate) fn lines(state: &State, places: &[usize]) -> Vec<String> {
     heads.iter().zip(places).map(line).collect()
 }
 
-/// Lists the runs.
 pub(crate) fn list(state: &mut State) -> Vec<Effect> {
     let at = shown(state).unwrap_or(0);
     popups::pick(state, &popups::Runs, at)
 }
 
-/// Places of the runs with which the shown one can be compared: all others, the finished ones first, and of these the run before,
-/// which is compared most often.
+/// Indices of the runs to compare the shown one with: finished ones first, starting with the previous run, the most frequent choice.
 pub(crate) fn others(state: &State) -> Vec<usize> {
     let (all, now) = (all(state), shown(state).unwrap_or(0));
     let mut places: Vec<usize> = (0..all.len()).filter(|place| *place != now).collect();
@@ -116,15 +113,15 @@ pub(crate) fn others(state: &State) -> Vec<usize> {
     places
 }
 
-/// The number that stands for the recorded example among those of runs, which begin at 1.
+/// The number of the recorded example; numbers of runs start at 1.
 pub(crate) const EXAMPLE: u64 = 0;
 
-/// True if there is a run to compare, with another one or with the recorded example.
+/// True if the shown run can be compared with another one or with the recorded example.
 pub(crate) fn can_compare(state: &State) -> bool {
     several(state) || state.replay.is_none() && !all(state).is_empty()
 }
 
-/// The run of this generation, with its number in the list (0 for the recorded example).
+/// The run of this generation with its number in the list (0 for the recorded example).
 pub(crate) fn named(state: &State, generation: u64) -> Option<(usize, &Run)> {
     if generation == EXAMPLE {
         return state.beside.as_ref().map(|example| (0, &example.run));
@@ -133,7 +130,7 @@ pub(crate) fn named(state: &State, generation: u64) -> Option<(usize, &Run)> {
     all.find(|(_, run)| run.job.generation == generation).map(|(place, run)| (place + 1, run))
 }
 
-/// Asks with which run the shown one is compared. The recorded example is the last choice; a replay has its own runs alone.
+/// Asks which run to compare the shown one with. The recorded example is the last choice; a replay offers only its own runs.
 pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
     let example = lab(state).filter(|_| state.replay.is_none()).and_then(example::recorded);
     state.beside = example;

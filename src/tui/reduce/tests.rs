@@ -1,4 +1,4 @@
-//! The reducer: actions, keys, popups, typing, the mouse, replays and the end of the program.
+//! Tests of the reducer: actions, keys, popups, typing, mouse, replays and quitting.
 
 mod grammar;
 mod keys;
@@ -90,7 +90,7 @@ fn switching_screens_keeps_focus_zoom_and_cursor_of_each() {
         keys(&mut state, "j tab");
     }
     state.show(home);
-    // Cycling also reached this pane and moved on by one.
+    // Regression: cycling used to reach this pane too, and move on by one.
     assert_eq!(state.here().zoom, place.zoom);
     assert_ne!(state.here().focus, place.focus);
 }
@@ -197,8 +197,8 @@ fn ctrl_c_stops_and_never_quits() {
     assert!(keys(&mut state, "ctrl-c").is_empty());
 }
 
-/// Regression: one key meant one thing on one screen and another on the next: `t` a filter, a study, an experiment;
-/// `x` an axis, a swap, an export.
+/// Regression: keys used to change their meaning between screens: `t` was a filter, a study or an experiment; `x` an axis, a swap or an
+/// export.
 #[test]
 fn a_key_has_one_intent_on_all_screens() {
     let outside = |e: &&&Entry| !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing);
@@ -219,7 +219,6 @@ fn a_key_has_one_intent_on_all_screens() {
     }
 }
 
-/// No menu binds a letter twice.
 #[test]
 fn the_letters_of_a_menu_are_its_own() {
     for screen in SCREENS {
@@ -408,7 +407,6 @@ fn a_screen_that_is_too_small_takes_keys_and_ignores_the_mouse() {
     assert!(keys(&mut state, "q").contains(&Effect::Quit));
 }
 
-/// Regression: notes were read from sessions and shown nowhere.
 #[test]
 fn a_replay_lists_its_runs_and_notes_and_goes_to_them() {
     let mut state = replayed();
@@ -416,7 +414,7 @@ fn a_replay_lists_its_runs_and_notes_and_goes_to_them() {
     let run = Item::Command(Command::Run { job: 1, generation: 1, spec });
     for (t, item) in [(1.0, run), (7.5, Item::Note("look \u{1b}here".into()))] {
         let entry = Line { t, item };
-        // A recording that is rewound yields its lines again.
+        // A rewound recording returns its entries again.
         for _ in 0..2 {
             reduce(&mut state, Action::Played(Step::Entry(Box::new(entry.clone()))));
         }

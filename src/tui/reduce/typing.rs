@@ -1,4 +1,4 @@
-//! Text fields: values, names and paths, the queries of help and palette.
+//! Text fields: values, names, paths, and queries in help and palette.
 
 use crate::action::Effect;
 use crate::panes::table;
@@ -8,7 +8,7 @@ use crate::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
 use base::text::printable;
 use labs::setting::Kind;
 
-/// Longest accepted text; a paste may have any length.
+/// Maximum length of a text; pastes can be longer.
 const MAX_TYPED: usize = 1000;
 
 /// The text and the byte offset of the caret.
@@ -33,7 +33,7 @@ fn buffer(state: &mut State) -> Option<(&mut String, usize)> {
     Some((text, end))
 }
 
-/// Adds text to the field. Line ends of a paste become spaces; other control characters are made visible.
+/// Inserts text into the field. Line ends of a paste become spaces; other control characters are made visible.
 pub fn insert(state: &mut State, text: &str) -> Vec<Effect> {
     if let Some(entry) = state.view.entry.as_mut().filter(|entry| entry.untouched) {
         entry.buffer.clear();
@@ -47,7 +47,6 @@ pub fn insert(state: &mut State, text: &str) -> Vec<Effect> {
     follow(state)
 }
 
-/// Removes the character before the caret, or everything.
 pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
     if let Some((buffer, caret)) = buffer(state) {
         if all {
@@ -62,7 +61,6 @@ pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
     follow(state)
 }
 
-/// Removes the character after the caret.
 pub(crate) fn erase_after(state: &mut State) -> Vec<Effect> {
     if let Some(entry) = state.view.entry.as_mut().filter(|e| e.after > 0) {
         entry.buffer.remove(entry.caret());
@@ -72,7 +70,6 @@ pub(crate) fn erase_after(state: &mut State) -> Vec<Effect> {
     follow(state)
 }
 
-/// Moves the caret by a number of characters.
 pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     if let Some(entry) = &mut state.view.entry {
         entry.untouched = false;
@@ -82,7 +79,7 @@ pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Notifies observers of the typing. Text that cannot become a setting's number is refused at once.
+/// Passes typed text to its consumer; rejects text that cannot become a setting's number.
 fn follow(state: &mut State) -> Vec<Effect> {
     let Some(entry) = &state.view.entry else { return Vec::new() };
     let text = entry.buffer.clone();
@@ -101,11 +98,10 @@ fn follow(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// Leaves the field and discards what was typed.
 pub fn cancel(state: &mut State) -> Vec<Effect> {
     match state.view.entry.take() {
         None => state.view.popup = None,
-        // A list is filtered as the filter is typed.
+        // The list was filtered while the filter was typed.
         Some(entry) if table::is_filter(&entry.purpose) => {
             table::clear_filter(state);
         }
@@ -114,7 +110,7 @@ pub fn cancel(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Accepts the typed text. Unacceptable text stays in the field, with the reason.
+/// Accepts the typed text; invalid text stays in the field, with the reason.
 pub fn accept(state: &mut State) -> Vec<Effect> {
     let Some(entry) = state.view.entry.take() else { return accept_query(state) };
     let text = entry.buffer.trim();
@@ -141,7 +137,7 @@ fn accept_query(state: &mut State) -> Vec<Effect> {
                 super::perform(state, command)
             })
         }
-        // Accepting its query closes the help, too.
+        // Accepting a query in the help also closes the help.
         _ => Vec::new(),
     }
 }

@@ -1,10 +1,8 @@
-//! Input of the terminal as actions.
-
 use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
 
 use crate::action::{Action, Mouse, MouseKind};
 
-/// An input event as an action; `None` for irrelevant events.
+/// Converts an input event to an action; `None` for irrelevant events.
 pub fn translate(input: Input) -> Option<Action> {
     match input {
         Input::Key(key) if key.kind != KeyEventKind::Release => Some(Action::Key(key.into())),
@@ -25,7 +23,7 @@ pub fn translate(input: Input) -> Option<Action> {
     }
 }
 
-/// Adds an action to the pending ones. Only the last position of a drag counts.
+/// Adds an action to the pending ones; only the last position of a drag is kept.
 pub(super) fn add(actions: &mut Vec<Action>, action: Option<Action>) {
     let Some(action) = action else { return };
     let drag = |a: &Action| matches!(a, Action::Mouse(Mouse { kind: MouseKind::Drag, .. }));

@@ -1,4 +1,4 @@
-//! Both ends of the source of events: an engine with its recorder, or a recording.
+//! Both ends of an event source: an engine with its recorder, or a recording.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use engine::{Down, Engine};
 use session::format::{Entry, Item as Line};
 use session::replay::{Recorded, Step};
 
-/// Reason why an unrecorded session cannot be named or get notes.
+/// Reason why an unrecorded session cannot be renamed or annotated.
 fn unrecorded() -> Problem {
     Problem {
         what: "the session is not recorded".into(),
@@ -22,7 +22,7 @@ fn unrecorded() -> Problem {
     }
 }
 
-/// The receiving end of the source.
+/// The receiving end of a source.
 pub(super) enum Feed {
     Events(Receiver<Event>),
     Steps(Receiver<Step>),
@@ -30,7 +30,6 @@ pub(super) enum Feed {
     Closed,
 }
 
-/// Item of a source.
 pub(super) enum Item {
     Event(Event),
     Step(Step),
@@ -39,7 +38,7 @@ pub(super) enum Item {
 }
 
 impl Feed {
-    /// The next item; never resolves once the source has ended.
+    /// Waits for the next item; never resolves once the source has ended.
     pub(super) async fn next(&mut self) -> Item {
         match self {
             Feed::Events(events) => events.recv().await.map_or(Item::End, Item::Event),
@@ -60,7 +59,7 @@ impl Feed {
     }
 }
 
-/// The sending end of the source.
+/// The sending end of a source.
 pub(super) enum Link {
     Live { engine: Box<dyn Engine>, recorder: Option<Box<dyn Recorder>> },
     Replay(Recorded),
@@ -69,7 +68,6 @@ pub(super) enum Link {
 }
 
 impl Link {
-    /// The sending end of a source.
     pub(super) fn new(source: Source) -> Self {
         match source {
             Source::Live(engine, recorder) => Link::Live { engine, recorder },
@@ -79,7 +77,7 @@ impl Link {
         }
     }
 
-    /// The receiving end, which can be taken only once.
+    /// Takes the receiving end, which is available only once.
     pub(super) fn take(&mut self) -> Feed {
         match self {
             Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
@@ -89,7 +87,7 @@ impl Link {
         }
     }
 
-    /// The screen closes without a decision about the engine: a remote one continues, a local one ends.
+    /// Disconnects when the screen closes without a decision about the engine: a remote engine continues, a local one ends.
     pub(super) fn lose(&mut self, started: Instant) {
         match self {
             Link::Live { engine, recorder } => {
@@ -100,12 +98,12 @@ impl Link {
                 engine.lose();
             }
             Link::Seen { engine, .. } => engine.lose(),
-            // Others compute it.
+            // Computed by other processes.
             Link::Replay(_) | Link::Followed(_) => {}
         }
     }
 
-    /// `Some` if the link to the engine is down.
+    /// The outage, if the link to the engine is down.
     pub(super) fn down(&self) -> Option<Down> {
         match self {
             Link::Live { engine, .. } | Link::Seen { engine, .. } => engine.down(),
@@ -119,7 +117,6 @@ impl Link {
         }
     }
 
-    /// Gives the recorded session a name.
     pub(super) fn rename(&mut self, name: &str) -> Result<String, Problem> {
         match self {
             Link::Live { recorder: Some(recorder), .. } => recorder.rename(name),
@@ -127,7 +124,6 @@ impl Link {
         }
     }
 
-    /// Writes a note into the recorded session.
     pub(super) fn note(&mut self, text: &str, started: Instant) -> Vec<Action> {
         let Link::Live { recorder: recorder @ Some(_), .. } = self else {
             return vec![Action::Notice(super::opened::error(unrecorded()))];
@@ -138,7 +134,7 @@ impl Link {
         vec![Action::RecordingFailed(problem)]
     }
 
-    /// Records another session's measurements as the past of this one, with a note of its name.
+    /// Records another session's measurements as the past of this one, with a note that names it.
     pub(super) fn adopt(&mut self, name: &str, past: &[Entry], started: Instant) -> Vec<Action> {
         let Link::Live { recorder, .. } = self else { return Vec::new() };
         let Some(kept) = recorder else { return Vec::new() };
@@ -158,7 +154,7 @@ impl Link {
         vec![Action::RecordingFailed(problem)]
     }
 
-    /// Records a command and sends it. Failures are returned as actions.
+    /// Records and sends a command; returns failures as actions.
     pub(super) fn send(&mut self, command: &Command, started: Instant) -> Vec<Action> {
         let Link::Live { engine, recorder } = self else { return Vec::new() };
         let mut actions = Vec::new();
@@ -172,7 +168,7 @@ impl Link {
         actions
     }
 
-    /// Records an event; a failure is returned as an action.
+    /// Records an event; returns a failure as an action.
     pub(super) fn record(&mut self, event: &Event, started: Instant) -> Option<Action> {
         let Link::Live { recorder, .. } = self else { return None };
         let result = recorder.as_mut()?.event(started.elapsed().as_secs_f64(), event);

@@ -1,4 +1,4 @@
-//! Parts of a session that was read: its name, and how to continue it.
+//! A session that was read: its name, and how to continue it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use labs::Spec;
 use session::format::{Item as Line, Session};
 use session::replay::Recorded;
 
-/// The name of a session by its file.
+/// A session's name, from its file.
 pub(super) fn called(path: &Path) -> String {
     let file = path.file_name().map_or_else(String::new, |f| f.to_string_lossy().into_owned());
     file.strip_suffix(session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
-/// Reads a session to continue, with `spec` or else its last or first spec.
+/// Prepares a session to be continued with `spec`, or otherwise its last or first spec.
 pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -> Result<Box<Resumed>, Problem> {
     let past = session.until(f64::INFINITY);
     let (gone, past) = (past.gone, past.entries.collect::<Vec<_>>());
@@ -33,7 +33,7 @@ pub(super) fn resumed(path: &Path, session: &Session, spec: Option<Box<Spec>>) -
     Ok(Box::new(Resumed { name: called(path), spec, past, gone }))
 }
 
-/// The state of a replay of a session on top of another state, and the player. It opens at its end: whoever wants to watch it goes back.
+/// State of a session's replay on top of another state, and its player. The replay opens at the end; the user can rewind it.
 pub(crate) fn on_top_of(top: &State, file: Option<PathBuf>, name: &str, session: Session) -> (State, Recorded) {
     let end = session.duration();
     let start = Start {
@@ -84,7 +84,7 @@ mod tests {
         spec
     }
 
-    /// A session that started with one spec and ran others.
+    /// Makes a session that started with one spec and ran others.
     fn session(header: Option<Spec>, ran: &[u64]) -> Session {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.probity.jsonl");
@@ -115,7 +115,6 @@ mod tests {
         assert_eq!(seed(&[], None), 1);
     }
 
-    /// A lab that had run nothing was blank, and did not show its kind of results.
     #[test]
     fn every_lab_has_a_shipped_session_that_answers_its_question() {
         for lab in LABS {

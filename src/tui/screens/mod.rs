@@ -1,4 +1,4 @@
-//! The screens: one folder and one line in the registry each.
+//! The screens: each has a folder, and a line in the registry.
 
 pub mod data;
 pub mod home;
@@ -12,15 +12,13 @@ pub mod shards;
 use super::screen::{Screen, ScreenId};
 use super::state::{Start, State};
 
-/// One line per screen, in the order of the tabs: its folder provides a static `SCREEN` and its view state `View`.
+/// Defines the screens, one line each in tab order; a screen's folder provides a static `SCREEN` and its view state `View`.
 macro_rules! registry {
     ($($name:ident: $doc:literal;)+) => {
-        /// View state that every screen has.
         #[derive(Debug, Clone)]
         pub struct Views { $( #[doc = $doc] pub $name: $name::View, )+ }
 
         impl Views {
-            /// The views before anything has happened.
             pub(crate) fn new(start: &Start) -> Self {
                 Self { $( $name: $name::View::new(start), )+ }
             }
@@ -41,17 +39,16 @@ registry! {
     shards: "A grid that others compute.";
 }
 
-/// The screen with an identifier; the first one if there is none.
+/// The screen with this identifier, or else the first one.
 pub fn screen(id: ScreenId) -> &'static dyn Screen {
     SCREENS.iter().copied().find(|s| s.id() == id).unwrap_or(SCREENS[0])
 }
 
-/// The screens that run an experiment, in the order of the tabs.
+/// The screens that run an experiment, in tab order.
 pub fn labs() -> impl Iterator<Item = &'static dyn Screen> {
     SCREENS.iter().copied().filter(|s| s.setup().is_some())
 }
 
-/// Shows a model on the screen of the models.
 pub(crate) fn open_model(state: &mut State, name: &str) {
     models::open_at(state, name);
 }

@@ -1,4 +1,4 @@
-//! Draws the settings: the short pane and the whole form.
+//! Drawing of the settings: the pane and the form.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,12 +15,11 @@ use base::text::{brief_name, fit, fit_end, pad, printable, width};
 use labs::setting::{Kind, Value};
 use model::offers::ALL_LABS;
 
-/// Free columns after a value of the form that are enough for a sentence.
+/// Minimum width for a description after a value in the form, in columns.
 const SENTENCE: usize = 42;
-/// Minimum width of a model's name next to its uses.
+/// Minimum width of a model's name next to its uses, in columns.
 const NAME: usize = 16;
 
-/// Draws the pane, or the form in its place.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let form = state.here().form;
     frame.render_widget(pane_block(state, PANE, &title(state, form)), area);
@@ -29,7 +28,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let lines = shown(state, setup, &rows);
     let here = state.here().row.min(lines.len().saturating_sub(1));
     let drawn = drawn(state, &rows, &lines);
-    // The pane keeps a line for the number of hidden rows.
+    // The pane reserves a line for the number of hidden rows.
     let more = if form { 0 } else { hidden(setup, &rows) };
     let height = inner.height.saturating_sub(u16::from(more > 0));
     let first = first_drawn(&drawn, here, height);
@@ -108,8 +107,8 @@ fn row_line(state: &State, row: &Row, at: RowLine, (area, begins): (Rect, bool),
     Line::from(spans)
 }
 
-/// Sentence, range and default of a row of the form, behind the `used` columns of its value, as much as fits. The status line has all of it
-/// for the row under the cursor.
+/// Description, range and default of a row in the form, after the `used` columns of its value, as far as they fit. The status line shows
+/// everything for the row under the cursor.
 fn facts(state: &State, row: &Row, used: usize, room: usize) -> Vec<Span<'static>> {
     let gap = " ".repeat((usize::from(FORM) + 1).saturating_sub(used));
     let room = room.saturating_sub(used + gap.len());
@@ -132,25 +131,24 @@ fn limits_of(row: &Row) -> String {
     range(row) + &default
 }
 
-/// Details of the row under the cursor: its sentence, its range and its default.
+/// Description, range and default of the row under the cursor.
 pub(crate) fn explained(row: &Row) -> String {
     let what = if row.warning.is_empty() { row.help.clone() } else { format!("Warning: {}", row.warning) };
     format!("{what} ({})", limits_of(row))
 }
 
-/// The text being typed into a row.
 fn typed(state: &State, row: &Row) -> Option<String> {
     let entry = state.view.entry.as_ref()?;
     matches!(&entry.purpose, Purpose::Setting(key) if *key == row.key).then(|| format!("{}_", entry.buffer))
 }
 
-/// Reason why a row rejected its latest value.
+/// The reason why a row rejected its latest value.
 fn refusal(state: &State, row: &Row) -> Option<String> {
     let (key, why) = state.place(state.view.lab).refused.as_ref()?;
     (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
 }
 
-/// Uses of a model that not every lab can use.
+/// The uses of a model that some lab cannot use.
 fn limits(state: &State, name: &str) -> String {
     let known = state.board.models.iter().find(|m| m.name == name);
     match known.map_or("", |m| m.serves.as_str()) {
@@ -159,7 +157,7 @@ fn limits(state: &State, name: &str) -> String {
     }
 }
 
-/// A row without a track, in about `room` columns.
+/// A row without a slider, in about `room` columns.
 fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
     match (&row.kind, &row.value) {
         (Kind::Marks(names), Value::Marks(on)) => {

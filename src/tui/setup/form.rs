@@ -1,11 +1,11 @@
-//! The whole form of a lab's settings: every row in its group, with range, default and a sentence.
+//! The form of a lab's settings: every row in its group, with range, default and description.
 
 use super::{PANE, Row, RowLine};
 use crate::action::Effect;
 use crate::state::State;
 use labs::setting::Kind;
 
-/// The groups of the form, in its order.
+/// In the order of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
     Shown,
@@ -15,7 +15,6 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// The heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Group::Shown => "Shown here",
@@ -26,7 +25,6 @@ impl Group {
     }
 }
 
-/// The group of a row, by its key.
 pub(crate) fn group(row: &Row) -> Group {
     let begins = |heads: &[&str]| heads.iter().any(|head| row.key.starts_with(head));
     if row.view {
@@ -40,7 +38,7 @@ pub(crate) fn group(row: &Row) -> Group {
     }
 }
 
-/// The drawn lines by their numbers among `shown`; the form has a heading, without a number, before each group.
+/// Indices in `shown` of the drawn lines; each group starts with a heading, which is `None`.
 pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Option<usize>> {
     let mut out = Vec::new();
     let mut last = None;
@@ -55,7 +53,7 @@ pub(super) fn drawn(state: &State, rows: &[Row], shown: &[RowLine]) -> Vec<Optio
     out
 }
 
-/// Short description of a row's values.
+/// The values of a row in brief.
 pub(super) fn range(row: &Row) -> String {
     match &row.kind {
         Kind::Slider { range, unset: Some(word), .. } => format!("{range} or {word}"),
@@ -67,7 +65,7 @@ pub(super) fn range(row: &Row) -> String {
     }
 }
 
-/// Opens the form, or closes it and goes back to the pane from which it was opened.
+/// Opens the form, or closes it and returns to the pane from which it was opened.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let form = !state.here().form;
     let from = state.here().focus;

@@ -1,22 +1,19 @@
-//! Earlier and later settings of each lab, for undo and redo.
+//! Undo and redo of settings.
 
 use crate::action::Effect;
 use crate::state::State;
 use labs::Spec;
 
-/// Earlier and later settings of a lab.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     past: Vec<Spec>,
     future: Vec<Spec>,
-    /// The row that was changed last: further steps of one slider are one change.
+    /// The row changed last; consecutive steps of one slider are one change.
     last: Option<String>,
 }
 
-/// Maximum number of changes that are kept.
 const CHANGES: usize = 100;
 
-/// Keeps the settings as they were before a change of a row.
 pub(super) fn remember(state: &mut State, key: &str, before: Spec) {
     let Some(setup) = state.setup() else { return };
     if setup.spec(state) == before {
@@ -45,7 +42,7 @@ pub(crate) fn can_redo(state: &State) -> bool {
     history(state).is_some_and(|history| !history.future.is_empty())
 }
 
-/// Goes back to the settings before the last change, or forward again.
+/// Restores the settings from before the last change, or redoes it.
 pub(crate) fn undo(state: &mut State, redo: bool) -> Vec<Effect> {
     let Some(setup) = state.screen().setup() else { return Vec::new() };
     let now = setup.spec(state);

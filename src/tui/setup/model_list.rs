@@ -1,4 +1,4 @@
-//! The models at hand as a list whose entries are ticked for the lab's next run.
+//! List of the available models, with checkboxes for the lab's next run.
 
 use super::{row, toggle};
 use crate::action::Effect;
@@ -6,22 +6,21 @@ use crate::state::State;
 use base::text::printable;
 use labs::setting::{Kind, Value};
 
-/// The title of the lab that was shown last.
 fn lab_title(state: &State) -> &'static str {
     state.setup().map_or("lab", |setup| labs::by_id(setup.lab()).title())
 }
 
-/// `the next Prompts run`: that of the lab that was shown last.
+/// Names the next run of the lab shown last: `the next Prompts run`.
 pub(crate) fn next_run(state: &State) -> String {
     format!("the next {} run", lab_title(state))
 }
 
-/// True if the lab that was shown last picks its models by ticking them.
+/// True if the models of the lab shown last are selected by checkboxes.
 pub(crate) fn picks_models(state: &State) -> bool {
     row(state, "models").is_some()
 }
 
-/// The models at hand, each with whether the next run of the lab uses it.
+/// Available models, and whether the lab's next run uses each.
 pub(crate) fn models(state: &State) -> Vec<(String, bool)> {
     match row(state, "models").map(|row| (row.kind, row.value)) {
         Some((Kind::Marks(names), Value::Marks(on))) => names.into_iter().zip(on).collect(),
@@ -29,7 +28,7 @@ pub(crate) fn models(state: &State) -> Vec<(String, bool)> {
     }
 }
 
-/// Ticks or unticks a model for the lab's next run, and says so.
+/// Toggles a model for the lab's next run, and reports the change.
 pub(crate) fn tick_model(state: &mut State, name: &str) -> Vec<Effect> {
     let Some(row) = row(state, "models") else {
         let (lab, key) = (lab_title(state), state.keymap.short_label("settings"));

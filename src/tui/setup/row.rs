@@ -1,42 +1,37 @@
-//! A row of the settings: a setting of the spec, or something that only the view has.
+//! Rows of the settings: settings in the spec, or values that only the view has.
 
 use super::FAR;
 use crate::stops::{share_of, step_along};
 use base::text::printable;
 use labs::setting::{Kind, Known, Setting, Value};
 
-/// A row of the pane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its key, unique in the pane.
+    /// Key, unique in the pane.
     pub key: String,
     pub label: String,
-    /// One sentence of help.
     pub help: String,
-    /// Its control.
     pub kind: Kind,
     pub value: Value,
-    /// Its value as text.
     pub text: String,
-    /// The text after each checkbox.
+    /// Text after each checkbox.
     pub notes: Vec<String>,
-    /// True if it differs from the last run.
     pub changed: bool,
-    /// True if it only affects the view and so can be changed in a replay, too.
+    /// True if the row affects only the view, so that it can also be changed in a replay.
     pub view: bool,
-    /// The value in the shipped experiment; empty for rows of the view.
+    /// Value in the shipped experiment; empty for rows of the view.
     pub default: String,
-    /// Warning about this value; empty if there is none.
+    /// Warning about the value; empty if there is none.
     pub warning: String,
 }
 
 impl Row {
-    /// A row of a setting, compared with the spec that was run.
+    /// Builds the row of a setting, compared with the spec that was run.
     pub fn of<S>(setting: &Setting<S>, spec: &S, ran: Option<&S>, known: &Known) -> Self {
         let value = setting.get(spec, known);
         let kind = setting.kind(spec, known);
         let changed = ran.is_some_and(|ran| match (&kind, &value) {
-            // Choices depend on the spec itself, so names are compared, not indices.
+            // Choices depend on the spec, so names are compared rather than indices.
             (Kind::Marks(_), value) => kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known)),
             _ => setting.get(ran, known) != value,
         });
@@ -55,13 +50,13 @@ impl Row {
         }
     }
 
-    /// The same with its value in the spec that is shipped.
+    /// Adds the value in the shipped spec.
     pub(crate) fn with_default<S>(mut self, setting: &Setting<S>, shipped: &S, known: &Known) -> Self {
         self.default = printable(&setting.text(shipped, known)).into_owned();
         self
     }
 
-    /// A row of the view, which is not in the spec.
+    /// Builds a row of the view, which is not in the spec.
     pub(crate) fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
         let text = printable(&kind.show(&value)).into_owned();
         let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
@@ -79,7 +74,7 @@ impl Row {
                 let next = (*at as i64 + by.signum()).rem_euclid(names.len() as i64);
                 Some(Value::Choice(Some(next as usize)))
             }
-            // A count has no last value.
+            // Jumps to the end are ignored: an integer range may have no useful end.
             (Kind::Integer(range), Value::Number(x)) if by.abs() <= FAR => {
                 Some(Value::Number((x + by as f64).clamp(range.min, range.max)))
             }

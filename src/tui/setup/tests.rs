@@ -1,4 +1,4 @@
-//! The one setup pane: steps, tracks, typed values, the mouse, refusals.
+//! Tests of the setup pane: steps, tracks, typed values, mouse, rejected values.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn choice(at: Option<usize>) -> Row {
     Row::of_view("x", "x", "A test.", Kind::Choice(names), Value::Choice(at))
 }
 
-/// A state whose setup pane has the focus, with two models known.
+/// A state with the focus on the setup pane and two known models.
 fn state() -> State {
     let mut state = State::new(Start::new());
     let model = |name: &str| engine::message::ModelInfo {
@@ -259,7 +259,7 @@ fn a_replay_can_be_looked_at_and_not_set_up() {
     assert!(!can_select(&state));
     let keys: Vec<String> = state.setup().unwrap().rows(&state).into_iter().map(|r| r.key).collect();
     for key in keys {
-        // A step of one row may change what another offers.
+        // A step of one row may change the choices of another.
         let Some(r) = row(&state, &key) else { continue };
         let Some(value) = r.stepped(1).filter(|v| *v != r.value) else { continue };
         state.here_mut().refused = None;
@@ -281,7 +281,7 @@ fn what_was_refused_is_forgotten_with_the_next_key() {
     assert_eq!(state.here().refused, None);
 }
 
-/// The footer offered `space` on every row, although it had no effect on most.
+/// Regression: the footer used to offer `space` on every row, although it had no effect on most.
 #[test]
 fn space_is_offered_on_boxes_alone() {
     let mut state = state();
@@ -359,7 +359,7 @@ fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
     assert!(text(&state).contains("✗ not that"));
 }
 
-/// The model returned at the end of the list, so that results of the same models counted as not run.
+/// Regression: a model unticked and ticked again used to move to the end of the list, so that its results counted as not run.
 #[test]
 fn a_model_unticked_and_ticked_again_is_the_setup_that_ran() {
     let mut state = state();
@@ -374,7 +374,7 @@ fn a_model_unticked_and_ticked_again_is_the_setup_that_ran() {
     }
 }
 
-/// The sentence of a row was cut beside a column of blanks.
+/// Regression: a row's description used to be cut next to an empty column.
 #[test]
 fn the_form_gives_a_sentence_the_room_that_it_needs() {
     let mut state = state();

@@ -1,11 +1,9 @@
-//! The characters that charts, sliders and signs are drawn with.
-
-/// The characters that charts and sliders are drawn with.
+/// Character set for charts, sliders and symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glyphs {
-    /// Braille dots: eight to a cell.
+    /// Braille dots: eight per cell.
     Braille,
-    /// Half blocks: two to a cell, for fonts without Braille.
+    /// Half blocks: two per cell, for fonts without Braille.
     Blocks,
     /// ASCII, for terminals without Unicode.
     Ascii,
@@ -16,17 +14,15 @@ impl Glyphs {
         if self == Glyphs::Ascii { ascii } else { unicode }
     }
 
-    /// A checkbox.
     pub fn check(self, on: bool) -> &'static str {
         if on { self.pick("▣", "[x]") } else { self.pick("▢", "[ ]") }
     }
 
-    /// The mark of the row under the cursor, or as much blank space.
+    /// Mark of the row under the cursor, or a space.
     pub fn cursor(self, here: bool) -> &'static str {
         if here { self.pick("▸", ">") } else { " " }
     }
 
-    /// The sign of something that failed.
     pub fn cross(self) -> &'static str {
         self.pick("✗", "x")
     }

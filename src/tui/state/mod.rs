@@ -1,4 +1,4 @@
-//! The state of the screen. Changed only by [`super::reduce::reduce`]; the view borrows it.
+//! The state of the screen, changed only by [`super::reduce::reduce`]; the view borrows it.
 
 mod glyphs;
 mod notices;
@@ -33,177 +33,147 @@ use labs::{LABS, LabId, Spec};
 use session::format::Entry;
 use session::shelf::Recorded;
 
-/// The state of the terminal program.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// Earlier and later settings of each lab.
+    /// Undo and redo of each lab's settings.
     pub(crate) history: BTreeMap<LabId, History>,
     /// Results: a fold over commands and events.
     pub board: Board,
-    /// The recorded run that a first start shows until there are results.
+    /// Recorded run that a first start shows until there are results.
     pub(crate) example: Option<Example>,
-    /// The recorded example that runs are compared with, once that was asked for.
+    /// Recorded example that a run is compared with, once requested.
     pub(crate) beside: Option<Example>,
-    /// State of each screen, including its settings.
     pub screens: Views,
-    /// State of the view.
     pub view: View,
-    /// Key bindings.
     pub keymap: Keymap,
-    /// The themes to cycle through; never empty.
+    /// Never empty.
     pub themes: Vec<Theme>,
-    /// Name of the recorded session, if it is recorded.
     pub recording: Recording,
-    /// The position in the recording, if one is played in place of an engine.
+    /// Position in the recording that replaces an engine.
     pub replay: Option<ReplayState>,
-    /// Address of a remote engine.
     pub far: Option<Seat>,
-    /// Set while the link to it is down.
+    /// Set while the link to the remote engine is down.
     pub down: Option<Down>,
-    /// The followed grid, if the program was opened for one.
     pub followed: Option<Followed>,
-    /// Notices that the engine does not know about, each with the number of board notices that preceded it.
+    /// Notices unknown to the engine, each with the number of board notices that preceded it.
     pub local: Vec<(usize, Notice)>,
-    /// The folder that the program was started in.
+    /// Working directory.
     pub folder: PathBuf,
-    /// The run whose cancellation was asked for.
+    /// The run being cancelled.
     pub cancelling: Option<u64>,
-    /// Runs that wait for the one in progress, the next one first. A run is sent to the engine, and recorded, only when it
-    /// begins.
+    /// Runs that wait for the one in progress, starting with the next. A run is sent to the engine, and recorded, only when it starts.
     pub queue: VecDeque<Spec>,
-    /// Quit as soon as the run has stopped.
+    /// True if the program quits once the run has stopped.
     pub quitting: bool,
-    /// The recorded sessions, newest first, once they have been listed.
+    /// Newest first, once listed.
     pub sessions: Option<Vec<Recorded>>,
-    /// The figure whose export waits for an answer because it would replace files.
+    /// Export that waits for a decision because it would replace files.
     pub held: Option<Held>,
 }
 
-/// State of the frame: everything that is not measured.
+/// View state of the frame.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Columns and rows of the terminal.
+    /// Columns and rows.
     pub size: (u16, u16),
-    /// The screen that is shown.
     pub screen: ScreenId,
-    /// The lab that was shown last; other screens select models for its setup.
+    /// The lab shown last; other screens select models for its setup.
     pub lab: ScreenId,
-    /// Focus, zoom and scroll of each screen.
     pub places: BTreeMap<ScreenId, Place>,
-    /// The popup on top.
     pub popup: Option<Popup>,
-    /// The text field at the bottom.
     pub entry: Option<TextEntry>,
-    /// Options for writing figures.
     pub(crate) export: ExportOptions,
-    /// The characters that charts and sliders are drawn with.
     pub glyphs: Glyphs,
     /// Index into the themes.
     pub theme: usize,
-    /// The generations of two runs that are compared.
+    /// Generations of the two compared runs.
     pub(crate) compared: (u64, u64),
-    /// The row of the settings whose choices are picked in a popup.
+    /// Row of the settings whose choices a popup shows.
     pub(crate) picked: Option<String>,
-    /// True if a box was ticked or unticked since those choices opened.
+    /// True if a checkbox was toggled since that popup opened.
     pub(crate) ticked: bool,
-    /// Names of the commands that were chosen by name, the latest first.
+    /// Commands recently chosen by name, latest first.
     pub recent: Vec<&'static str>,
-    /// Kind of start; the strip of the first start goes when it is dismissed.
+    /// Kind of start; dismissing the first start's strip changes it.
     pub opening: Opening,
-    /// The session whose runs are being read to go on with.
+    /// Session that is being read to be continued.
     pub(crate) reading: Option<String>,
     /// True if figures draw the bands of all lines.
     pub all_bands: bool,
-    /// True if the mouse is the terminal's own.
     pub mouse_free: bool,
-    /// A message that stays for a few seconds, or until the next key.
+    /// Message shown for a few seconds or until the next key.
     pub toast: Option<String>,
-    /// Meaning of the next key, if the last one needs another.
+    /// Meaning of the next key, if a command is pending.
     pub(crate) pending: Option<Pending>,
-    /// The message that the latest tick saw, and how many ticks have seen it.
+    /// The message at the latest tick, and how many ticks it has been shown.
     pub(crate) toast_age: (Option<String>, usize),
-    /// Object of a mouse drag.
     pub(crate) drag: Option<Drag>,
-    /// Counts ticks, for the spinner.
+    /// For the spinner.
     pub ticks: usize,
 }
 
-/// The slot of a lab's figures.
+/// Index of the slot of a lab's figures.
 pub(crate) const FIGURES: usize = 2;
 
-/// Object of a mouse drag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drag {
-    /// A row of the setup pane, by its key.
+    /// A row of the settings, by its key.
     Setting(String),
-    /// Something in a pane of the screen.
     Pane(Pane),
 }
 
-/// How to read the next key while the last command is still pending. Cleared together with its message.
+/// Meaning of the next key while a command is pending; cleared together with its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pending {
-    /// A filter was refused: letters are its text and not commands.
+    /// A filter was rejected: letters are its text rather than commands.
     Filter,
-    /// A run of unchanged settings was requested: a second request runs it.
+    /// A run of unchanged settings was requested; a second request starts it.
     Repeat,
 }
 
-/// True if the session is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recording {
-    /// The session is not recorded.
     Off,
-    /// It is recorded under this name.
+    /// Recorded under this name.
     On(String),
-    /// It was recorded until this error.
+    /// Recorded until this error.
     Failed(String),
 }
 
-/// Kind of start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// The first start ever: a recorded example of the default experiment, over a strip that says what it asks and how to run it.
+    /// The first start: a recorded example of the default experiment, under a strip with its question and how to run it.
     First,
-    /// The experiment that was asked for runs.
+    /// Runs the requested experiment.
     #[default]
     Work,
-    /// The opening screen; nothing runs.
     Home,
 }
 
-/// Inputs of a new state.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Kind of start.
     pub opening: Opening,
-    /// State kept from the last start.
+    /// State saved at the last exit.
     pub memory: Option<Memory>,
-    /// The experiment that runs first.
+    /// The experiment to run first.
     pub spec: Spec,
-    /// Key bindings.
     pub keymap: Keymap,
-    /// The themes; if empty, the shipped ones.
+    /// Themes; if empty, the shipped ones.
     pub themes: Vec<Theme>,
-    /// The characters that charts are drawn with.
     pub glyphs: Glyphs,
-    /// Columns and rows of the terminal.
+    /// Columns and rows.
     pub size: (u16, u16),
-    /// The name under which the session is recorded.
     pub recording: Option<String>,
-    /// True if the user gave that name: the session is then always kept.
+    /// True if the user chose the name; the session is then always kept.
     pub named: bool,
-    /// The recording that is played in place of an engine.
     pub replay: Option<ReplayState>,
-    /// Address of a remote engine.
     pub far: Option<Seat>,
-    /// The grid that is followed.
     pub followed: Option<Followed>,
-    /// Its results before this screen attached, and its age.
+    /// The remote engine's log from before this screen attached.
     pub past: Vec<Entry>,
-    /// See [`Self::past`].
+    /// Age of the remote engine's log.
     pub age: Duration,
-    /// The folder that the program was started in.
+    /// Working directory.
     pub folder: PathBuf,
 }
 
@@ -230,7 +200,6 @@ impl Start {
     }
 }
 
-/// The default experiment: that of the first lab.
 fn default_spec() -> Spec {
     let text = LABS[0].default_spec();
     Spec::parse(text, "shipped").unwrap_or_else(|e| unreachable!("the shipped spec is checked by a test: {e}"))
@@ -243,7 +212,7 @@ impl Default for Start {
 }
 
 impl State {
-    /// A state before anything has happened: the lab of the spec is shown.
+    /// Initial state, with the spec's lab shown.
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
         let folder = start.folder;
@@ -298,7 +267,7 @@ impl State {
             sessions: None,
             held: None,
         };
-        // A requested spec takes precedence over the kept one of its lab.
+        // A requested spec takes precedence over the saved one of its lab.
         if let Some(memory) = memory.filter(|_| state.replay.is_none()) {
             memory.restore(&mut state);
         }
@@ -319,17 +288,15 @@ impl State {
         state
     }
 
-    /// The theme that is shown.
     pub fn theme(&self) -> &Theme {
         &self.themes[self.view.theme % self.themes.len()]
     }
 
-    /// The screen that is shown.
     pub fn screen(&self) -> &'static dyn Screen {
         screen(self.view.screen)
     }
 
-    /// The setup of the lab that was shown last.
+    /// Setup of the lab shown last.
     pub fn setup(&self) -> Option<&'static dyn Setup> {
         screen(self.view.lab).setup()
     }
@@ -341,32 +308,27 @@ impl State {
         }
     }
 
-    /// Focus and cursor on a screen.
     pub fn place(&self, id: ScreenId) -> &Place {
         &self.view.places[&id]
     }
 
-    /// The same, mutably.
     pub fn place_mut(&mut self, id: ScreenId) -> &mut Place {
         self.view.places.entry(id).or_insert_with(|| Place::at(screen(id).first()))
     }
 
-    /// Focus and cursor on the shown screen.
     pub fn here(&self) -> &Place {
         self.place(self.view.screen)
     }
 
-    /// The same, mutably.
     pub fn here_mut(&mut self) -> &mut Place {
         self.place_mut(self.view.screen)
     }
 
-    /// True if this pane of the shown screen has the focus.
     pub(crate) fn focused(&self, pane: Pane) -> bool {
         self.here().focus == pane
     }
 
-    /// Gives a pane of the shown screen the focus; the slot that had it keeps its pane visible.
+    /// Moves the focus to a pane of the current screen; the previous slot keeps its pane visible.
     pub fn focus_on(&mut self, pane: Pane) {
         let slots = self.screen().slots();
         let place = self.here_mut();
@@ -376,7 +338,7 @@ impl State {
         place.focus = pane;
     }
 
-    /// The panes of a slot of the shown screen that have content, and the visible one.
+    /// Panes in a slot of the current screen that have contents, and the visible one.
     pub(crate) fn offered(&self, slot: &[Pane]) -> Vec<Pane> {
         let (screen, here) = (self.screen(), self.here().shown(slot));
         slot.iter().copied().filter(|pane| *pane == here || screen.offers(self, *pane)).collect()
@@ -393,8 +355,7 @@ impl State {
         place.tabs.insert(slot[0], pane);
     }
 
-    /// The pane whose figure and numbers a command refers to: the focused one, or the visible figure if settings or a
-    /// list are focused.
+    /// Pane whose figure and numbers a command refers to: the focused one, or the visible figure if settings or a list have the focus.
     pub fn looked_at(&self, id: ScreenId) -> Pane {
         let place = self.place(id);
         let slots = screen(id).slots();
@@ -405,17 +366,17 @@ impl State {
         }
     }
 
-    /// True if the engine is working on a run.
+    /// True if the engine is computing a run.
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
     }
 
-    /// True if keys go into a text.
+    /// True if keys are typed into a text.
     pub fn typing(&self) -> bool {
         self.view.entry.is_some() || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }
 
-    /// True if the text being typed filters a list.
+    /// True if the typed text filters a list.
     pub(crate) fn typing_in_list(&self) -> bool {
         match &self.view.entry {
             None => self.typing(),
@@ -423,7 +384,6 @@ impl State {
         }
     }
 
-    /// True if the popup offers something to choose.
     pub(crate) fn picking(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Pick { .. } | Popup::Menu { .. }))
     }
@@ -433,12 +393,10 @@ impl State {
         matches!(self.view.popup, Some(Popup::Pick { picker, .. }) if picker.marks(self))
     }
 
-    /// True if the popup shows something to copy.
     pub(crate) fn popup_copies(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Page { page, .. }) if page.copy(self).is_some())
     }
 
-    /// The name of the popup on top.
     pub fn popup_name(&self) -> Option<&'static str> {
         self.view.popup.as_ref().map(Popup::name)
     }

@@ -1,15 +1,14 @@
-//! Notices: the board's and the local ones, which the engine does not know about, as one list.
+//! Notices: those of the board and local ones, which the engine does not know, in one list.
 
 use super::State;
 use base::Problem;
 use base::text::printable;
 use engine::message::{Notice, NoticeLevel};
 
-/// Local notices kept; older ones are dropped.
+/// Maximum number of local notices; older ones are dropped.
 const MAX_LOCAL: usize = 200;
 
 impl State {
-    /// Adds a notice that the engine does not know about.
     pub(crate) fn notify(&mut self, notice: Notice) {
         if self.local.len() == MAX_LOCAL {
             self.local.remove(0);
@@ -17,13 +16,13 @@ impl State {
         self.local.push((self.board.notices.len(), notice));
     }
 
-    /// Shows a problem at once and keeps it in the notices.
+    /// Shows a problem as a message and keeps it as a notice.
     pub(crate) fn fail(&mut self, problem: Problem) {
         self.view.toast = Some(printable(&self.in_labels(&problem.to_string())).into_owned());
         self.notify(Notice { level: NoticeLevel::Error, problem });
     }
 
-    /// A text about a spec, with the labels of the lab's settings in place of keys.
+    /// Replaces keys of the lab's settings by their labels in a text about a spec.
     pub(crate) fn in_labels(&self, text: &str) -> String {
         self.setup().map_or_else(|| text.to_owned(), |setup| labs::with_labels(setup.lab(), text))
     }
@@ -33,7 +32,7 @@ impl State {
         self.notices_by_run().into_iter().map(|(_, notice)| notice).collect()
     }
 
-    /// The same, each with the number of the run during which the engine said it.
+    /// All notices, oldest first, each with the index of the run during which the engine sent it.
     pub(crate) fn notices_by_run(&self) -> Vec<(Option<usize>, &Notice)> {
         let mut all = Vec::with_capacity(self.local.len() + self.board.notices.len());
         let mut local = self.local.iter().peekable();

@@ -1,28 +1,23 @@
-//! Focus and cursor on a screen.
-
 use std::collections::BTreeMap;
 
 use crate::panes::table::Listed;
 use crate::screen::Pane;
 
-/// Focus and cursor on a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The pane that keys go to.
     pub focus: Pane,
-    /// True if that pane fills the screen.
+    /// True if the focused pane fills the screen.
     pub zoom: bool,
-    /// The line of the settings that the cursor is on.
+    /// Cursor line of the settings.
     pub row: usize,
     /// True if all settings are shown as a form.
     pub form: bool,
-    /// The pane that gets the focus back when the form closes.
+    /// Pane that regains the focus when the form closes.
     pub(crate) before_form: Option<Pane>,
-    /// The last visible pane of each slot, by the slot's first pane.
+    /// Pane last visible in each slot, by the slot's first pane.
     pub tabs: BTreeMap<Pane, Pane>,
-    /// Filters and sort orders of lists.
     pub listed: BTreeMap<Pane, Listed>,
-    /// Cursor of a list, or lines scrolled away, per pane.
+    /// Cursor of a list, or number of lines scrolled off, by pane.
     pub scroll: BTreeMap<Pane, usize>,
     /// Setting that rejected the last value, and the reason; cleared by the next key.
     pub refused: Option<(String, String)>,
@@ -44,19 +39,18 @@ impl Place {
         last.unwrap_or(slot[0])
     }
 
-    /// The cursor of a list, or the lines scrolled away.
+    /// The cursor of a list, or the number of lines scrolled off.
     pub fn scrolled(&self, pane: Pane) -> usize {
         self.scroll.get(&pane).copied().unwrap_or(0)
     }
 
-    /// Moves the cursor of a pane by a number of steps among `len` entries.
     pub fn travel(&mut self, pane: Pane, by: i64, len: usize) {
         let at = self.scroll.entry(pane).or_default();
         *at = moved(*at, by, len);
     }
 }
 
-/// A cursor moved by a number of steps among `len` entries.
+/// A cursor moved within `len` entries.
 pub fn moved(at: usize, by: i64, len: usize) -> usize {
     let last = len.saturating_sub(1) as i64;
     (at as i64).saturating_add(by).clamp(0, last) as usize

@@ -1,4 +1,4 @@
-//! Popups over the panes, and text fields.
+//! Popups and text fields.
 
 use std::fmt;
 
@@ -6,46 +6,39 @@ use super::State;
 use crate::action::Effect;
 use crate::popups::{Page, Picker};
 
-/// Something on top of the panes.
 #[derive(Clone)]
 pub enum Popup {
-    /// Every key, searchable.
+    /// All keys, searchable.
     Help {
-        /// Text searched for.
         query: String,
-        /// Lines scrolled away.
+        /// Number of lines scrolled off.
         scroll: usize,
     },
-    /// Every command by name.
+    /// All commands by name.
     Palette {
-        /// Typed text.
         query: String,
         /// Index of the match under the cursor.
         selected: usize,
     },
-    /// Something to read.
     Page {
         page: &'static dyn Page,
-        /// Lines scrolled away.
+        /// Number of lines scrolled off.
         scroll: usize,
     },
-    /// The menu of the shown screen.
     Menu {
         /// Index of the entry under the cursor.
         selected: usize,
     },
-    /// Something to choose from.
     Pick {
         picker: &'static dyn Picker,
         /// Index of the entry under the cursor, among all entries.
         selected: usize,
-        /// What must occur in an entry that is listed.
+        /// Text that listed entries contain.
         filter: String,
     },
 }
 
 impl Popup {
-    /// Identifies the popup.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Popup::Help { .. } => "help",
@@ -63,22 +56,20 @@ impl fmt::Debug for Popup {
     }
 }
 
-/// A line of text that is being typed.
+/// A line of text being typed.
 #[derive(Debug, Clone)]
 pub struct TextEntry {
     pub purpose: Purpose,
-    /// Typed text.
     pub buffer: String,
-    /// Characters between the caret and the end.
+    /// Number of characters after the caret.
     pub after: usize,
-    /// True while the text is the one that was there at first: what is typed then replaces it.
+    /// True while the initial text is unchanged; typing then replaces it.
     pub(crate) untouched: bool,
-    /// Why it cannot be taken.
+    /// Reason why the text is invalid.
     pub error: Option<String>,
 }
 
 impl TextEntry {
-    /// A field for a purpose, with text already in it.
     pub(crate) fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
         Self { purpose, buffer: buffer.into(), after: 0, untouched: true, error: None }
     }
@@ -90,23 +81,19 @@ impl TextEntry {
     }
 }
 
-/// Purpose of a typed text.
 #[derive(Debug, Clone)]
 pub enum Purpose {
-    /// A row of the setup, by its key.
+    /// A row of the settings, by its key.
     Setting(String),
-    /// Another purpose.
     Ask(&'static Prompt),
 }
 
-/// A purpose of a text field.
 pub struct Prompt {
     pub label: &'static str,
-    /// Kind of text.
     pub hint: &'static str,
     /// Accepts the typed text; the error is the reason for a rejection.
     pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,
-    /// Follows the typing, key by key.
+    /// Called after every key.
     pub follow: Option<fn(&mut State, &str) -> Vec<Effect>>,
 }
 

@@ -1,4 +1,4 @@
-//! Sources of the screen other than an engine of this program, and their state.
+//! Sources of events other than an engine of this process, and their state.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,59 +6,55 @@ use std::time::Duration;
 use base::Problem;
 use session::parts::watch::View;
 
-/// The position in a recording that is being played.
+/// Position in a recording that is being played.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayState {
     pub name: String,
-    /// Seconds from its beginning.
+    /// In seconds.
     pub at: f64,
-    /// Its length in seconds.
+    /// In seconds.
     pub length: f64,
     /// Multiple of the original speed.
     pub speed: f64,
-    /// Beginnings of runs and the user's notes, each with its seconds, as far as they were played.
+    /// Starts of runs and the user's notes that were played, with their times in seconds.
     pub marks: Vec<(f64, String)>,
     pub held: bool,
-    /// True if everything has been played.
+    /// True if the end has been reached.
     pub ended: bool,
     /// True while a session that opens at its end is being read.
     pub opening: bool,
     /// True for a remote engine controlled by another screen; false for a recording.
     pub live: bool,
-    /// True for the recorded example of a lab, shown on top of the program.
+    /// True for a lab's recorded example on top of the program.
     pub example: bool,
-    /// The recording's file, where an engine is at hand to go on with it.
+    /// File of the recording, if an engine is available to continue it.
     pub file: Option<PathBuf>,
 }
 
-/// An engine far away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seat {
-    /// Its machine.
     pub host: String,
-    /// Its name there.
+    /// Name of the engine on the host.
     pub name: String,
-    /// Idle time after which it ends when nothing runs and nobody is attached.
+    /// Idle time after which the engine ends if it has no run and no client.
     pub wait: Duration,
 }
 
-/// A grid computed by other processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Followed {
-    /// The machine with its folder, if it is not this one.
+    /// Host of the grid's folder, if remote.
     pub host: Option<String>,
-    /// Its folder.
     pub dir: String,
-    /// The state last seen.
+    /// State last read.
     pub view: View,
-    /// Reason why it cannot be seen now.
+    /// Reason why the state cannot be read now.
     pub problem: Option<Problem>,
-    /// True while failed cells are being submitted again.
+    /// True while failed cells are being resubmitted.
     pub submitting: bool,
 }
 
 impl ReplayState {
-    /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
+    /// Start of a recording of `length` seconds, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
         let (held, ended, opening, live, example) = (false, false, false, false, false);
         Self { name, at: 0.0, length, speed, marks: Vec::new(), held, ended, opening, live, example, file: None }

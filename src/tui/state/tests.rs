@@ -1,5 +1,3 @@
-//! Properties of the state: one place per screen, popups, cursors.
-
 use super::*;
 use crate::popups;
 

@@ -1,4 +1,4 @@
-//! The lines below the panes: their content, and clicks on them.
+//! Tests of the lines below the panes: contents and clicks.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -15,7 +15,6 @@ fn state(columns: u16) -> State {
     State::new(Start { size: (columns, 24), ..Start::new() })
 }
 
-/// A line as it is drawn.
 fn drawn(state: &State, draw: fn(&mut Frame, Rect, &State)) -> String {
     let (columns, _) = state.view.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();
@@ -99,7 +98,7 @@ fn each_end_of_a_run_is_told_from_the_others() {
     }
 }
 
-/// The bar said 100 % and 0 s for seconds before a run had ended.
+/// Regression: the bar used to show 100 % and 0 s for seconds before a run had ended.
 #[test]
 fn progress_is_never_at_its_end_before_the_end() {
     let mut state = running(120);
@@ -109,7 +108,7 @@ fn progress_is_never_at_its_end_before_the_end() {
     assert!(line.contains("99 %") && line.contains("a moment") && !line.contains("0 s"), "{line}");
 }
 
-/// A message replaced the progress until a key was pressed.
+/// Regression: a message used to replace the progress until a key was pressed.
 #[test]
 fn a_message_leaves_the_progress_in_sight_and_expires() {
     let mut state = running(120);
@@ -222,7 +221,7 @@ fn a_key_that_a_screen_takes_for_itself_is_shown_once_with_its_own_word() {
     }
 }
 
-/// Keys vanished while a long stage was named and came back after it.
+/// Regression: keys used to disappear while a stage with a long name was shown.
 #[test]
 fn the_keys_are_the_same_whatever_progress_says() {
     for columns in [80, 120] {
@@ -240,7 +239,7 @@ fn the_keys_are_the_same_whatever_progress_says() {
     }
 }
 
-/// A prefilled folder was cut at its beginning without a mark, beside a hint that took half of the line.
+/// Regression: the start of a prefilled folder used to be cut without a mark, next to a hint that took half of the line.
 #[test]
 fn what_is_typed_goes_before_the_hint_and_is_marked_where_it_is_cut() {
     static ASKED: crate::state::Prompt =
@@ -256,7 +255,7 @@ fn what_is_typed_goes_before_the_hint_and_is_marked_where_it_is_cut() {
     assert!(cut.contains("= …") && cut.trim_end().ends_with("/figures"), "{cut}");
 }
 
-/// `enter` wrote a figure where the footer said `ok`.
+/// Regression: the footer used to show `ok` where `enter` wrote a figure.
 #[test]
 fn the_footer_says_what_enter_does_in_a_dialog() {
     let mut state = state(120);
@@ -265,7 +264,7 @@ fn the_footer_says_what_enter_does_in_a_dialog() {
     assert!(words.contains(&"write") && !words.contains(&"ok"), "{words:?}");
 }
 
-/// A message a little too long for the line beside the counts stood on both lines.
+/// Regression: a message slightly too long for the line with the counts used to appear on both lines.
 #[test]
 fn a_message_stands_in_one_place() {
     for (columns, rows) in [(80, 24), (120, 40), (80, 20)] {
@@ -282,7 +281,7 @@ fn a_message_stands_in_one_place() {
     }
 }
 
-/// At 80 columns a long stage left no room for the time.
+/// Regression: at 80 columns a long stage used to leave no space for the time.
 #[test]
 fn progress_says_how_long_it_takes_at_80_columns() {
     let mut state = running(80);

@@ -1,8 +1,6 @@
-//! A bar of progress.
-
 use crate::state::Glyphs;
 
-/// A bar of `columns` columns, filled to a share of 0 to 1.
+/// Draws a bar of `columns` columns, filled to a share from 0 to 1.
 pub(crate) fn bar(share: f64, columns: usize, glyphs: Glyphs) -> String {
     let (full, empty) = if glyphs == Glyphs::Ascii { ('#', '.') } else { ('▰', '▱') };
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };

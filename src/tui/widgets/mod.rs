@@ -1,5 +1,3 @@
-//! Shared widgets.
-
 pub(crate) mod bar;
 pub(crate) mod chart;
 pub(crate) mod slider;

@@ -1,4 +1,4 @@
-//! Sizes of a difference as people write them: `.02`, `2%`, `2 points`.
+//! Sizes of a difference as users write them: `.02`, `2%`, `2 points`.
 
 use crate::error::CliError;
 use base::numbers::number;
@@ -8,20 +8,18 @@ enum Form {
     Bare,
     /// `%` or `points`: hundredths of a proportion.
     Points,
-    /// `units`: the unit of a metric that is not a proportion.
+    /// `units`, for a metric that is not a proportion.
     Units,
 }
 
-/// A difference as typed, with its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Amount {
-    /// The number as written: 2 for `2 points`.
+    /// The number as typed: 2 for `2 points`.
     value: f64,
     form: Form,
 }
 
 impl Amount {
-    /// Reads a number with or without a unit; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let units = [("points", Form::Points), ("point", Form::Points), ("%", Form::Points)];
@@ -34,12 +32,12 @@ impl Amount {
         Some(Self { value, form })
     }
 
-    /// A margin in the unit of the values: for proportions, a bare number is from 0 to 1.
+    /// Margin in the unit of the values; for proportions, a bare number is from 0 to 1.
     pub(super) fn margin(self) -> f64 {
         if self.form == Form::Points { self.value / 100.0 } else { self.value }
     }
 
-    /// Refuses a margin that could be read in two ways, depending on which of the compared metrics are proportions.
+    /// Rejects a margin whose meaning depends on which of the compared metrics are proportions.
     pub(super) fn check_margin(self, mut shares: impl Iterator<Item = bool> + Clone) -> Result<(), CliError> {
         let value = self.value;
         let any = shares.clone().any(|share| share);
@@ -64,7 +62,7 @@ impl Amount {
         Err(CliError::Usage(why))
     }
 
-    /// The size in a condition, in the unit of the values: for proportions, a bare number of 1 or more is in points.
+    /// Size in the unit of the values; for proportions, a bare number of 1 or more is in points.
     pub(super) fn condition(self, share: bool) -> Result<f64, CliError> {
         let value = self.value;
         match (self.form, share) {
@@ -89,7 +87,7 @@ impl Amount {
     }
 }
 
-/// A number without floating-point noise.
+/// Formats a number without floating-point noise.
 fn short(x: f64) -> String {
     ((x * 1e6).round() / 1e6).to_string()
 }
@@ -98,7 +96,7 @@ fn short(x: f64) -> String {
 mod tests {
     use super::*;
 
-    /// `--margin 1` meant the whole scale, while `worse by 1` meant a point.
+    /// Regression: `--margin 1` used to mean the whole scale, while `worse by 1` meant a point.
     #[test]
     fn a_number_that_could_be_two_sizes_is_refused() {
         for (text, margin) in [(".02", 0.02), ("2%", 0.02), ("2 %", 0.02), ("2 points", 0.02), ("1 point", 0.01)] {

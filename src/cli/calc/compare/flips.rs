@@ -12,12 +12,12 @@ use base::text::{printable_label, section, shortened};
 use corpus::results::Results;
 use labs::power::tasks::{Item, items};
 
-/// Maximum lines of a list for people; `--json` has all.
+/// Maximum number of printed items; `--json` has all.
 const MOST_SHOWN: usize = 50;
-/// Maximum number of different values of a fact for items to be grouped by it.
+/// Maximum number of distinct values of a fact by which items are grouped.
 const MOST_VALUES: usize = 50;
 
-/// An item that one side gets right and the other does not, or whose values differ.
+/// An item with different values on the two sides, usually right on one and wrong on the other.
 #[derive(Debug, Serialize)]
 struct Flip<'r> {
     flip: &'static str,
@@ -33,7 +33,7 @@ struct Flip<'r> {
     traits: BTreeMap<&'r str, &'r str>,
 }
 
-/// Prints the items whose value changed and that pass the filters, with counts by shared facts.
+/// Prints the changed items that pass the filters, with counts by shared facts.
 pub(super) fn print(
     (a, b): (&Results, &Results),
     (task, metric): (&str, &str),
@@ -75,13 +75,13 @@ pub(super) fn print(
     lines.iter().try_for_each(|line| output::line(out, line))
 }
 
-/// Conditions of `--where`: column and text.
+/// Parses `--where` into pairs of column and text.
 fn filters(args: &CompareArgs) -> Result<Vec<(&str, &str)>, CliError> {
     let filter = |f: &'_ String| CliError::Usage(format!("--where {}: write KEY=VALUE", shortened(f, 60)));
     args.r#where.iter().map(|f| f.split_once('=').ok_or_else(|| filter(f))).collect()
 }
 
-/// Refuses filters that match nothing and unknown keys of `--sort`, before anything is printed.
+/// Rejects filters that match nothing and unknown sort keys, before anything is printed.
 pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Results>) -> Result<(), CliError> {
     let wanted = filters(args)?;
     if wanted.is_empty() && args.sort.is_none() {
@@ -122,7 +122,6 @@ pub(super) fn check<'r>(args: &CompareArgs, runs: impl Iterator<Item = &'r Resul
     Err(CliError::Usage(format!("--sort {}: must be one of {known}", shortened(key, 60))))
 }
 
-/// Keys by which every list of changed items can be sorted.
 const FIELDS: [&str; 8] = ["item", "a", "b", "answer_a", "answer_b", "target", "input", "input length"];
 
 /// Sorts by a field or a fact: numbers numerically, texts alphabetically; items without the fact come last.
@@ -138,16 +137,15 @@ fn sort(flips: &mut [Flip<'_>], key: &str) {
             "input" => f.input.to_owned(),
             fact => f.traits.get(fact).map_or(String::new(), |t| (*t).to_owned()),
         };
-        // A total order of floats as bits: negative ones inverted, positive ones above them.
+        // Maps floats to integers in the same order: negative ones are inverted, positive ones follow.
         let bits = |x: f64| if x.is_sign_negative() { !x.to_bits() } else { x.to_bits() | 1 << 63 };
         (text.is_empty(), text.trim().parse::<f64>().map_or(u64::MAX, bits), text)
     });
 }
 
-/// Number of items, of those better on the first side and of those better on the second, by fact and value.
+/// Counts by fact and value: all items, those better on the first side, those better on the second.
 type Counts<'r> = BTreeMap<&'r str, BTreeMap<&'r str, [usize; 3]>>;
 
-/// The list and the counts, for people.
 fn lines(flips: &[Flip<'_>], task: &str, counts: Counts<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let title = format!(

@@ -6,13 +6,13 @@ use base::numbers::{number, short};
 use labs::power::summary::points;
 use stats::Estimate;
 
-/// A condition on the whole interval of the first side minus the second.
+/// A condition on the whole interval of "first side minus second side".
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gate {
     text: String,
     not: bool,
     worse: bool,
-    /// `None` for any difference.
+    /// The required size; any difference counts if `None`.
     by: Option<Amount>,
     /// Level of the interval; the command's level if `None`.
     pub level: Option<f64>,
@@ -52,7 +52,6 @@ impl Gate {
         Ok(Self { text: text.trim().to_owned(), not, worse, by, level })
     }
 
-    /// True if the whole interval satisfies the condition.
     pub(super) fn holds(&self, difference: Estimate, share: bool) -> Result<bool, CliError> {
         let by = self.by.map_or(Ok(0.0), |by| by.condition(share))?;
         Ok(match (self.worse, self.not) {
@@ -64,13 +63,11 @@ impl Gate {
     }
 }
 
-/// A difference with its interval, as text.
 fn amount(d: Estimate, share: bool) -> String {
     let [mean, lo, hi] = [d.mean, d.lo, d.hi].map(|x| if share { points(x) } else { short(x) });
     format!("{mean} [{lo}, {hi}]{}", if share { " points" } else { "" })
 }
 
-/// The conditions of a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gates {
     pub fail_if: Option<Gate>,
@@ -87,17 +84,17 @@ impl Gates {
         self.fail_if.is_none() && self.fail_unless.is_none()
     }
 
-    /// Refuses sizes that do not fit the metric, before anything is printed.
+    /// Rejects sizes that do not fit the metric, before anything is printed.
     pub(super) fn check_sizes(&self, mut shares: impl Iterator<Item = bool>) -> Result<(), CliError> {
         let sizes: Vec<Amount> =
             [&self.fail_if, &self.fail_unless].into_iter().flatten().filter_map(|g| g.by).collect();
         shares.try_for_each(|share| sizes.iter().try_for_each(|by| by.condition(share).map(|_| ())))
     }
 
-    /// Checks a difference; `at` gives its interval at a level. Returns a line with the result.
+    /// Checks a difference and describes the result; `at` computes the interval at a level.
     ///
     /// # Errors
-    /// [`CliError::Gate`], which exits with 3, and [`CliError::Usage`] for a size that does not fit the metric.
+    /// [`CliError::Gate`] (exit code 3) if a condition fails; [`CliError::Usage`] for a size that does not fit the metric.
     pub(super) fn check(
         &self,
         subject: &str,
@@ -145,7 +142,7 @@ mod tests {
         let own = Gate::parse("worse by 1").unwrap();
         let few = Estimate { mean: -0.5, lo: -0.6, hi: -0.4 };
         assert!(!own.holds(few, false).unwrap(), "its own unit");
-        // `1%` was read as a hundredth of a point.
+        // Regression: `1%` used to be parsed as a hundredth of a point.
         assert!(holds("worse by 1%", -0.05, -0.011) && !holds("worse by 1 %", -0.05, -0.009));
         assert!(Gate::parse("worse by .02").unwrap().holds(few, true).is_err(), "2 points or .02");
     }

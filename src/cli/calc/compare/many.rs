@@ -21,10 +21,9 @@ use labs::power::systems::{FEWEST_TASKS, Mean, Pooled, System, TaskComparison, V
 use labs::power::tasks::{TaskVerdict, few_clusters};
 use stats::Estimate;
 
-/// Options for comparing and showing systems.
 pub(super) struct Asked<'a> {
     pub terms: Terms,
-    /// The margin as written.
+    /// The margin as typed.
     pub margin: Amount,
     pub alpha: f64,
     pub metric: Option<&'a str>,
@@ -74,13 +73,12 @@ struct Span {
     hi: Option<f64>,
 }
 
-/// A pooled difference with its name, and Holm's p-value over the systems if it is the summary.
+/// A named pooled difference; the summary also has Holm's p-value over the systems.
 pub(super) struct PooledRow {
     pub name: &'static str,
     pub found: Pooled,
     pub ends: Option<(f64, f64)>,
     pub holm_p: Option<f64>,
-    /// The reason why the interval covers less than its level.
     pub doubt: Option<String>,
 }
 
@@ -96,15 +94,12 @@ pub(super) fn pooled_rows(versus: &Versus) -> Vec<PooledRow> {
     all.into_iter().filter_map(row).collect()
 }
 
-/// The reason why the interval of a task covers less than its level.
+/// Reason why the interval of a task covers less than its nominal level.
 pub(super) fn doubt(t: &TaskComparison) -> Option<String> {
     few_values(&t.finding, t.n, "items")
 }
 
-/// Compares and prints.
-///
-/// # Errors
-/// [`CliError::Usage`] for systems that cannot be compared, [`CliError::Gate`] for a condition that is not met.
+/// Fails with [`CliError::Usage`] for systems that cannot be compared, [`CliError::Gate`] for a condition that is not met.
 pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let all = matrix(systems, asked.baseline, asked.metric, asked.terms).map_err(|e| usage(&e))?;
@@ -129,7 +124,6 @@ pub(super) fn answer(systems: &[System], asked: &Asked<'_>, out: &mut dyn Write)
     gates(systems, &all, asked)
 }
 
-/// Reports which tasks and metrics are not compared.
 fn left_out(versus: &Versus, chosen: bool) {
     for (name, tasks) in [(&versus.a, &versus.only_a), (&versus.b, &versus.only_b)] {
         if !tasks.is_empty() {
@@ -150,12 +144,12 @@ fn left_out(versus: &Versus, chosen: bool) {
     output::say(&printable_label(&format!("compared: {}; {how}", list(compared))));
 }
 
-/// `1 task`, `2 tasks`.
+/// Formats a count with its noun: `1 task`, `2 tasks`.
 fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Conditions concern the first of two systems, or with a baseline the other system.
+/// Checks the conditions: for the first of two systems, or with a baseline for every other one.
 fn gates(systems: &[System], all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     if asked.gates.is_empty() {
         return Ok(());
@@ -213,14 +207,13 @@ fn json(all: &[Versus], asked: &Asked<'_>, out: &mut dyn Write) -> Result<(), Cl
     Ok(())
 }
 
-/// Columns of the table of tasks; the last one only if items are left out.
+/// Columns of the task table; the last one only if items are left out.
 pub(super) fn head(versus: &Versus) -> Vec<&'static str> {
     let left_out = versus.tasks.iter().any(|t| t.unmatched_a + t.unmatched_b > 0);
     let all = ["task", "metric", "n", "A", "B", "A − B", "p", "Holm p", "verdict", "items left out"];
     all[..all.len() - usize::from(!left_out)].to_vec()
 }
 
-/// Items that only one side has, as text.
 fn unmatched(a: usize, b: usize) -> String {
     let side = |n: usize, name: &str| (n > 0).then(|| format!("{} only in {name}", grouped(n)));
     [side(a, "A"), side(b, "B")].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -253,7 +246,6 @@ fn span(e: Estimate) -> String {
     format!("{} [{}, {}]", points(e.mean), points(e.lo), points(e.hi))
 }
 
-/// The pooled differences, the family of the p-values, and the margin: one line each.
 pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let over_items = match versus.fixed {
@@ -294,7 +286,6 @@ pub(super) fn pooled(versus: &Versus, asked: &Asked<'_>) -> Vec<String> {
     lines
 }
 
-/// The tests that form a family, and the margin.
 fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     let margins: BTreeSet<String> = versus
         .tasks
@@ -311,7 +302,6 @@ fn family(versus: &Versus, asked: &Asked<'_>) -> String {
     }
 }
 
-/// The summary on one line, for a log.
 pub(super) fn summary(versus: &Versus, asked: &Asked<'_>) -> String {
     let count = |verdict| versus.count(verdict, asked.alpha);
     let overall = versus.overall().map_or("nothing to pool".into(), |(mean, o)| {

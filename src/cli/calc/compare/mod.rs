@@ -37,7 +37,7 @@ enum Match {
     Lenient,
 }
 
-/// Compare models by their results on the same items: difference, paired tests, equivalence, and the n that is needed.
+/// Compare models by their results on the same items: difference, paired tests, equivalence, and the required n.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity compare samples_a.jsonl samples_b.jsonl
@@ -47,19 +47,22 @@ enum Match {
   probity compare runs/a runs/b runs/c --baseline runs/a
   probity compare samples_a.jsonl samples_b.jsonl --flips --where subject=anatomy
 
-Files: lm-evaluation-harness and lmms-eval samples (an item is a doc_id under a filter), Inspect logs (.json, .eval), HELM
-per_instance_stats.json, OpenCompass predictions and details, lighteval details as JSON lines, evalplus, SWE-bench reports, BEAR
-results, JSON lines or tables with `id` and `correct` (or `prediction` and `target`), and `cluster` where items belong together.
-Items are matched by their identifiers; what only one file has is counted and left out, and items that differ under one
-identifier are an error. Epochs, seeds and repeats in a file are runs. With several metrics or filters there is one answer for each,
-and Holm and Benjamini-Hochberg run over them.
+Files: lm-evaluation-harness and lmms-eval samples (an item is a doc_id under a filter), Inspect logs (.json,
+.eval), HELM per_instance_stats.json, OpenCompass predictions and details, lighteval details as JSON lines,
+evalplus, SWE-bench reports, BEAR results, JSON lines or tables with `id` and `correct` (or `prediction` and
+`target`), and `cluster` if items belong together. Items are matched by identifier. Items that only one file
+has are counted and left out; different items with the same identifier are an error. Epochs, seeds and repeats
+in a file are runs. Several metrics or filters get one answer each, corrected over all by Holm and
+Benjamini-Hochberg.
 
-Folders: every task that both have, with a metric a task (the first, or --metric), corrected over the tasks by Holm; the mean of the
-tasks' differences (macro, from 10 tasks on) and the mean over items with tasks as clusters (micro); under 10 tasks the mean over items
-with the tasks taken as fixed, which speaks for these tasks only.
+Folders: every task that both have is compared by one metric (the first, or --metric), corrected over the
+tasks by Holm. From 10 tasks on, differences are pooled as the mean over tasks (macro) and over items with
+tasks as clusters (micro). With fewer tasks, they are pooled over items with the tasks taken as fixed, so that
+the result is valid for these tasks only.
 
-Exit code 3: a condition of --fail-if or --fail-unless was not met. Conditions are about A against B (with --baseline about each other
-system against it), and about the whole interval; 1 is a point for accuracies, otherwise one unit of the metric.")]
+Exit code 3: the comparison failed because of --fail-if or --fail-unless. Conditions concern the whole
+interval of A against B (with --baseline, of every other system against it). In a condition, 1 means one point
+for accuracies and otherwise one unit of the metric.")]
 pub struct CompareArgs {
     /// Results of two or more models: files or folders.
     #[arg(value_name = "RESULTS", required = true, num_args = 2..)]
@@ -76,7 +79,7 @@ pub struct CompareArgs {
     /// Compare only this metric.
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
-    /// Differences within this margin count as none: for proportions `.02`, `2%` or `2 points`, otherwise in the
+    /// Differences within this margin count as no difference: for proportions `.02`, `2%` or `2 points`, otherwise in the
     /// metric's own unit.
     #[arg(long, default_value = ".02", allow_hyphen_values = true)]
     margin: String,
@@ -123,7 +126,7 @@ pub struct CompareArgs {
     /// Write the tables to a file: .md, .csv or .tex.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Not an option: `--report FILE.csv` writes a table.
+    /// Not supported: rejects `--csv` with a hint to `--report FILE.csv`.
     #[arg(long, hide = true)]
     csv: bool,
     /// Replace the report if it exists.
@@ -134,10 +137,7 @@ pub struct CompareArgs {
     json: bool,
 }
 
-/// Compares and prints.
-///
-/// # Errors
-/// [`CliError::Usage`] for files that cannot be read or compared, with file and line.
+/// Fails with [`CliError::Usage`] for files that cannot be read or compared, with file and line.
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     if args.csv {
@@ -184,7 +184,6 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     pair::files(args, (first, second), &wanted, (terms, amount), aim, &gates, out)
 }
 
-/// Warns about results that are given twice.
 fn same_twice(paths: &[PathBuf]) {
     let real: Vec<_> = paths.iter().map(|path| path.canonicalize().ok()).collect();
     for (k, path) in paths.iter().enumerate() {
@@ -198,12 +197,11 @@ fn same_twice(paths: &[PathBuf]) {
     }
 }
 
-/// A level in percent, without needless decimals: `95 %`, `99.9 %`.
+/// Formats a level in percent without needless decimals: `95 %`, `99.9 %`.
 fn level_text(level: f64) -> String {
     format!("{} %", (level * 1e8).round() / 1e6)
 }
 
-/// Compares whole folders, or more than two files.
 fn systems(
     args: &CompareArgs,
     wanted: &Wanted,
@@ -258,7 +256,7 @@ fn systems(
     outcome
 }
 
-/// The last parts of the paths, as many as distinguish them.
+/// Names the paths by the fewest trailing components that distinguish them.
 fn distinct_names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let lasts: Vec<String> = paths.iter().map(|p| last(p)).collect();

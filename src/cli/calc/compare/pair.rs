@@ -1,4 +1,4 @@
-//! Two models from files: an answer for each metric under each filter, with power and required n.
+//! Compares two models from files: one answer per metric and filter, with power and required n.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -31,23 +31,23 @@ use stats::required::Aim;
 struct Answer<'f> {
     #[serde(flatten)]
     comparison: ComparisonFinding,
-    /// The filter of lm-evaluation-harness; absent if rows have none.
+    /// The filter of lm-evaluation-harness; `None` if the rows have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     filter: Option<&'f str>,
     level: f64,
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
-    /// Mean of each side, with the interval of a proportion if items are independent and right or wrong.
+    /// Mean of each side; independent items that are right or wrong get the interval of a proportion.
     accuracy_a: Estimate,
     accuracy_b: Estimate,
     outlook: Option<Outlook>,
-    /// The reason why the interval covers less than its level.
+    /// Reason why the interval covers less than its nominal level.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<String>,
 }
 
-/// Power and required n for a further comparison, as predicted from the items.
+/// Power and required n of a future comparison, predicted from the items.
 #[derive(Serialize)]
 struct Outlook {
     alpha: f64,
@@ -62,7 +62,7 @@ struct Outlook {
 
 impl Outlook {
     fn of(found: &Matched, level: f64, aim: Aim) -> Option<Self> {
-        // Values too large to square have no outlook.
+        // Values too large to square allow no power estimate.
         let pilot = Pilot::of(&found.pairs, level).filter(|_| found.pairs.scaled().is_none())?;
         let (power, type_m, type_s) = pilot.power(found.pairs.n() as u64, aim).ok()?;
         Some(Self {
@@ -78,10 +78,9 @@ impl Outlook {
     }
 }
 
-/// The runs of one side under one filter.
 type Side = Vec<(String, Vec<Results>)>;
 
-/// Joins the files of a side. Filters that some of them lack are left out.
+/// Joins the files of a side, dropping filters that some of them lack.
 fn side(read: Vec<(&PathBuf, Vec<Group>)>) -> Side {
     let mut side: Side = Vec::new();
     for (k, (path, groups)) in read.into_iter().enumerate() {
@@ -98,10 +97,8 @@ fn side(read: Vec<(&PathBuf, Vec<Group>)>) -> Side {
     side
 }
 
-/// A filter that both sides have, with the runs of each.
 type Shared = (String, [Vec<Results>; 2]);
 
-/// Pairs the filters that both sides have.
 fn by_filter(a: Side, b: Side) -> Result<Vec<Shared>, CliError> {
     let names = |side: &Side| {
         let all: Vec<&str> = side.iter().map(|(filter, _)| filter.as_str()).collect();
@@ -146,7 +143,7 @@ pub(super) fn files(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let paths: Vec<&PathBuf> = [path_a].into_iter().chain(&args.also_a).chain([path_b]).chain(&args.also_b).collect();
-    // Of several unreadable files the first is named, in whatever order they are read.
+    // Of several unreadable files, the first one is reported, whatever the order of reading.
     let read: Vec<_> = paths.par_iter().map(|f| read_all(f, wanted)).collect();
     let read: Vec<_> = read.into_iter().collect::<Result<_, _>>().map_err(|e| CliError::Usage(e.to_string()))?;
     let mut read: Vec<_> = paths.into_iter().zip(read).collect();
@@ -198,7 +195,6 @@ pub(super) fn files(
 }
 
 impl Compared<'_> {
-    /// The metric, with its filter if there is one.
     fn metric(&self) -> String {
         match self.filter {
             NO_FILTER => self.finding.metric.clone(),
@@ -234,7 +230,7 @@ impl Compared<'_> {
     }
 }
 
-/// The name of a file, with its folder if both files have the same name.
+/// Returns the file name, with its folder if both files have the same name.
 fn name(path: &std::path::Path, other: &std::path::Path) -> String {
     let short = path.file_name().filter(|n| Some(*n) != other.file_name());
     printable_label(&short.map_or(path.display().to_string(), |n| n.to_string_lossy().into_owned()))
@@ -283,7 +279,11 @@ fn tell(
     }
     if let Some(sd) = c.seed_sd {
         let sd = c.amount(sd);
-        let text = format!("the difference has an sd of {}{} over {seeds} seeds", sd.trim_start_matches('+'), c.unit());
+        let text = format!(
+            "the difference has a standard deviation of {}{} over {seeds} seeds",
+            sd.trim_start_matches('+'),
+            c.unit()
+        );
         output::line(out, &text)?;
     }
     if let Some(clusters) = clusters {
@@ -312,7 +312,6 @@ fn tell(
     }
 }
 
-/// The mean of each side with its interval.
 fn sides(found: &Matched, c: &ComparisonFinding, level: f64) -> String {
     let side = |name: &str, first: bool| {
         let e = found.pairs.accuracy(first, level);
@@ -323,7 +322,7 @@ fn sides(found: &Matched, c: &ComparisonFinding, level: f64) -> String {
     printable_label(&format!("{}, {}{unit}", side(&c.a, true), side(&c.b, false)))
 }
 
-/// The 2×2 table with McNemar's tests; `None` for metrics that are not 0 or 1.
+/// Returns the 2×2 table with McNemar's tests; `None` unless the metric is 0 or 1.
 fn table(c: &ComparisonFinding) -> Option<String> {
     let (both, a, b, neither) = (c.both?, c.right_to_wrong?, c.wrong_to_right?, c.neither?);
     let plain = if c.clusters.is_some() { "as if items were independent: " } else { "" };
@@ -335,7 +334,6 @@ fn table(c: &ComparisonFinding) -> Option<String> {
     ))
 }
 
-/// Prints power and required n for a further comparison, as predicted from the pilot.
 fn outlook(pilot: &Pilot, c: &ComparisonFinding, n: usize, aim: Aim, out: &mut dyn Write) -> Result<(), CliError> {
     let found = pilot.power(n as u64, aim).ok();
     let power = found.as_ref().map_or(0.0, |p| p.0.mean);

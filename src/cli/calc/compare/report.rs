@@ -1,5 +1,3 @@
-//! Reports of systems on many tasks: Markdown, CSV and LaTeX.
-
 use std::path::Path;
 
 use super::many::{Asked, MATRIX, PooledRow, cells, doubt, head, matrix_rows, pooled, pooled_rows, summary};
@@ -9,7 +7,7 @@ use figure::csv_text;
 use labs::power::systems::Versus;
 use labs::table;
 
-/// Writes a report as Markdown, CSV or LaTeX, by the file's extension.
+/// Writes a report of systems on many tasks as Markdown, CSV or LaTeX, by the file's extension.
 pub(super) fn write(path: &Path, all: &[Versus], asked: &Asked<'_>) -> Result<(), CliError> {
     let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     let text = match end.as_str() {

@@ -16,16 +16,14 @@ use labs::prompts::predictions::{Missing, Predictions, read};
 use labs::prompts::ranked::Ranked;
 use stats::estimate::Estimate;
 
-/// Number of draws, as in the paper.
+/// Default number of draws (the paper's).
 const DRAWS: usize = 1000;
-/// Relations per draw, as in the paper.
+/// Default number of relations per draw (the paper's).
 const SUBSET: usize = 20;
-/// Level of the intervals.
 const LEVEL: f64 = 0.95;
-/// Maximum lines about items left out.
+/// Maximum number of messages about items left out.
 const LISTED: usize = 5;
 
-/// Options for predictions only.
 #[derive(Debug, Args)]
 pub(super) struct OfPredictions {
     /// Predictions: draws of relations for the rank consistency [default: 1000].
@@ -67,7 +65,7 @@ enum ScoringArg {
 }
 
 impl OfPredictions {
-    /// One of these flags, if any was given.
+    /// Returns one of the given flags, if there is any.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             (self.draws.is_some(), "--draws"),
@@ -118,10 +116,7 @@ struct Whole {
     left_out: Vec<Left>,
 }
 
-/// Prints the statistics of predictions.
-///
-/// # Errors
-/// [`CliError::Usage`] for an invalid file, or a subset with more relations than it has.
+/// Fails with [`CliError::Usage`] for an invalid file, or a subset with more relations than the file has.
 pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut dyn Write) -> Result<(), CliError> {
     let wanted = &args.of_predictions;
     let found =
@@ -159,7 +154,7 @@ pub(super) fn predictions(args: &PromptsArgs, from: &mut dyn BufRead, out: &mut 
     tell(&said, relations, ranked.as_ref(), out)
 }
 
-/// Everything except the rank consistency.
+/// All statistics except rank consistency.
 fn said(found: &Predictions, draws: &Draws) -> Whole {
     let left = |m: &Missing| Left { relation: m.relation.clone(), instances: m.instances, reason: m.reason.clone() };
     Whole {
@@ -177,7 +172,7 @@ fn said(found: &Predictions, draws: &Draws) -> Whole {
 fn tell(said: &Whole, relations: usize, ranked: Option<&[Ranked; 3]>, out: &mut dyn Write) -> Result<(), CliError> {
     let subset = said.subset;
     for m in said.left_out.iter().take(LISTED) {
-        let line = format!("left out: {} instances of {}: of the first, {}", m.instances, m.relation, m.reason);
+        let line = format!("left out: {} instances of {}; the first: {}", m.instances, m.relation, m.reason);
         output::line(out, &printable_label(&line))?;
     }
     if said.left_out.len() > LISTED {
@@ -211,7 +206,7 @@ fn printed(shares: [String; 3]) -> String {
     named.map(|(r, s)| format!("{} {s}", r.name())).collect::<Vec<_>>().join("  ")
 }
 
-/// A share of draws; if all possible ones were counted, it has no interval.
+/// Formats a share of draws; it has no interval if all possible draws were counted.
 fn share(e: Estimate, counted: bool) -> String {
     if counted { format!("{:.3} (counted)", e.mean) } else { format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi) }
 }
@@ -246,7 +241,7 @@ mod tests {
     use super::super::tests::run;
     use crate::error::CliError;
 
-    /// Three models on four relations; the first is always right, the second under the second prompt, the third never.
+    /// Three models on four relations: the first is always right, the second only under the second prompt, the third never.
     fn lines() -> String {
         let mut text = String::new();
         for relation in 0..4 {
@@ -280,7 +275,7 @@ mod tests {
         assert_eq!((&v["relations_total"], &v["unstable_relations"]), (&4.into(), &4.into()));
         assert_eq!((&v["adjusted"]["a"], &v["stability"]["a"]), (&0.5.into(), &serde_json::Value::Null));
         let of = |regime: &str| &v["rank_consistency"][regime];
-        // If there are few subsets, all are counted; identical relations change no order.
+        // Few subsets exist, so all are counted; identical relations leave the order unchanged.
         assert_eq!((&of("adjusted")["consistency"]["mean"], &of("adjusted")["draws"]), (&1.0.into(), &6.into()));
         assert_eq!(of("adjusted")["order"], serde_json::json!(["m", "a", "z"]));
         assert_eq!(of("adjusted")["models"]["z"]["histogram"], serde_json::json!([0, 0, 6]));

@@ -1,9 +1,9 @@
-//! Marks, intervals and legends that a reader could take for something else.
+//! Tests that markers, intervals and legends cannot be confused with others.
 
 use super::*;
 use crate::paper::bars::SPAN;
 
-/// The items of a figure on a page of this width.
+/// Lays out a figure on a page of `width` millimetres.
 fn on<T>(figure: &Figure, width: f64, look: impl FnOnce(&Scene<'_>) -> T) -> T {
     let options = Options { style: Style::Paper, width: Some(width), dpi: None };
     let fonts = Fonts::own();
@@ -17,7 +17,7 @@ fn place(scene: &Scene<'_>, wanted: &str) -> Option<At> {
     })
 }
 
-/// The horizontal places of discs of the size of a single value.
+/// The x positions of individual values, found by their radius.
 fn values(scene: &Scene<'_>) -> Vec<f64> {
     let discs = scene.items.iter().filter_map(|item| match item {
         Item::Disc { at, radius, .. } if (radius - crate::paper::bars::VALUE).abs() < 0.01 => Some(at.0),
@@ -26,7 +26,7 @@ fn values(scene: &Scene<'_>) -> Vec<f64> {
     discs.collect()
 }
 
-/// A range had the caps and the middle line of an interval, and three equal prompts were one dot.
+/// Regression: a range used to have an interval's caps and middle line, and three equal prompts were one dot.
 #[test]
 fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps() {
     let of = |dots: &[f64]| Range { category: 0, ends: (0.2, 0.8), mean: Some(0.5), dots: dots.to_vec(), n: 9.into() };
@@ -42,7 +42,7 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
         scene.items.iter().filter(is).count()
     };
     drawn(&figure(layer(false, &[0.5, 0.5, 0.5, 0.8])), |scene| {
-        // One box and one in the legend; no upright stroke but the axis.
+        // One box in the chart and one in the legend; the axis is the only vertical stroke.
         assert_eq!((boxes(scene), strokes(scene, 60.0)), (2, 1));
         let mut at = values(scene);
         at.sort_by(f64::total_cmp);
@@ -55,7 +55,7 @@ fn a_range_is_a_box_with_a_dot_for_each_value_and_an_interval_a_line_with_caps()
     });
 }
 
-/// "identity (control)" touched the mark of another method, and the front ran through it.
+/// Regression: the label "identity (control)" used to touch another method's marker and be crossed by the front.
 #[test]
 fn the_label_of_a_point_touches_no_line_nor_mark_of_another_series() {
     let spot = Spot { x: 0.12, y: 1.0, n: 9.into(), label: "identity (control)".into(), ..Spot::default() };
@@ -89,7 +89,7 @@ fn few(layer: Layer) -> Layer {
     }
 }
 
-/// Lines joined means of one or two originals, and full bars were drawn for one.
+/// Regression: lines used to connect means of one or two originals, and single originals had full bars.
 #[test]
 fn values_of_too_few_units_are_marks_that_no_line_joins() {
     let coloured = |scene: &Scene<'_>| {
@@ -110,7 +110,7 @@ fn values_of_too_few_units_are_marks_that_no_line_joins() {
     assert_eq!([None, Some(7)].map(|units| drawn(&bars(units), full) > 0), [true, false]);
 }
 
-/// Points beside each other were up to two marks away from their x, and their lines with them.
+/// Regression: points side by side, and their lines, used to be up to two markers away from their x.
 #[test]
 fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     let line = |k: usize, y: f64| {
@@ -146,7 +146,7 @@ fn marks_that_meet_are_moved_by_half_a_mark_and_lines_not_at_all() {
     assert_eq!(ends(&meeting, 0).0, ends(&meeting, 1).0);
 }
 
-/// A range of no width lay hidden beneath its line; then ticks of one height overstated it.
+/// Regression: a range of zero width used to be hidden by its line; strokes of fixed height then overstated it.
 #[test]
 fn a_range_is_drawn_at_its_true_height() {
     let figure = |half: f64| {
@@ -155,14 +155,14 @@ fn a_range_is_drawn_at_its_true_height() {
         let role = Role { dash: None, marker: None, ..Role::line(0) };
         chart(vec![Layer::Line(Line { label: "a".into(), role, points: (0..12).map(point).collect() })])
     };
-    // The legend has a few strokes, too.
+    // The legend has a few strokes too.
     assert!(drawn(&figure(0.0), |scene| strokes(scene, 6.0)) < 10);
     assert!(drawn(&figure(0.1), |scene| strokes(scene, 6.0)) > 20);
     let says = |half: f64| crate::caption(&figure(half)).contains("narrower than a line");
     assert!(says(0.0) && !says(0.1));
 }
 
-/// A legend blanked curves of equal reliability; now it lies beside or above them.
+/// Regression: a legend used to hide curves of equal reliability; it is now beside or above them.
 #[test]
 fn a_legend_hides_no_guide_and_leaves_a_wide_page_its_width() {
     let point = |(x, y): (f64, f64)| Datum { x, y, n: 9.into(), ..Datum::default() };
@@ -190,7 +190,7 @@ fn a_legend_hides_no_guide_and_leaves_a_wide_page_its_width() {
     });
 }
 
-/// Power rose with the training examples and with the test items, which the axis did not say.
+/// Regression: the axis used to name only the training examples, although the number of test items rose with them.
 #[test]
 fn a_tick_can_have_a_second_line() {
     let points = [32.0, 128.0].map(|x| Datum { x, y: 0.5, n: 9.into(), ..Datum::default() });
@@ -202,7 +202,8 @@ fn a_tick_can_have_a_second_line() {
     });
 }
 
-/// Three bars within two millimetres hid each other, a margin looked like an interval over seeds, and areas of margins were one in grey.
+/// Regression: three bars within two millimetres used to hide each other, and a margin looked like an interval over seeds. In grey, areas
+/// of margins merged.
 #[test]
 fn a_margin_has_edges_alone_and_the_values_of_two_seeds_before_it() {
     let point = |x: usize| Datum {

@@ -1,4 +1,4 @@
-//! Columns of lists: which one is selected, what it means, and where the cursor goes when a filter is cleared.
+//! Tests of list columns: selection, meaning, and the cursor after a filter is cleared.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -18,14 +18,13 @@ fn keys(state: &mut State, keys: &str) {
     });
 }
 
-/// A state with the focus on a lab's list.
 fn listed() -> State {
     let mut state = State::new(Start::new());
     state.focus_on(LIST);
     state
 }
 
-/// Heads such as `flips`, `at` and `dispens` were explained nowhere on the screen that has them.
+/// Regression: headings such as `flips`, `at` and `dispens` used to be explained nowhere on their screen.
 #[test]
 fn every_head_of_a_list_is_explained_where_it_is() {
     let mut heads = 0;
@@ -47,7 +46,6 @@ fn every_head_of_a_list_is_explained_where_it_is() {
     assert!(heads > 20, "{heads}");
 }
 
-/// `l` in a list moved the slider of the settings.
 #[test]
 fn l_in_a_list_selects_a_column_and_leaves_the_slider() {
     let mut state = listed();
@@ -75,7 +73,7 @@ fn a_selected_column_that_does_not_fit_comes_into_sight() {
     assert!(drawn(&state).contains("distance") && drawn(&state).contains("method"), "{}", drawn(&state));
 }
 
-/// The cursor was on the first row after a filter.
+/// Regression: after a filter, the cursor used to be on the first row.
 #[test]
 fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {
     let mut state = listed();
@@ -90,13 +88,13 @@ fn escape_puts_the_cursor_back_where_it_was_before_the_filter() {
     assert_eq!(method(&state), before);
 }
 
-/// Methods in the order of their names were said to be "smallest first", and a column of words was not sorted at all.
+/// Regression: methods sorted by name used to be labelled "smallest first", and a text column was not sorted.
 #[test]
 fn a_list_sorted_by_words_goes_from_a_to_z() {
     let mut state = listed();
     let words = |state: &State| state.view.toast.clone().unwrap_or_default();
     let columns = state.screen().table(&state, LIST).unwrap().columns.len();
-    // From R through all others to the names.
+    // Steps from R through all other columns to the names.
     (0..columns - 1).for_each(|_| keys(&mut state, "s"));
     assert!(words(&state).starts_with("sorted by method, A to Z"), "{}", words(&state));
     keys(&mut state, "S");

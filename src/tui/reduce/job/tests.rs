@@ -1,4 +1,4 @@
-//! Runs that wait, replace each other and are withdrawn; the end of a run and of the program.
+//! Tests of runs that wait, replace each other or are withdrawn, and of the end of runs and program.
 
 use super::*;
 use crate::action::Action;
@@ -27,7 +27,6 @@ fn seed(state: &mut State, seed: u64) {
     setup.take(state, &spec);
 }
 
-/// Lets runs of these seeds wait.
 fn queued(state: &mut State, seeds: &[u64]) {
     for seed in seeds {
         self::seed(state, *seed);
@@ -40,7 +39,7 @@ fn ended(state: &mut State, job: JobId, outcome: Outcome) -> Vec<Effect> {
     reduce(state, Action::Event(Box::new(event)))
 }
 
-/// Number, generation and seed of each sent run.
+/// Number, generation and seed of each run sent.
 fn runs(effects: &[Effect]) -> Vec<(JobId, Generation, u64)> {
     let run = |e: &Effect| match e {
         Effect::Send(Command::Run { job, generation, spec }) => Some((*job, *generation, spec.seed())),
@@ -249,7 +248,7 @@ fn a_session_of_a_lab_sets_up_that_lab() {
     }
 }
 
-/// Its runs were only available as a replay, in which nothing can be run.
+/// Regression: a session's runs used to be available only as a replay, in which nothing can be run.
 #[test]
 fn a_session_is_gone_on_with_by_its_runs_and_the_next_one_follows_them() {
     let mut state = State::new(Start { opening: Opening::Home, ..Start::new() });
@@ -361,7 +360,6 @@ fn one_who_attaches_has_what_was_measured_and_runs_nothing() {
     assert_eq!(state.board.job().unwrap().id, 2, "its numbers go on");
 }
 
-/// The replaced run was hard to find again.
 #[test]
 fn a_replaced_run_is_said_to_stay_and_how_it_is_shown() {
     let mut state = running();
@@ -372,7 +370,7 @@ fn a_replaced_run_is_said_to_stay_and_how_it_is_shown() {
     assert!(said.contains("run 1 measured is kept; { shows it, H lists all"), "{said}");
 }
 
-/// Waiting runs that differ in a seed looked the same, except for a hash.
+/// Regression: waiting runs with different seeds used to differ only in a hash.
 #[test]
 fn waiting_runs_are_told_apart_by_what_differs() {
     let mut state = running();
@@ -381,7 +379,6 @@ fn waiting_runs_are_told_apart_by_what_differs() {
     assert!(lines[0].ends_with("Interventions: seed 7") && lines[1].ends_with("Interventions: seed 8"), "{lines:?}");
 }
 
-/// The form hid the requested run.
 #[test]
 fn the_form_closes_when_a_run_begins_and_stays_when_it_cannot() {
     let mut state = running();
@@ -400,7 +397,7 @@ fn the_form_closes_when_a_run_begins_and_stays_when_it_cannot() {
     assert!(state.here().form && state.board.generation == 2);
 }
 
-/// The answer of another run had no mark, or none that said what the run was.
+/// Regression: another run's answer used to have no mark, or one that did not describe the run.
 #[test]
 fn an_answer_of_a_run_with_other_settings_says_what_tells_it_from_them() {
     let mut state = running();
@@ -419,7 +416,6 @@ fn an_answer_of_a_run_with_other_settings_says_what_tells_it_from_them() {
     assert!(drawn(&state).contains("Answer so far of the run in progress: run 2 of 2, seed 7"), "{}", drawn(&state));
 }
 
-/// A lab that has run nothing was blank.
 #[test]
 fn a_lab_that_has_run_nothing_says_what_it_would_run_and_opens_an_example() {
     for screen in labs() {
@@ -432,7 +428,6 @@ fn a_lab_that_has_run_nothing_says_what_it_would_run_and_opens_an_example() {
     }
 }
 
-/// A run whose data are not there was queued and failed later.
 #[test]
 fn a_run_whose_files_are_not_there_is_refused_at_once() {
     for busy in [false, true] {
@@ -452,7 +447,6 @@ fn a_run_whose_files_are_not_there_is_refused_at_once() {
     }
 }
 
-/// A failed run had an "Answer from a part".
 #[test]
 fn a_failed_run_is_called_failed() {
     let mut state = running();
@@ -465,7 +459,7 @@ fn a_failed_run_is_called_failed() {
     assert!(!text.contains("task.examples") && text.contains("raise Examples"), "{text}");
 }
 
-/// The settings of a lab that had not run read "prompts, most all".
+/// Regression: the settings of a lab that had not run used to be shown as "prompts, most all".
 #[test]
 fn settings_in_words_are_phrases() {
     for screen in labs() {

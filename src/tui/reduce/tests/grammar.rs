@@ -1,10 +1,10 @@
-//! One grammar of keys: each key pressed in every pane, not only looked up.
+//! Tests of keys by pressing each one in every pane, rather than looking it up.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// The keys of the frame and of the screens, without those of menus, popups and fields.
+/// The keys of the frame and the screens, without those of menus, popups and fields.
 fn pressed() -> BTreeSet<&'static str> {
     let outside = |e: &&&Entry| !matches!(e.context, Context::Menu(_) | Context::Popup | Context::Typing);
     COMMANDS.iter().filter(outside).flat_map(|e| e.keys.iter().copied()).chain(["2", "9", ".", "Q"]).collect()
@@ -24,15 +24,15 @@ fn places() -> Vec<State> {
     all
 }
 
-/// Everything that a key can change without an effect.
+/// Formats all state that a key can change without an effect.
 fn seen(state: &State) -> String {
     format!("{:?} {:?} {:?} {:?}", state.view, state.screens, state.queue, state.board.generation)
 }
 
-/// The table of keys was tested and not the keys: a digit began a number before the table was asked.
+/// Regression: a digit used to start a number before the table of keys was consulted, and tests checked only the table.
 #[test]
 fn no_key_types_itself_outside_a_field_and_none_is_silent() {
-    // At an end of a list a step changes nothing, and there may be nothing to close.
+    // At the end of a list, a step changes nothing; `back` may have nothing to close.
     let silent =
         ["up", "down", "first", "last", "page-up", "page-down", "left", "right", "far-left", "far-right", "back"];
     let mut mute = Vec::new();
@@ -45,7 +45,7 @@ fn no_key_types_itself_outside_a_field_and_none_is_silent() {
             let effects = keys(&mut state, key);
             let typed = state.view.entry.as_ref().map_or("", |entry| entry.buffer.as_str());
             assert_ne!(typed, key, "{title}, {}", pane.0);
-            // The screen that is shown already stays.
+            // The key of the current screen changes nothing.
             let stays = command == Some(state.screen().tab().name);
             let quiet = stays || command.is_some_and(|name| silent.contains(&name));
             let answered = !effects.is_empty() || seen(&state) != before;
@@ -57,7 +57,7 @@ fn no_key_types_itself_outside_a_field_and_none_is_silent() {
     assert!(mute.is_empty(), "{mute:#?}");
 }
 
-/// `2` began to type a number where the tabs offered it for a lab.
+/// Regression: `2` used to start a number, although the tabs offer it for a lab.
 #[test]
 fn a_digit_opens_its_screen_from_every_row_of_the_settings() {
     for screen in labs() {

@@ -1,4 +1,4 @@
-//! Keys whose effect differed from their description.
+//! Regression tests for keys whose effect differed from their description.
 
 use super::*;
 use crate::panes::table;
@@ -13,7 +13,6 @@ fn drawn(state: &State, columns: u16, rows: u16) -> String {
     terminal.backend().to_string()
 }
 
-/// A screen by its title.
 fn show(state: &mut State, title: &str) -> crate::screen::ScreenId {
     let screen = SCREENS.iter().find(|s| s.title() == title).unwrap();
     state.show(screen.id());
@@ -24,7 +23,7 @@ fn toast(state: &State) -> &str {
     state.view.toast.as_deref().unwrap_or_default()
 }
 
-/// The focus stayed in the settings, where digits type a number, although the tabs offer them for the labs.
+/// Regression: the focus used to stay in the settings, where digits type a number, although the tabs offer them for the labs.
 #[test]
 fn a_closed_form_gives_the_focus_back_to_the_pane_it_was_opened_from() {
     for close in ["esc", "e"] {
@@ -43,7 +42,7 @@ fn a_closed_form_gives_the_focus_back_to_the_pane_it_was_opened_from() {
     assert!(state.focused(setup::PANE), "opened from the settings it closes there");
 }
 
-/// `/` was refused, and the text typed next was executed as commands: `q` quit.
+/// Regression: after a rejected `/`, the typed text used to be executed as commands: `q` quit.
 #[test]
 fn letters_after_a_refused_filter_are_no_commands() {
     let mut state = state();
@@ -64,7 +63,7 @@ fn letters_after_a_refused_filter_are_no_commands() {
     assert_eq!(state.view.screen, lab, "with the message the text is forgotten");
 }
 
-/// `enter` said "this screen has nothing for it", and `j` closed the menu.
+/// Regression: `enter` used to report "this screen has nothing for it", and `j` closed the menu.
 #[test]
 fn the_cursor_moves_in_a_menu_and_enter_takes_its_row() {
     let mut state = state();
@@ -88,7 +87,6 @@ fn the_cursor_moves_in_a_menu_and_enter_takes_its_row() {
     assert!(state.view.popup.is_none() && asked.iter().any(checks), "{effects:?}");
 }
 
-/// `r` ran the same settings again at once, for minutes.
 #[test]
 fn unchanged_settings_run_again_only_when_asked_twice() {
     let mut state = state();
@@ -102,7 +100,7 @@ fn unchanged_settings_run_again_only_when_asked_twice() {
     assert!(sent(&effects).iter().any(|c| matches!(c, Command::Run { generation: 2, .. })), "{effects:?}");
 }
 
-/// A filter without a match left an empty pane, and `esc` did not clear it.
+/// Regression: a filter without a match used to leave an empty pane, and `esc` did not clear it.
 #[test]
 fn a_filter_without_a_match_says_so_and_esc_clears_it() {
     let mut state = state();
@@ -120,7 +118,7 @@ fn a_filter_without_a_match_says_so_and_esc_clears_it() {
     assert_eq!(filter(&state), "", "also while it is typed");
 }
 
-/// Controls always follow the methods, which made the list look unsorted.
+/// Regression: the list used to look unsorted, because controls always follow the methods.
 #[test]
 fn a_sorted_list_says_which_rows_stay_last() {
     let mut state = state();
@@ -131,7 +129,7 @@ fn a_sorted_list_says_which_rows_stay_last() {
     assert!(table::lists(&state));
 }
 
-/// `G` did nothing in the export dialog, and its last row took nine steps.
+/// Regression: `G` used to do nothing in the export dialog, whose last row took nine steps.
 #[test]
 fn the_ends_of_a_popup_are_one_key_away() {
     let mut state = state();
@@ -147,7 +145,7 @@ fn the_ends_of_a_popup_are_one_key_away() {
     assert_eq!(at(&state), 0);
 }
 
-/// It said "No answer yet" while the session was being read.
+/// Regression: the screen used to show "No answer yet" while the session was being read.
 #[test]
 fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
     let replay = ReplayState { opening: true, ..ReplayState::new("s".into(), 20.0, 1.0) };
@@ -157,7 +155,7 @@ fn a_session_that_opens_at_its_end_says_that_it_is_being_read() {
     assert!(!drawn(&state, 120, 40).contains("is being read"));
 }
 
-/// A digit in a question seemed to choose an entry, although it did nothing.
+/// Regression: a digit in a question used to seem to choose an entry, although it did nothing.
 #[test]
 fn a_digit_in_a_question_chooses_nothing_and_says_so() {
     let mut state = state();
@@ -169,7 +167,7 @@ fn a_digit_in_a_question_chooses_nothing_and_says_so() {
     }
 }
 
-/// `/` filtered the list that the form of settings hides.
+/// Regression: `/` used to filter the list behind the settings form.
 #[test]
 fn a_list_behind_the_form_of_settings_is_not_filtered() {
     let mut state = state();
@@ -182,7 +180,6 @@ fn a_list_behind_the_form_of_settings_is_not_filtered() {
     assert!(state.view.entry.is_some());
 }
 
-/// A long list of choices could only be walked through.
 #[test]
 fn a_picker_is_filtered_by_what_is_typed() {
     for (columns, rows) in [(120, 40), (80, 24)] {
@@ -206,7 +203,6 @@ fn a_picker_is_filtered_by_what_is_typed() {
     }
 }
 
-/// A hundred sessions could only be walked through.
 #[test]
 fn the_lists_of_home_are_filtered_too() {
     let mut state = state();
@@ -231,7 +227,7 @@ fn the_lists_of_home_are_filtered_too() {
     assert!(drawn(&state, 120, 40).contains("third"));
 }
 
-/// "Next run" did not say of which lab, and a lab with sides called every model one that could not be loaded.
+/// Regression: "Next run" used to name no lab, and a lab with two sides listed every model as one that could not be loaded.
 #[test]
 fn the_lists_of_models_name_the_lab_that_would_use_them() {
     let model = |name: &str| engine::message::ModelInfo {
@@ -261,7 +257,7 @@ fn the_lists_of_models_name_the_lab_that_would_use_them() {
     }
 }
 
-/// The list of runs ended at 80 columns before how long a run took and how it ended.
+/// Regression: at 80 columns the list of runs used to cut off how a run ended and how long it took.
 #[test]
 fn the_list_of_runs_says_how_each_ended_at_80_columns() {
     let mut state = state();
@@ -286,7 +282,7 @@ fn the_list_of_runs_says_how_each_ended_at_80_columns() {
     assert!(text.matches("  done in 42 s; ").count() == 2, "{text}");
 }
 
-/// A name that stood in a field was there to be replaced, and what was typed came behind it.
+/// Regression: typed text used to be appended to a name that the field offered for replacement.
 #[test]
 fn typing_replaces_what_a_field_was_filled_with_and_moving_keeps_it() {
     let typed = |before: &str| {

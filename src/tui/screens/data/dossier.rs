@@ -17,10 +17,9 @@ use engine::board::DataDossier;
 use engine::data::{DataDiagnosis, DataInspection, DataQuestion};
 use labs::setting::Value;
 
-/// Indentation of values under their key, as printed by the command line.
+/// Indentation of values below their key, as in the command line's output.
 const KEY: usize = 13;
 
-/// Draws the set under the cursor.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let only = |d: &&DataDossier| d.inspection.is_none() && d.diagnosis.is_none() && d.waiting.is_empty();
     let failed = known(state).filter(only).and_then(|d| d.problem.as_ref());
@@ -47,7 +46,7 @@ fn invitation(state: &State) -> String {
     )
 }
 
-/// All details of the set under the cursor, wrapped to `room` columns.
+/// Formats all details of the set under the cursor, wrapped to `room` columns.
 pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let Some(dossier) = known(state) else { return Vec::new() };
@@ -78,14 +77,13 @@ pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     page.lines
 }
 
-/// Lines that fit a width.
 struct Page {
     room: usize,
     lines: Vec<Line<'static>>,
 }
 
 impl Page {
-    /// Adds a text at its own indentation; continuation lines are indented by two more columns.
+    /// Adds a text with its indentation; continuation lines are indented by two more columns.
     fn put(&mut self, text: &str, role: Style) {
         let text = printable(text);
         let body = text.trim_start_matches(' ');
@@ -97,7 +95,7 @@ impl Page {
         }
     }
 
-    /// Adds a line of a report. A key and its value have separate columns.
+    /// Adds a line of a report, with key and value in separate columns.
     fn report(&mut self, state: &State, text: &str) {
         let theme = state.theme();
         let entry = text.split_at_checked(KEY).filter(|(key, value)| {
@@ -107,7 +105,7 @@ impl Page {
             let role = if text.starts_with(' ') { Role::Text } else { Role::Title };
             return self.put(text, theme.style(role));
         };
-        // Whatever was left out is highlighted.
+        // Highlights omissions.
         let lost = match key.trim() {
             "dropped" => !value.starts_with("0 ") || value.contains(" unfit, ") && !value.contains(", 0 unreadable"),
             "not read" => true,
@@ -152,7 +150,7 @@ impl Page {
     }
 }
 
-/// JSON with a blank after each comma between values, where lines can break.
+/// Adds a space after each comma between JSON values, so that lines can break there.
 fn spaced(json: &str) -> String {
     let (mut out, mut inside, mut escaped) = (String::with_capacity(json.len() + 16), false, false);
     for c in json.chars() {
@@ -168,7 +166,7 @@ fn spaced(json: &str) -> String {
     out
 }
 
-/// Results of the latest run of each lab on exactly these examples.
+/// Results of each lab's latest run on exactly these examples.
 fn runs(state: &State, found: &DataInspection) -> Vec<String> {
     let Some(hash) = &found.hash else { return Vec::new() };
     SCREENS.iter().flat_map(|screen| screen.made_of(state, hash)).map(|line| format!("  {line}")).collect()

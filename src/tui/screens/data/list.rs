@@ -1,5 +1,3 @@
-//! The list of data sets.
-
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -15,12 +13,9 @@ use base::text::{pad, printable};
 use engine::board::DataDossier;
 use labs::setting::Value;
 
-/// Width of the column of names.
 const NAME: usize = 25;
-/// Width of the column of rows.
 const ROWS: usize = 6;
 
-/// Draws the list.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let title = table::titled(state, LIST, "Data: built in, and what you add", area.width);
@@ -39,7 +34,7 @@ fn entry(state: &State, name: &str) -> String {
     let known = state.board.set_of(name);
     let catalog = state.screens.data.sets.iter().find(|s| s.id == name);
     let inspection = known.and_then(|d| d.inspection.as_ref());
-    // The counts, or else the size of the draw.
+    // The number of rows, or else the number of examples to draw.
     let drawn = || match setup::row(state, "task.examples").map(|row| row.value) {
         Some(Value::Number(n)) => Some(n as u64),
         _ => None,
@@ -53,12 +48,12 @@ fn entry(state: &State, name: &str) -> String {
         (None, None) => String::new(),
     };
     let state_of = known.map_or(String::new(), doing);
-    // The current work comes first: a long title would push it out of the list.
+    // The current work comes first, because a long title would push it off the list.
     let text = [state_of, kind].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
     format!("{}{rows:>ROWS$}  {text}", pad(&ending(&printable(name), NAME - 3), NAME - 2))
 }
 
-/// The note on a set whose latest question has no answer.
+/// Notes the state of a set whose latest question has no answer.
 fn doing(dossier: &DataDossier) -> String {
     let text = match dossier {
         d if !d.waiting.is_empty() => "reading",

@@ -1,4 +1,4 @@
-//! The data sets: the list on one side, details of the set under the cursor on the other.
+//! The data screen: the list of sets, and details of the set under the cursor.
 
 mod dossier;
 mod list;
@@ -21,44 +21,35 @@ use engine::message::{Command, Event, Question, Topic};
 
 pub const ID: ScreenId = ScreenId("data");
 pub const LIST: Pane = Pane("Data");
-/// Details of the set under the cursor.
 pub const PAGE: Pane = Pane("Data set");
 
-/// State of this screen besides its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The built-in sets.
     pub sets: Vec<BuiltIn>,
-    /// Number of the latest question when all were cancelled.
+    /// Number of the latest question at the time when all were cancelled.
     pub cancelling: Option<u64>,
 }
 
-/// A built-in data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// Its name.
     pub id: String,
     pub title: String,
-    /// Its rows; `None` if the setup sets the number.
+    /// Number of rows; `None` if the setup determines it.
     pub rows: Option<u64>,
 }
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(_: &Start) -> Self {
         let sets = built_in().map(|b| BuiltIn { id: b.id.into(), title: b.title.into(), rows: b.fixed_rows() });
         Self { sets: sets.collect(), cancelling: None }
     }
 }
 
-/// The list and the page beside it.
 static DOSSIERS: Dossiers =
     Dossiers { id: ID, list: LIST, page: PAGE, share: 45, names: listed, lines: dossier::lines };
 
-/// The screen.
 pub struct Data;
 
-/// The screen, for the registry.
 pub static SCREEN: Data = Data;
 
 static TAB: &[Entry] = rows! { Context::Global;
@@ -71,7 +62,6 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
 };
 
-/// Further commands, in the screen's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "inspect-data", "inspect data set",
         "Shows what the data set under the cursor contains, as enter does: format, dropped rows, counts, splits, first rows.",
@@ -87,7 +77,7 @@ fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()
 }
 
-/// The sets of the list: the built-in ones, then the ones that were asked about.
+/// Names of the sets in the list: built-in ones, then those that questions were asked about.
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = state.screens.data.sets.iter().map(|s| s.id.clone()).collect();
     let asked = state.board.sets.iter().map(|d| &d.set);
@@ -96,17 +86,15 @@ pub fn listed(state: &State) -> Vec<String> {
     names
 }
 
-/// The set under the cursor.
 pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }
 
-/// Details of the set under the cursor.
 fn known(state: &State) -> Option<&DataDossier> {
     state.board.set_of(&under_cursor(state)?)
 }
 
-/// The question that is being answered: the first one with progress, or else the oldest.
+/// The question being answered: the first with progress, or else the oldest.
 fn current(state: &State) -> Option<&DataWaiting> {
     if state.replay.is_some() {
         return None;
@@ -115,28 +103,26 @@ fn current(state: &State) -> Option<&DataWaiting> {
     all().filter(|w| w.progress.is_some()).min_by_key(|w| w.ticket).or_else(|| all().min_by_key(|w| w.ticket))
 }
 
-/// True if all questions are being cancelled.
 fn stopping(state: &State) -> bool {
     let Some(latest) = state.screens.data.cancelling else { return false };
     let mut waiting = state.board.sets.iter().flat_map(|d| &d.waiting);
     current(state).is_some() && waiting.all(|w| w.ticket <= latest)
 }
 
-/// Asks the engine about the set under the cursor.
 fn ask(state: &mut State, question: DataQuestion) -> Vec<Effect> {
     under_cursor(state).map_or(Vec::new(), |set| send(state, &set, question))
 }
 
 fn send(state: &mut State, set: &str, question: DataQuestion) -> Vec<Effect> {
     DOSSIERS.show_from_top(state);
-    // The drawing and its vocabularies follow the settings of the lab that was shown last.
+    // Examples and vocabularies follow the settings of the lab shown last.
     let Some(setup) = state.setup() else { return Vec::new() };
     let spec = setup.spec(state);
     let request = DataRequest::of(&setup.examples(state), spec.seed(), spec.models(), set, question);
     job::ask(state, Question::Data(request))
 }
 
-/// Adds a set by its path and asks for its contents.
+/// Adds a set by its path and requests its contents.
 fn add(state: &mut State, path: &str) -> Result<Vec<Effect>, String> {
     if path.is_empty() {
         return Err("type the path of a file or folder".into());

@@ -1,4 +1,4 @@
-//! The list of data sets: its entries, questions and cancellations.
+//! Tests of the list of data sets: entries, questions and cancellation.
 
 use super::*;
 use engine::data::DataAnswer;

@@ -1,5 +1,3 @@
-//! Draws the panes of the opening screen.
-
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -15,14 +13,12 @@ use base::text::{fit, pad, printable, width};
 use labs::LabId;
 use session::shelf::Recorded;
 
-/// Columns of a screen's name.
 const NAME: usize = 14;
-/// Column heads for a session's last finished run; the shorter one for narrow screens.
+/// Column heading for a session's last finished run, with a shorter form for narrow screens.
 const LAST_RUN: [&str; 2] = ["last finished run", "last run"];
-/// Columns of a session's date and time.
+/// Width of a session's date and time, in columns.
 const DATE: usize = 18;
 
-/// The question that each screen answers, with the key that opens it.
 pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, LABS, "What do you want to know?"), area);
     let all: Vec<_> = answering().collect();
@@ -36,7 +32,6 @@ pub(crate) fn labs(frame: &mut Frame, area: Rect, state: &State) {
     listing(state, LABS).draw(frame, inner, state, &header, entry);
 }
 
-/// The recorded sessions, newest first.
 pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
     let title = format!("Go on with: {} brings its runs back, {} shows its recording", key("home-resume"), key("open"));
@@ -60,7 +55,7 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let entry = |i: usize| {
         let session = &all[i];
         let shown = ending(&printable(&session.name), name - 1);
-        // Seconds do not help to find a session.
+        // Seconds do not help to identify a session.
         let date = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
         let lab = LabId::named(&session.lab).map_or(session.lab.as_str(), |id| labs::by_id(id).title());
         let of = if session.about.is_empty() { lab.to_owned() } else { format!("{lab}: {}", session.about) };
@@ -70,7 +65,7 @@ pub(crate) fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     listing(state, SESSIONS).draw(frame, inner, state, &header, entry);
 }
 
-/// `done`, or `3 runs, cancelled`: how the last one ended.
+/// Formats how the last run ended, and the number of runs if there are several: `done`, or `3 runs, cancelled`.
 fn end(session: &Recorded) -> String {
     match session.runs {
         0 | 1 => session.end.word().to_owned(),
@@ -78,7 +73,7 @@ fn end(session: &Recorded) -> String {
     }
 }
 
-/// The available models, with the ones selected for the lab's next run.
+/// Draws the available models, marking those selected for the lab's next run.
 pub(crate) fn models(frame: &mut Frame, area: Rect, state: &State) {
     let of_run = format!("Models of {}", setup::next_run(state));
     let title = if setup::picks_models(state) { &of_run } else { MODELS.0 };

@@ -1,4 +1,4 @@
-//! The opening screen: which question each screen answers, the recorded sessions, and the available models.
+//! The opening screen: questions and the screens that answer them, recorded sessions, and available models.
 
 mod draw;
 #[cfg(test)]
@@ -20,27 +20,22 @@ use base::text::printable;
 use session::shelf::{Change, Recorded};
 
 pub const ID: ScreenId = ScreenId("home");
-/// The questions and the screens that answer them.
 pub const LABS: Pane = Pane("Labs");
-/// The recorded sessions.
 pub const SESSIONS: Pane = Pane("Sessions");
 pub const MODELS: Pane = Pane("Available models");
 
-/// Only the cursors, which the frame keeps.
+/// Empty: the frame keeps the cursors.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(_: &Start) -> Self {
         Self
     }
 }
 
-/// The screen.
 pub struct Home;
 
-/// The screen, for the registry.
 pub static SCREEN: Home = Home;
 
 static TAB: &[Entry] = rows! { Context::Global;
@@ -54,7 +49,6 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["r"], Some(("go on", 2)), can_resume => resume;
 };
 
-/// Further commands, in the screen's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "rename-session", "rename session", "Renames the session under the cursor; nothing is overwritten.",
         ["n"], None, can_change => |s| {
@@ -83,7 +77,7 @@ static DELETE: Prompt = Prompt {
     follow: None,
 };
 
-/// True if the session under the cursor can be renamed or deleted: the current one has a separate command for its name.
+/// True if the session under the cursor can be renamed or deleted; another command renames the current one.
 fn can_change(state: &State) -> bool {
     let own = |name: &str| matches!(&state.recording, Recording::On(own) if own == name);
     state.focused(SESSIONS) && session_here(state).is_some_and(|session| !own(&session.name))
@@ -94,25 +88,22 @@ fn change(state: &mut State, change: Change) -> Result<Vec<Effect>, String> {
     Ok(vec![Effect::ChangeSession(session.path.clone(), change)])
 }
 
-/// Shows the screen and lists the sessions again.
 fn show(state: &mut State) -> Vec<Effect> {
     state.show(ID);
     vec![Effect::ListSessions]
 }
 
-/// The screens that answer a question.
 fn answering() -> impl Iterator<Item = (&'static dyn Screen, &'static str)> {
     SCREENS.iter().filter_map(|s| s.question().map(|question| (*s, question)))
 }
 
-/// The sessions that the filter leaves.
 fn sessions(state: &State) -> Vec<&Recorded> {
     let text = |session: &Recorded| format!("{} {} {}", session.name, session.lab, session.about);
     let listed = |session: &&Recorded| table::occurs(state.place(ID), SESSIONS, &text(session));
     state.sessions.iter().flatten().filter(listed).collect()
 }
 
-/// The models at hand that the filter leaves, each with whether the next run uses it.
+/// Available models that match the filter, and whether the next run uses each.
 fn models(state: &State) -> Vec<(String, bool)> {
     let mut all = setup::models(state);
     all.retain(|(name, _)| table::occurs(state.place(ID), MODELS, name));
@@ -128,7 +119,6 @@ fn listing(state: &State, pane: Pane) -> Listing {
     Listing { len, cursor: state.place(ID).scrolled(pane) }
 }
 
-/// The session under the cursor.
 fn session_here(state: &State) -> Option<&Recorded> {
     let all = sessions(state);
     all.get(state.place(ID).scrolled(SESSIONS).min(all.len().checked_sub(1)?)).copied()
@@ -166,12 +156,10 @@ fn take(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// True if the cursor is on the box of a model.
 fn can_tick(state: &State) -> bool {
     live(state) && state.focused(MODELS) && !models(state).is_empty()
 }
 
-/// Ticks or unticks the model under the cursor for the lab's next run.
 fn tick(state: &mut State) -> Vec<Effect> {
     let at = state.place(ID).scrolled(MODELS);
     models(state).into_iter().nth(at).map_or(Vec::new(), |(name, _)| setup::tick_model(state, &name))

@@ -1,4 +1,4 @@
-//! The opening screen: what it opens, replays and resumes.
+//! Tests of the opening screen: opening, replaying and resuming.
 
 use super::*;
 use session::shelf::End;
@@ -49,7 +49,7 @@ fn taking_a_session_replays_it_and_the_other_key_goes_on_with_it() {
     assert_eq!(take(&mut state), [Effect::OpenSession(path.clone())]);
     assert!(can_resume(&state));
     assert_eq!(resume(&mut state), [Effect::ResumeSession(path, None)]);
-    // Nothing was shown until the session had been read.
+    // Regression: nothing used to be shown while the session was being read.
     assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("reading a")), "{:?}", state.view.toast);
     state.sessions = Some(Vec::new());
     assert!(take(&mut state).is_empty() && !can_resume(&state));
@@ -69,7 +69,7 @@ fn a_model_is_opened_on_its_screen_and_ticked_with_a_message() {
     let mut state = state();
     state.here_mut().focus = MODELS;
     assert_eq!(models(&state), [("bert-mini".to_owned(), true)]);
-    // The footer said "open", and the key unticked a model of another screen.
+    // Regression: the footer used to say "open", and the key unticked a model of another screen.
     take(&mut state);
     assert_eq!(models(&state), [("bert-mini".to_owned(), true)]);
     assert_eq!(state.view.screen, crate::screens::models::ID);
@@ -109,7 +109,6 @@ fn a_session_is_renamed_and_deleted_from_the_menu_after_its_name_was_typed() {
     assert_eq!((DELETE.take)(&mut state, "a").unwrap(), [Effect::ChangeSession(path(), Change::Delete)]);
 }
 
-/// The lab said "Not run yet" while the runs of the session were being read.
 #[test]
 fn a_lab_says_that_runs_are_coming_back() {
     let mut state = state();
@@ -123,7 +122,7 @@ fn a_lab_says_that_runs_are_coming_back() {
     assert!(said(&state).starts_with("Not run yet"), "{}", said(&state));
 }
 
-/// The list called a session by its first run.
+/// Regression: the list used to name a session after its first run.
 #[test]
 fn a_session_is_listed_by_its_last_finished_run_and_the_number_of_runs() {
     use ratatui::Terminal;
@@ -138,12 +137,11 @@ fn a_session_is_listed_by_its_last_finished_run_and_the_number_of_runs() {
         terminal.draw(|frame| crate::panes::draw(frame, &state)).unwrap();
         let text = terminal.backend().to_string();
         assert!(text.contains("3 runs, cancelled") && text.contains("Interventions: "), "{text}");
-        // The heads of two columns ran together.
+        // Regression: the headings of two columns used to overlap.
         assert!(text.contains("run ") && !text.contains("runend"), "{text}");
     }
 }
 
-/// Three of six questions ended in the middle at 80 columns.
 #[test]
 fn no_question_is_cut_at_80_columns() {
     let mut state = state();

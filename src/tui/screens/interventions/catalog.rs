@@ -1,53 +1,43 @@
-//! Methods of the registry, with the data that their curves and sliders need.
+//! Methods in the registry, with the data for their curves and sliders.
 
 use figure::Scale;
 use labs::interventions::{Goal, Scale as ParameterScale, registry};
 
-/// The methods that can be picked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Catalog {
-    /// Methods in the order of the picker.
     pub methods: Vec<MethodEntry>,
 }
 
-/// A method of intervention.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MethodEntry {
-    /// Identifier in the registry and in specs, for example `pgd`.
+    /// Identifier in the registry and in specs, such as `pgd`.
     pub id: String,
-    /// Name on the screen, for example `PGD`.
+    /// Name on the screen, such as `PGD`.
     pub title: String,
-    /// One line: what it does, with its source.
+    /// One-line description with its source.
     pub doc: String,
-    /// Goal of the method, for example `counterfactual` or `nullify`.
+    /// Goal of the method, such as `counterfactual` or `nullify`.
     pub goal: String,
-    /// The swept hyperparameter.
     pub parameter: ParameterEntry,
 }
 
-/// The swept hyperparameter of a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterEntry {
-    /// Name in findings, for example `epsilon`.
+    /// Name in findings, such as `epsilon`.
     pub name: String,
-    /// Symbol on axes and sliders, for example `ε`.
+    /// Symbol on axes and sliders, such as `ε`.
     pub symbol: String,
-    /// Axis on which it is swept.
     pub scale: Scale,
-    /// Smallest value.
     pub min: f64,
-    /// Largest value.
     pub max: f64,
-    /// The slider's initial position.
     pub default: f64,
-    /// True if only whole numbers make sense (a rank).
+    /// True if values must be integers, such as ranks.
     pub integer: bool,
-    /// Values of the sweep, ascending; the slider steps along them.
+    /// Values of the sweep in ascending order; the slider stops at each.
     pub grid: Vec<f64>,
 }
 
 impl Catalog {
-    /// Every method of the registry.
     pub(crate) fn registered() -> Self {
         let methods = registry().iter().map(|method| {
             let parameter = method.parameter;
@@ -75,12 +65,11 @@ impl Catalog {
         Self { methods: methods.collect() }
     }
 
-    /// The entry of a method.
     pub fn method(&self, id: &str) -> Option<&MethodEntry> {
         self.methods.iter().find(|m| m.id == id)
     }
 
-    /// A catalog for tests: the four methods of the default experiment, in its order.
+    /// Catalog for tests: the four methods of the default experiment, in its order.
     pub fn sample() -> Self {
         let all = Self::registered();
         let names = ["alterrep", "fgsm", "pgd", "inlp"];

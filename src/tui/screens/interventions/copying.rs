@@ -1,4 +1,4 @@
-//! Text that `copy` puts on the clipboard: the numbers of the focused pane as tab-separated text.
+//! Clipboard text of the focused pane.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::setup;
 use crate::state::State;
 use stats::estimate::Estimate;
 
-/// The numbers of the focused pane, if it has any.
+/// Numbers of the focused pane as tab-separated text; `None` if it has none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
@@ -83,7 +83,7 @@ fn probes_text(state: &State) -> Option<String> {
     (!results(state).probes.is_empty()).then_some(text)
 }
 
-/// A mean and the ends of its interval, which are empty if it has none.
+/// A mean and the ends of its interval, which are empty if there is none.
 pub(crate) fn cells(e: Estimate) -> String {
     let end = |x: f64| if x.is_nan() { String::new() } else { x.to_string() };
     format!("{}\t{}\t{}", e.mean, end(e.lo), end(e.hi))

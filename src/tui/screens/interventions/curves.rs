@@ -1,4 +1,4 @@
-//! Completeness, selectivity and reliability against the strength, with the marker and its numbers.
+//! Completeness, selectivity and reliability by strength, with the marker and the numbers there.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -26,12 +26,12 @@ use labs::interventions::figures;
 use labs::interventions::finding::{ProbeRole, ReliabilityFinding};
 use stats::Estimate;
 
-/// The drawn method's name, with its options if the spec runs it several times.
+/// Name of the drawn method, with its options if the spec runs it several times.
 fn title(state: &State) -> String {
     super::setup::title(state, &view(state).method, view(state).nth)
 }
 
-/// Lines of numbers below the chart in a pane with `rows` rows inside. Distances are not in older recordings.
+/// Lines of numbers below the chart, if the inner pane has `rows` rows. Older recordings have no distances.
 fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     match rows {
         0..6 => 0,
@@ -44,12 +44,10 @@ fn numbers(rows: u16, with_distances: bool, with_reason: bool) -> u16 {
     }
 }
 
-/// The area of the chart inside the pane.
 pub(crate) fn chart_area(inner: Rect, state: &State) -> Rect {
     Rect { height: inner.height - numbers(inner.height, distances(state).is_some(), without(state).is_some()), ..inner }
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let drawn = title(state);
     let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str());
@@ -86,7 +84,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         behaviour(state, room),
         distance(state, room),
     ];
-    // The reason for the mark beside R comes before its basis.
+    // The reason for the mark next to R precedes the line on how R was measured.
     if without(state).is_some() {
         lines.swap(1, 2);
     }
@@ -95,7 +93,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// The largest calibration error of the drawn oracle over the properties that it reads.
+/// Maximum calibration error of the drawn oracle over the properties that it reads.
 fn calibration_error(state: &State) -> Option<f64> {
     let view = view(state);
     let judges = results(state)
@@ -105,7 +103,7 @@ fn calibration_error(state: &State) -> Option<f64> {
     judges.map(|p| p.value.calibration_error).max_by(f64::total_cmp)
 }
 
-/// The scores at the marker; the strength in standard deviations too where it leaves room for n.
+/// Scores at the marker. The strength is also in standard deviations if that leaves space for n.
 fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'static>> {
     let theme = state.theme();
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
@@ -124,13 +122,13 @@ fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> Vec<Span<'stati
         }
         spans
     };
-    // The note whether it is final matters more than a second unit.
+    // The note that a score is still being refined matters more than a second unit.
     let n = width(&count(p)) + "  refining".len();
     let fits = |spans: &Vec<Span<'_>>| spans.iter().map(Span::width).sum::<usize>() + n <= room;
     Some(spans(true)).filter(fits).unwrap_or_else(|| spans(false))
 }
 
-/// C is measured on all test examples, S and with it R on those that have the other property.
+/// n: C is measured on all test examples, S and therefore R on those with the other property.
 fn count(p: &ReliabilityFinding) -> String {
     match p.n_c == p.n_s {
         true => format!("  n {}", grouped(p.n_c)),
@@ -138,7 +136,6 @@ fn count(p: &ReliabilityFinding) -> String {
     }
 }
 
-/// The numbers at the marker.
 fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let readout = measured(state)?;
     let theme = state.theme();
@@ -161,13 +158,12 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// True if the scores of a point are marked: its method has no best strength, or the property to keep is not shown to be read there.
+/// True if a point's scores need a mark: its method has no best strength, or the oracle does not reliably read the property to keep.
 fn is_doubtful(state: &State, p: &ReliabilityFinding) -> bool {
     without(state).is_some() || p.beside.eligible == Some(false)
 }
 
-/// Basis of the numbers at the marker and the notes beside them: as much as fits, a warning before
-/// all else.
+/// How the numbers at the marker were measured, with notes: as much as fits, warnings first.
 fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
     let b = &p.beside;
@@ -199,14 +195,13 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(role)))
 }
 
-/// The first property that is no longer read; the other property where it is the only one that should stay.
+/// The first property that is no longer readable, or "the other property" if only one should stay.
 fn lost(p: &ReliabilityFinding) -> String {
     let lost = p.beside.selectivities.iter().find(|on| !on.eligible);
     lost.map_or_else(|| "the other property".into(), |on| printable(&on.property).replace('_', " "))
 }
 
-/// The parts of the mean S, if several properties should stay, in the longest form that fits `room`: with intervals and
-/// n, with intervals, or plain.
+/// S by property if several properties should stay, in the longest form that fits `room`: with intervals and n, with intervals, or plain.
 fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let on = &p.beside.selectivities;
     let form = |intervals: bool, counts: bool| {
@@ -223,7 +218,7 @@ fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     forms.filter(|_| !on.is_empty()).find(|text| width(text) <= room)
 }
 
-/// Certainty that the drawn method is more reliable than the nearest one, and the strength at which that reverses.
+/// The evidence that the drawn method is more reliable than its closest rival, and the strength at which this reverses.
 fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     if let Some(none) = without(state) {
         let text = fit(&format!(" ! no best strength: {}", printable(&none.value.reason)), room).into_owned();
@@ -241,7 +236,7 @@ fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
             format!("  ! reversed by {}", names.join(" and "))
         }
     };
-    // A share of resamples near 1 beside a large p would read as a contradiction: with few trainings both are true.
+    // A share of resamples near 1 next to a large p would seem contradictory, although both are possible with few trainings.
     let how = match v.deciding_p() {
         Some(p) => format!(", Holm p {}", probability(p)),
         None => format!(" in {} of resamples", percent(v.p_greater)),
@@ -251,7 +246,6 @@ fn verdict(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(role)))
 }
 
-/// Behaviour of the model at the marker.
 fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     let b = measured_behaviour(state)?;
     let v = &b.value;
@@ -269,7 +263,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         b.n
     );
     if let Some(told) = &v.told {
-        // The test before the rank; neither is truncated.
+        // The test precedes the rank; neither is cut.
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
         let from_here = results(state).p_from(b);
         let (p, from) = from_here.map_or((told.p, ""), |p| (p.max(told.p), " from here up"));
@@ -286,11 +280,11 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(Role::Dim)))
 }
 
-/// Distance of the changed states at the marker from real ones, relative to unchanged ones: with intervals where
-/// there is room for them, and in short where there is little.
+/// Distance of edited states from real ones at the marker, relative to unedited states. Intervals are shown if they fit; the text is
+/// shortened if not.
 fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     let d = distances(state)?;
-    // The first factor in words; the others, and the intervals, where there is room.
+    // The first ratio is in words; the others, and the intervals, follow if they fit.
     let all = d.value.relative();
     let one = |(name, e): &(&'static str, Estimate), with: bool| {
         let half = if with { format!(" {}", plus_minus(e.half_width())) } else { String::new() };
@@ -312,7 +306,6 @@ pub(crate) fn estimate(b: &Banded, trainings: usize) -> String {
     format!("{} {}", score(b.mean), b.spread(trainings))
 }
 
-/// Reason for the absence of a curve.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let key = |id| state.keymap.label(id);
@@ -354,7 +347,7 @@ mod tests {
     use super::*;
     use labs::interventions::sample;
 
-    /// The parts of S are next to it, each with its n; nothing is added for one property. The lost property is named.
+    /// Each part of S has its own n; with a single property nothing is added. The lost property is named.
     #[test]
     fn the_properties_behind_s_are_told() {
         let point = |results: &labs::interventions::Results| results.curves[0].points.last().unwrap().value.clone();

@@ -1,4 +1,4 @@
-//! One example: the oracle's view and the model's own prediction, before and after.
+//! The example pane: probabilities of the oracle and the model's own predictions, before and after the edit.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -17,7 +17,6 @@ use base::text::{fit, last_part, pad, printable, width};
 use labs::interventions::finding::{ExampleFinding, Shift};
 use labs::{LabId, Tagged};
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(example) = example(state) else {
         frame.render_widget(pane_block(state, EXAMPLE, "Example"), area);
@@ -38,8 +37,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
-/// A note on an example that differs from the current figure or settings. The example stays when another run has
-/// replaced its models in memory.
+/// Notes that an example does not match the current figure or settings. It stays visible when another run has replaced its models in
+/// memory.
 pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'static str {
     let (v, view) = (&example.value, view(state));
     let drawn = (&example.model, &v.method) == (&view.model, &view.method) && same(v.value, marker(state));
@@ -51,7 +50,7 @@ pub(super) fn outdated(state: &State, example: &Tagged<ExampleFinding>) -> &'sta
     }
 }
 
-/// The edit of an example, which stays visible until the answer for another method, strength or model arrives.
+/// Describes the edit of the shown example, which stays until the answer for another method, strength or model arrives.
 fn edited_by(state: &State, example: &Tagged<ExampleFinding>) -> String {
     let v = &example.value;
     let entry = view(state).catalog.method(&v.method);
@@ -61,22 +60,20 @@ fn edited_by(state: &State, example: &Tagged<ExampleFinding>) -> String {
     printable(&format!("{method} at {symbol} = {}{model}", short(v.value))).into_owned()
 }
 
-/// Layout of the groups of values.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// The name beside the first value, in this many columns.
+    /// The name beside the first value, in this number of columns.
     Beside(usize),
-    /// The name on a separate line.
     Above,
 }
 
-/// Shows the next or the previous example, round and round once their number is known.
+/// Shows the next or the previous example, cyclically once their number is known.
 pub(super) fn step(state: &mut State, on: bool) -> Vec<Effect> {
     if state.example_shown().is_some() {
         state.view.toast = Some("the recorded example has one sentence".into());
         return Vec::new();
     }
-    // Before the first answer the number of examples is unknown.
+    // The number of examples is unknown before the first answer.
     let of = example(state).map_or(usize::MAX, |e| e.value.of.max(1));
     let at = view(state).example.min(of - 1);
     if !on && at == 0 && of == usize::MAX {
@@ -120,7 +117,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     lines
 }
 
-/// A name and a line per value: the probability before and after, and the direction of the change.
+/// A name and one line per value: the probability before and after, and the direction of the change.
 fn group(state: &State, form: Form, name: &str, shifts: &[Shift], correct: Option<usize>) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let name = printable(name);
@@ -132,7 +129,7 @@ fn group(state: &State, form: Form, name: &str, shifts: &[Shift], correct: Optio
         let best = shifts.iter().enumerate().max_by(|a, b| of(a.1).total_cmp(&of(b.1)));
         best.map(|(i, _)| i)
     };
-    // The winner has changed, which is what an intervention is about.
+    // Highlights a change of the most probable value, the purpose of an intervention.
     let (before, after) = (first(|s| s.before), first(|s| s.after));
     for (i, s) in shifts.iter().enumerate() {
         let label = if i == 0 && form != Form::Above { &name } else { "" };

@@ -1,4 +1,4 @@
-//! The map of layers: a score by written and read layer, with the numbers of the cell under the cursor.
+//! The layer map: a score by edited layer and oracle layer, with the numbers of the cell under the cursor.
 
 use std::fmt::Write;
 
@@ -28,12 +28,12 @@ use labs::interventions::figures;
 use labs::interventions::key::MethodKey;
 use labs::interventions::map::{Map, MapFinding, Score};
 
-/// Lines of numbers below the map, where there is room for both.
+/// Lines of numbers below the map, if they fit.
 const BELOW: u16 = 3;
-/// Minimum height of a pane with lines below the map.
+/// Minimum height of a pane with lines below the map, in rows.
 const TALL: u16 = 9;
 
-/// The drawn method as it was mapped: with the options of the setup or, if these were not run, as the method was run.
+/// Key of the drawn method on the map: with the options in the setup or, if these were not run, as it was run.
 fn key(state: &State) -> Option<MethodKey> {
     let (view, key) = (view(state), method_key(state));
     let mine = results(state).map.iter().filter(|c| c.model == view.model && c.value.point.oracle == view.oracle);
@@ -41,18 +41,17 @@ fn key(state: &State) -> Option<MethodKey> {
     keys().find(|k| *k == key).or_else(|| keys().find(|k| k.name == key.name))
 }
 
-/// The map of the drawn model, method and oracle.
 fn map(state: &State) -> Option<Map<'_>> {
     Map::of(results(state), &view(state).model, &key(state)?, view(state).oracle)
 }
 
-/// True if the run drew a map, or the next one will.
+/// True if the run computed a map, or the next one will.
 pub(crate) fn wanted(state: &State) -> bool {
     let found = results(state);
     !found.map.is_empty() || !found.unmapped.is_empty() || view(state).spec.map.is_some()
 }
 
-/// The figure of a pane's score; `None` for other panes, or before the first cell.
+/// Figure of a pane's score; `None` for other panes, or before the first cell.
 pub(crate) fn figure(state: &State, pane: Pane) -> Option<Figure> {
     let score = MAPS.iter().zip(Score::ALL).find(|(map, _)| **map == pane).map(|(_, score)| score)?;
     let key = key(state)?;
@@ -67,14 +66,14 @@ fn cursor(state: &State, layers: usize) -> (usize, usize) {
     (row.min(last), column.min(last))
 }
 
-/// Moves the cursor by layers down and to the right.
+/// Moves the cursor by numbers of layers, down and to the right.
 pub(crate) fn step(state: &mut State, down: i64, right: i64) {
     let Some(count) = map(state).map(|m| m.layers.len()) else { return };
     let (row, column) = cursor(state, count);
     view_mut(state).cell = (moved(row, down, count), moved(column, right, count));
 }
 
-/// Puts the cursor into the cell at a position of the screen.
+/// Moves the cursor to the cell at a screen position.
 pub(crate) fn press(state: &mut State, pane: Rect, mouse: Mouse) {
     let Some((figure, map)) = view(state).map.as_ref().zip(map(state)) else { return };
     let (area, count) = (chart_area(inside(pane)), map.layers.len());
@@ -87,7 +86,7 @@ pub(crate) fn press(state: &mut State, pane: Rect, mouse: Mouse) {
     }
 }
 
-/// The cell under the cursor, where it has numbers.
+/// The cell under the cursor, if it has numbers.
 pub(crate) fn pointed(state: &State) -> Option<&Tagged<MapFinding>> {
     let map = map(state)?;
     let (row, column) = cursor(state, map.layers.len());
@@ -99,7 +98,6 @@ fn chart_area(inner: Rect) -> Rect {
     Rect { height: inner.height - below, ..inner }
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let view = view(state);
     let Some((figure, map)) = view.map.as_ref().zip(map(state)) else {
@@ -125,7 +123,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
     let below = Rect { y: chart.bottom(), height: inner.bottom() - chart.bottom(), ..inner };
     let lines = match map.at(map.layers[row], map.layers[column]) {
-        // In a low pane the numbers matter more than their position, which the cursor shows.
+        // In a low pane the numbers matter more than the cell's position, which the cursor shows.
         Some(cell) => numbers(state, cell, inner.width.into()).split_off(usize::from(below.height < 2)),
         None => nothing(state, &map, (map.layers[row], map.layers[column]), inner.width.into()),
     };
@@ -134,7 +132,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// Position of the cell, its n, its scores and their basis: in full where there is room, and n always.
+/// Position, n and scores of a cell, and how they were measured: in full if there is space; n is always included.
 fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'static>> {
     let (theme, p) = (state.theme(), &cell.value.point);
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
@@ -180,7 +178,6 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
     vec![Line::styled(place, theme.style(Role::Marker)), scores, last]
 }
 
-/// Reason why the cell under the cursor has no numbers.
 fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: usize) -> Vec<Line<'static>> {
     let text = match map.reason(layer) {
         _ if read < layer => format!("n/a: an oracle at layer {read} reads before layer {layer} is written"),
@@ -192,7 +189,6 @@ fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: us
     lines.map(|line| Line::styled(format!(" {line}"), style)).collect()
 }
 
-/// The cells as tab-separated text.
 pub(crate) fn text(state: &State) -> Option<String> {
     let map = map(state)?;
     let mut text = String::from("layer\toracle_layer\tvalue\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn_c\tn_s\n");

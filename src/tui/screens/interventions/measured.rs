@@ -1,4 +1,4 @@
-//! Results at the marker: the numbers that the panes show.
+//! Results at the marker, as shown by the panes.
 
 use super::catalog::MethodEntry;
 use super::{ran, view};
@@ -16,15 +16,14 @@ use labs::interventions::spec::MethodSpec;
 use labs::interventions::verdict::{NoOptimumFinding, VersusFinding};
 use labs::{LabResults, Tagged};
 
-/// The measured point nearest to the marker.
 #[derive(Debug, Clone, Copy)]
 pub struct Readout<'a> {
     pub point: &'a Tagged<ReliabilityFinding>,
-    /// True if it is exactly at the marker.
+    /// True if the point is exactly at the marker.
     pub exact: bool,
 }
 
-/// The curve that is drawn: with the options of the setup or, if these were not run, as the method was run.
+/// Drawn curve: with the options in the setup or, if these were not run, as the method was run.
 pub fn curve(state: &State) -> Option<&Curve> {
     let (results, key) = (results(state), method_key(state));
     results.curve(&view(state).model, &key, view(state).oracle).or_else(|| {
@@ -35,8 +34,7 @@ pub fn curve(state: &State) -> Option<&Curve> {
     })
 }
 
-/// The point at the marker, from the curve or from the slider's answer, whichever rests on more examples; failing both,
-/// the nearest point of the curve.
+/// The point at the marker, from the curve or the slider's answer, whichever has more examples; failing both, the curve's nearest point.
 pub fn readout(state: &State) -> Option<Readout<'_>> {
     let marker = marker(state);
     let at = |p: &&Tagged<ReliabilityFinding>| same(p.value.value, marker);
@@ -61,7 +59,7 @@ pub fn readout(state: &State) -> Option<Readout<'_>> {
     Some(Readout { point: nearest, exact: false })
 }
 
-/// The model's behaviour at the marker, or nearest to it.
+/// The model's behaviour at the marker or nearest to it.
 pub fn behaviour(state: &State) -> Option<&Tagged<BehaviourFinding>> {
     let (marker, key) = (marker(state), method_key(state));
     let mine = |b: &&Tagged<BehaviourFinding>| b.model == view(state).model && b.value.method_key() == key;
@@ -77,7 +75,7 @@ pub fn behaviour(state: &State) -> Option<&Tagged<BehaviourFinding>> {
     }
 }
 
-/// Distance of the changed states from real ones, at the marker or nearest to it.
+/// Distance of edited states from real ones, at the marker or nearest to it.
 pub fn distances(state: &State) -> Option<&Tagged<DistanceFinding>> {
     let (marker, key) = (marker(state), method_key(state));
     let mine = |d: &&Tagged<DistanceFinding>| d.model == view(state).model && d.value.method_key() == key;
@@ -90,14 +88,13 @@ pub fn distances(state: &State) -> Option<&Tagged<DistanceFinding>> {
     answered.filter(|a| same(a.value.value, marker)).or(swept)
 }
 
-/// The strength at which the drawn method is most reliable, once the run has found it.
+/// Strength at which the drawn method is most reliable, once known.
 pub fn optimum(state: &State) -> Option<f64> {
     let best = results(state).optimum(&view(state).model, &method_key(state), view(state).oracle);
     best.map(|o| o.value.value)
 }
 
-/// The drawn method's best strength in the run: with other options there is no best strength until they have run, and the
-/// marker stays where it was.
+/// Best strength of the drawn method as it was run. With changed options there is none until they have run, so the marker stays.
 fn as_run(state: &State) -> Option<f64> {
     let view = view(state);
     let mine = |o: &&Tagged<OptimumFinding>| {
@@ -106,7 +103,7 @@ fn as_run(state: &State) -> Option<f64> {
     results(state).optima.iter().find(mine).map(|o| o.value.value)
 }
 
-/// Reason why the drawn method has no best strength, if it has none.
+/// Reason why the drawn method has no best strength.
 pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
     let (key, view) = (method_key(state), view(state));
     results(state)
@@ -115,7 +112,7 @@ pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
         .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
 }
 
-/// Comparison of the drawn method: the pair of which it is the more reliable, or else the less reliable one, nearest to a toss.
+/// Comparison of the drawn method with its closest rival: the pair whose winner is least certain.
 pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     let (key, view) = (method_key(state), view(state));
     let mine = results(state).versus.iter().filter(|v| {
@@ -126,12 +123,11 @@ pub(crate) fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
     mine.min_by(|a, b| toss(a).total_cmp(&toss(b)))
 }
 
-/// The example of the latest answer.
 pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
     results(state).point.as_ref()?.example.as_ref()
 }
 
-/// True if the answer on the screen is not yet the one to the latest question.
+/// True if the answer to the latest question is not shown yet.
 pub(crate) fn awaiting_point(state: &State) -> bool {
     if state.example_of(Results::LAB).is_some() {
         return false;
@@ -140,7 +136,6 @@ pub(crate) fn awaiting_point(state: &State) -> bool {
     results(state).point.as_ref().map_or(0, |p| p.ticket) < asked
 }
 
-/// The scale of the horizontal axis.
 pub fn scale(state: &State) -> Scale {
     view(state).scale.or_else(|| method(state).map(|m| m.parameter.scale)).unwrap_or(Scale::Linear)
 }
@@ -153,35 +148,34 @@ fn distance(state: &State, a: f64, b: f64) -> f64 {
     }
 }
 
-/// True if two strengths are the same number, give or take rounding.
+/// True if two strengths are equal up to rounding.
 pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// Results of the lab's latest run, or of the example in its place.
 pub fn results(state: &State) -> &Results {
     state.results::<Results>()
 }
 
-/// The drawn method as the spec has it; `None` if it does not run.
+/// Spec of the drawn method; `None` if it is not run.
 pub(crate) fn method_spec(state: &State) -> Option<&MethodSpec> {
     let view = view(state);
     nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])
 }
 
-/// The drawn method with the options of the setup.
+/// Key of the drawn method with the options in the setup.
 pub fn method_key(state: &State) -> MethodKey {
     method_spec(state).map_or_else(|| MethodKey::named(&view(state).method), MethodSpec::key)
 }
 
-/// The position of the marker on the drawn method's axis: as set by the user, or else the best strength, once known.
+/// Position of the marker on the drawn method's axis: set by the user, or else the best strength, once known.
 pub fn marker(state: &State) -> f64 {
     let default = || method(state).map_or(0.0, |m| m.parameter.default);
     let untouched = || optimum(state).or_else(|| as_run(state)).unwrap_or_else(default);
     view(state).markers.get(&view(state).method).copied().unwrap_or_else(untouched)
 }
 
-/// Stops of the marker: the values that the spec names, or the grid of the method.
+/// Stops of the marker: the strengths in the spec, or the method's grid.
 pub(crate) fn marker_stops(state: &State) -> Vec<f64> {
     let values = method_spec(state).map_or(&[][..], |m| &m.values);
     let mut stops = match method(state) {
@@ -194,22 +188,21 @@ pub(crate) fn marker_stops(state: &State) -> Vec<f64> {
     stops
 }
 
-/// The catalog's entry of the drawn method.
 pub fn method(state: &State) -> Option<&MethodEntry> {
     view(state).catalog.method(&view(state).method)
 }
 
-/// The models of the latest run, or of the setup if nothing has run yet.
+/// Models of the latest run, or of the setup if nothing has run.
 pub fn run_models(state: &State) -> &[String] {
     &ran(state).unwrap_or(&view(state).spec).models
 }
 
-/// The oracles of the latest run, or of the setup if nothing has run yet.
+/// Oracles of the latest run, or of the setup if nothing has run.
 pub(crate) fn run_oracles(state: &State) -> &[OracleKind] {
     &ran(state).unwrap_or(&view(state).spec).probe.oracles
 }
 
-/// C, S and R against the strength; `None` before the first point.
+/// C, S and R by strength; `None` before the first point.
 pub(crate) fn curves_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let methods = curve(state).map_or(Vec::new(), |c| vec![c.key.method.clone()]);
@@ -219,7 +212,7 @@ pub(crate) fn curves_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// Model behaviour by strength; `None` if it was not asked for.
+/// Model behaviour by strength; `None` if not measured.
 pub(crate) fn behaviour_figure(state: &State) -> Option<Figure> {
     let (engine, view) = (state.board.engine.as_ref(), view(state));
     let mut figure = figures::behaviour(results(state), engine, &view.model, &method_key(state), Some(marker(state)))?;
@@ -235,8 +228,8 @@ pub(crate) fn distance_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// The knee of the front, or the reason why there is none, and the number of dominated settings, from the longest form
-/// to the shortest; and true if there is a knee. Every form has the count before any part that may be cut.
+/// Forms of the front from the longest to the shortest, and whether it has a knee. A form has the knee or why there is none, and the number
+/// of dominated settings. The number comes before any part that may be cut.
 pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
     if rated.points.is_empty() {

@@ -1,4 +1,4 @@
-//! The methods of the run with their scores at their best strengths; the one under the cursor is drawn.
+//! The list of the run's methods, with scores at their best strengths; the method under the cursor is drawn.
 
 use super::measured::{method, results, run_models, without};
 use super::{
@@ -19,7 +19,6 @@ use labs::interventions::finding::OptimumFinding;
 use labs::interventions::key::MethodKey;
 use labs::interventions::registry::find;
 
-/// Meaning of the columns.
 const LEGEND: &[&str] = &[
     "C completeness: the edit changes what it should. S selectivity: the rest stays. R reliability: both (harmonic mean), on held-out \
      examples. at: best strength. ±R: interval of R.",
@@ -27,15 +26,14 @@ const LEGEND: &[&str] = &[
     "C: target changes; S: rest stays; R: both, held out",
 ];
 
-/// The same for two trainings, which have no interval.
+/// Legend for two trainings, which give no interval.
 const LEGEND_OF_TWO: &[&str] = &[
     "C: the target changes; S: the rest stays; R: both, held out; at: best strength; trainings: R of each. 3 trainings give an interval.",
     "C: the target changes; S: the rest stays; R: both; trainings: R of each (3 give an interval)",
     "C: target changes; S: rest stays; R: both",
 ];
 
-/// The methods of the setup, each once for every set of options that it runs with, and the drawn one where it does not run: the cursor is on
-/// what is drawn.
+/// Methods in the setup, once for each set of options. The drawn method is added if it is not run, so that the cursor is always on it.
 pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
     for method in &view(state).spec.methods {
@@ -49,7 +47,6 @@ pub(crate) fn listed(state: &State) -> Vec<(String, usize)> {
     out
 }
 
-/// True if the setup runs a method.
 fn runs(state: &State, name: &str) -> bool {
     view(state).spec.methods.iter().any(|m| m.name == name)
 }
@@ -59,7 +56,7 @@ fn key(state: &State, (name, nth): &(String, usize)) -> MethodKey {
     all.nth(*nth).map_or_else(|| MethodKey::named(name), |m| m.key())
 }
 
-/// R, C, S, the best strength, and there the share of predictions of the model that change and the distance.
+/// Table of R, C, S, the best strength, and there the share of changed model predictions and the distance.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view) = (results(state), view(state));
     let row = |entry: &(String, usize)| {
@@ -81,7 +78,7 @@ pub(crate) fn table(state: &State) -> Table {
         let away = away.map_or_else(none, |d| (format!("{d:.1}×"), Some(d)));
         let not_run = if runs(state, &entry.0) { "" } else { " (not run)" };
         let title = printable(&setup::title(state, &entry.0, entry.1)).into_owned();
-        // Controls are in grey below the others.
+        // Controls come last, in grey.
         let title = format!("{}{not_run}", title.strip_suffix(" (control)").unwrap_or(&title));
         Row {
             cells: vec![
@@ -100,7 +97,7 @@ pub(crate) fn table(state: &State) -> Table {
     let mine = || found.optima.iter().filter(|o| o.model == view.model && o.value.oracle == view.oracle);
     let few = mine().any(|o| is_few(o.value.how.replicates));
     let beside = if few { "trainings" } else { "±R" };
-    // A list of dashes says why.
+    // A list without numbers shows the reason.
     let note = if mine().next().is_none() { reason(state) } else { None };
     Table {
         columns: vec!["method", "R", "C", "S", "at", beside, "flips", "distance"],
@@ -112,7 +109,7 @@ pub(crate) fn table(state: &State) -> Table {
     }
 }
 
-/// Why the drawn method has no best strength, or why it is doubtful that the scores of its strengths are selective.
+/// Reason why the drawn method has no best strength, or why the selectivity of its scores is doubtful.
 pub(crate) fn reason(state: &State) -> Option<String> {
     let none = without(state)?;
     let so_far = if none.is_final { "" } else { " so far" };
@@ -122,7 +119,6 @@ pub(crate) fn reason(state: &State) -> Option<String> {
     )
 }
 
-/// The place of the drawn method in the list.
 pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     let all = listed(state);
     let order = table(state).order(state.here(), pane);
@@ -130,7 +126,6 @@ pub(crate) fn cursor(state: &State, pane: Pane) -> usize {
     order.iter().position(|i| all[*i] == drawn).unwrap_or(0)
 }
 
-/// Draws the method at an index of the list.
 pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> {
     let order = table(state).order(state.here(), pane);
     let Some(entry) = order.get(at).map(|i| listed(state)[*i].clone()) else { return Vec::new() };
@@ -138,7 +133,7 @@ pub(crate) fn draw_nth(state: &mut State, pane: Pane, at: usize) -> Vec<Effect> 
     if (view.method.as_str(), view.nth) == (entry.0.as_str(), entry.1) { Vec::new() } else { draw(state, entry) }
 }
 
-/// Draws a method, and asks for its point if the run on the screen has it; otherwise says how to add it.
+/// Draws a method and requests its point if the shown run has it; otherwise explains how to add it.
 pub(crate) fn draw(state: &mut State, (name, nth): (String, usize)) -> Vec<Effect> {
     let view = view_mut(state);
     (view.method, view.nth, view.picked, view.before_filter) = (name, nth, true, None);
@@ -154,12 +149,12 @@ pub(crate) fn draw(state: &mut State, (name, nth): (String, usize)) -> Vec<Effec
     ask_point(state)
 }
 
-/// True if the run on the screen has a method, whatever its options; before the first run, if the setup has it.
+/// True if the shown run has a method with any options or, before the first run, if the setup has it.
 pub(crate) fn is_run(state: &State, name: &str) -> bool {
     ran(state).unwrap_or(&view(state).spec).methods.iter().any(|m| m.name == name)
 }
 
-/// Draws the best method of a run that has ended, unless the user chose one.
+/// Draws the best method once a run has ended, unless the user chose one.
 pub(crate) fn draw_best(state: &mut State) {
     let ended = state.shown_run(LabId::Interventions).is_some_and(|run| run.summary.is_some());
     if view(state).picked || !ended {
@@ -173,8 +168,8 @@ pub(crate) fn draw_best(state: &mut State) {
     }
 }
 
-/// Draws the first method that passes a filter if the drawn one does not. The earlier method is drawn again without the
-/// filter, unless another was chosen meanwhile.
+/// Draws the first method that matches a filter if the drawn one does not. Without the filter, the earlier method is drawn again, unless
+/// another was chosen meanwhile.
 pub(crate) fn draw_visible(state: &mut State) {
     let filtered = state.place(ID).listed.get(&METHODS).is_some_and(|listed| !listed.filter.is_empty());
     if !filtered && let Some((method, nth, picked)) = view_mut(state).before_filter.take() {
@@ -202,7 +197,7 @@ pub(crate) fn travel(state: &mut State, pane: Pane, by: i64) -> Vec<Effect> {
     draw_nth(state, pane, to)
 }
 
-/// Draws the next method down the list that the run on the screen has, or the previous one.
+/// Draws the next or the previous method in the list that the shown run has.
 pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     let all = listed(state);
     let order = table(state).order(state.here(), METHODS);
@@ -222,7 +217,6 @@ pub(crate) fn turn(state: &mut State, by: i64) -> Vec<Effect> {
     }
 }
 
-/// Draws the next model of the run, or the previous one.
 pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     let models = run_models(state);
     let len = models.len().max(1);
@@ -233,7 +227,6 @@ pub(crate) fn turn_model(state: &mut State, on: bool) -> Vec<Effect> {
     ask_point(state)
 }
 
-/// What the hatched range of R is.
 const HATCHED: &str = " Hatched: R under other probe settings that validate as well; each has oracles of its own, so it need not hold the line.";
 
 /// True if the drawn curve has a range over other probe settings.
@@ -242,7 +235,7 @@ fn is_hatched(state: &State) -> bool {
     layers.iter().any(|layer| matches!(layer, Layer::Line(line) if line.role.dash.is_none()))
 }
 
-/// What the intervals of a figure cover, in the words of its legend on paper; for two trainings, what is shown in their place.
+/// Explains the intervals of a figure as its legend on paper does; for two trainings, explains the values shown instead.
 pub(crate) fn intervals(figure: Option<&Figure>) -> Option<String> {
     let layers = &figure?.layers;
     let find = |layer: &Layer| if let Layer::Intervals(found) = layer { Some(found.clone()) } else { None };
@@ -255,7 +248,6 @@ pub(crate) fn intervals(figure: Option<&Figure>) -> Option<String> {
     Some(if layers.iter().any(has_pairs) { found.pair } else { found.wide })
 }
 
-/// One sentence about the entry under the cursor.
 pub(crate) fn about(state: &State, pane: Pane) -> String {
     match pane {
         METHODS => match (reason(state), method(state)) {

@@ -1,6 +1,6 @@
-//! The screen of the interventions lab: methods, figures of the one under the cursor, an example.
+//! The screen of the interventions lab: methods, figures of the method under the cursor, an example.
 //!
-//! Values read from the board are in [`measured`]; questions to the engine in `ask_point`.
+//! [`measured`] selects values from the board; `ask_point` sends questions to the engine.
 
 pub mod catalog;
 mod copying;
@@ -44,21 +44,17 @@ use labs::setting::Value;
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("interventions");
-/// The methods of the run.
 pub const METHODS: Pane = Pane("methods");
-/// C, S and R against the strength.
+/// C, S and R by strength.
 pub const CURVES: Pane = Pane("scores");
 /// C against S for all methods.
 pub const PARETO: Pane = Pane("trade-off");
-/// Behaviour of the model itself.
 pub const BEHAVIOUR: Pane = Pane("the model itself");
 /// Distance of edited states from real ones.
 pub const DISTANCE: Pane = Pane("distance");
-/// Scores by written and read layer: R, C, S.
+/// Scores by edited layer and oracle layer: R, C, S.
 pub const MAPS: [Pane; 3] = [Pane("layers R"), Pane("layers C"), Pane("layers S")];
-/// The audit of oracles and probes.
 pub const PROBES: Pane = Pane("probes");
-/// One example before and after.
 pub const EXAMPLE: Pane = Pane("example");
 
 static SLOTS: &[&[Pane]] = &[
@@ -68,49 +64,42 @@ static SLOTS: &[&[Pane]] = &[
     &[EXAMPLE],
 ];
 
-/// State of this screen.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The experiment as the user sets it up.
+    /// The experiment set up by the user.
     pub spec: Spec,
-    /// Choices.
     pub catalog: Catalog,
-    /// The method that is drawn.
     pub method: String,
-    /// Index of its settings, if the spec runs it with several.
+    /// Index of its options, if the spec runs it with several.
     pub nth: usize,
-    /// True if the user chose it; otherwise the best one is drawn once a run has ended.
+    /// True if the user chose the method; otherwise the best one is drawn once a run has ended.
     pub picked: bool,
-    /// Method, settings and choice that were drawn before the list was filtered.
+    /// Method, index and `picked` before the list was filtered.
     pub(crate) before_filter: Option<(String, usize, bool)>,
-    /// The model that is drawn.
     pub model: String,
-    /// The oracle whose judgement is drawn.
+    /// Oracle whose scores are drawn.
     pub oracle: OracleKind,
-    /// The position of each method's slider.
     pub(crate) markers: BTreeMap<String, f64>,
-    /// The example that is shown.
     pub example: usize,
-    /// The horizontal scale, if the user overrides the method's own.
+    /// Horizontal scale, if the user overrides the method's.
     pub scale: Option<Scale>,
-    /// The figure of the curves; `None` before the first point.
+    /// Figure of the scores; `None` before the first point.
     pub curves: Option<Figure>,
-    /// The figure of model behaviour; `None` if another is drawn.
+    /// Figure of model behaviour; `None` if another is drawn.
     pub behaviour: Option<Figure>,
-    /// The figure of distances from real states; `None` if another is drawn.
+    /// Figure of distances from real states; `None` if another is drawn.
     pub distance: Option<Figure>,
     /// Row and column of the cursor on the map, from 0.
     pub cell: (usize, usize),
-    /// The figure of the map; `None` if the curves are drawn.
+    /// Figure of the map; `None` if the scores are drawn.
     pub map: Option<Figure>,
-    /// The figure of the plane; `None` before the first point.
+    /// Figure of the trade-off; `None` before the first point.
     pub pareto: Option<Figure>,
-    /// True if the front has a knee, and the front in words, from the longest form to the shortest; `None` before the first point.
+    /// True if the front has a knee, and its description from the longest form to the shortest; `None` before the first point.
     pub front: Option<(bool, Vec<String>)>,
 }
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(start: &Start) -> Self {
         #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
         let spec = match &start.spec {
@@ -118,7 +107,7 @@ impl View {
             _ => Spec::shipped(),
         };
         let last = spec.methods.last().map_or(String::new(), |m| m.name.clone());
-        // The paper's main method is drawn first if it runs.
+        // The paper's main method is drawn first if it is run.
         let method = spec.methods.iter().find(|m| m.name == "pgd").map_or(last, |m| m.name.clone());
         Self {
             catalog: Catalog::registered(),
@@ -143,10 +132,8 @@ impl View {
     }
 }
 
-/// The screen.
 pub struct Interventions;
 
-/// The screen, for the registry.
 pub static SCREEN: Interventions = Interventions;
 
 static TAB: &[Entry] = rows! { Context::Global;
@@ -170,7 +157,6 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["N"], None, live => |s| example::step(s, false);
 };
 
-/// Further commands, in the lab's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "best", "best strength", "Moves the marker to the strength with the highest reliability.",
         ["b"], None, |s| optimum(s).is_some() => best;
@@ -192,12 +178,10 @@ fn view_mut(state: &mut State) -> &mut View {
     &mut state.screens.interventions
 }
 
-/// The lab's latest run.
 fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Interventions).map(|run| &run.job)
 }
 
-/// Spec of the lab's latest run.
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
@@ -210,8 +194,8 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     }
 }
 
-/// Asks for the point at the marker; answers to older questions no longer count. A method that is not in the run would
-/// first have to be fitted, which takes as long as a run: it is not asked.
+/// Requests the point at the marker; answers to older questions are ignored. A method outside the run is not requested, because fitting it
+/// would take as long as a run.
 fn ask_point(state: &mut State) -> Vec<Effect> {
     let failed = |job: &&Job| matches!(job.outcome, Some(Outcome::Failed(_)));
     let Some(job) = run(state).filter(|job| !failed(job)) else { return Vec::new() };
@@ -239,7 +223,7 @@ fn switch_axis(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Keeps model, method and oracle of the view among the ones in the setup.
+/// Keeps the view's model, method and oracle among those in the setup.
 fn settle(view: &mut View) {
     if !view.spec.models.contains(&view.model) {
         view.model = view.spec.models.first().cloned().unwrap_or_default();
@@ -253,7 +237,7 @@ fn settle(view: &mut View) {
     view.nth = view.nth.min(settings.saturating_sub(1));
 }
 
-/// The measured strength or stop of the grid nearest to a value on the axis.
+/// The measured strength or stop of the grid that is nearest to a value on the axis.
 fn nearest_stop(state: &State, value: f64) -> Option<f64> {
     let log = scale(state) == Scale::Log;
     let gap = |s: f64| if log && value > 0.0 && s > 0.0 { (s / value).ln() } else { s - value };
@@ -411,7 +395,7 @@ impl Screen for Interventions {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
                     view.spec = spec.clone();
-                    // A recording of another method than the one that is shown would show an empty chart.
+                    // A recording may contain another method than the shown one, whose chart would be empty.
                     let shown = view.spec.methods.iter().any(|m| m.name == view.method);
                     if let Some(first) = view.spec.methods.first().filter(|_| !shown) {
                         (view.method, view.nth) = (first.name.clone(), 0);
@@ -445,8 +429,8 @@ impl Screen for Interventions {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         methods::draw_best(state);
-        // Either the question came before its probes were trained, or it was answered by the first ones on few
-        // examples, or the marker has moved to the best strength automatically.
+        // The question was sent before its probes were trained, or was answered by early probes on few examples, or the marker has since
+        // moved to the best strength.
         let untouched = !view(state).markers.contains_key(&view(state).method);
         let early = readout(state).is_some_and(|r| !r.point.is_final);
         if mine && (awaiting_point(state) || early || untouched && optimum(state).is_some()) {
@@ -457,7 +441,6 @@ impl Screen for Interventions {
     }
 }
 
-/// The figure of a pane.
 fn lines(state: &State, pane: Pane) -> Option<&Figure> {
     let view = view(state);
     match pane {

@@ -14,7 +14,7 @@ use labs::interventions::finding::ReliabilityFinding;
 use labs::interventions::front::MIXED;
 use labs::interventions::spec::Spec;
 
-/// The provenance of the number in the focused pane; `None` before anything has been measured.
+/// Provenance of the number in the focused pane; `None` before anything has been measured.
 pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
     match state.looked_at(ID) {
         PROBES => {
@@ -33,7 +33,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
             let example = example(state)?;
             let what = format!("example {} of {}", example.value.index + 1, example.value.of);
             let mut origin = origin_of(state, what, example);
-            // One example is not an estimate: there is nothing to refine.
+            // One example is not an estimate, so it cannot be refined.
             origin.entries.retain(|(key, _)| key != "state");
             Some(origin)
         }
@@ -55,7 +55,7 @@ pub(crate) fn focused_origin(state: &State) -> Option<Origin> {
     }
 }
 
-/// The provenance of a point that is, or is part of, a number.
+/// Provenance of a number that is, or includes, a point.
 fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) -> Origin {
     let r = format!("{} {}", score(p.reliability.mean), p.reliability.spread(p.beside.replicates));
     let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
@@ -81,7 +81,6 @@ fn origin_of<T>(state: &State, what: String, number: &Tagged<T>) -> Origin {
     Origin { what, entries: origin(state, number), command }
 }
 
-/// Provenance of a number, as pairs of key and value.
 fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
     let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
     if let Some(data) = results(state).data.iter().find(|d| d.model == number.model) {
@@ -105,14 +104,14 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
     entries
 }
 
-/// A shell command that runs a spec, complete in itself.
+/// A self-contained shell command that runs a spec.
 fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run interventions --json".into();
     }
-    // A spec on standard input has no folder, so paths must be absolute.
+    // A spec on standard input has no folder, so its paths must be absolute.
     let data = spec.task.data_path().map(|p| p.display().to_string());
     let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
-    // The quoted delimiter keeps the shell from reading anything into the spec.
+    // The quoted delimiter prevents the shell from expanding the spec.
     format!("probity run - --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

@@ -1,4 +1,4 @@
-//! Completeness against selectivity for all methods of the run.
+//! Completeness by selectivity for all methods of the run.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,7 +15,6 @@ use base::numbers::{score, short};
 use base::text::{fit, printable, width};
 use figure::Marker;
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let view = view(state);
     let title = format!("Pareto: S against C, {} oracle", view.oracle);
@@ -39,7 +38,6 @@ fn dim(state: &State, text: &str) -> Line<'static> {
     Line::styled(printable(text).into_owned(), state.theme().style(Role::Dim))
 }
 
-/// The most reliable strength of all methods.
 fn best_line(state: &State) -> Option<Line<'static>> {
     let view = view(state);
     let mine = results(state).optima.iter();
@@ -55,7 +53,7 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }
 
-/// The front in words, after the sign of its knee: the longest form that fits, or the beginning of the shortest.
+/// The front after the symbol of its knee, in the longest form that fits; otherwise the shortest form, cut.
 fn front_line(state: &State, room: usize) -> Option<Line<'static>> {
     let (has_knee, forms) = view(state).front.as_ref()?;
     let sign = marker_char(Marker::Diamond, state.view.glyphs);

@@ -1,4 +1,4 @@
-//! The picker of methods: which one is drawn, and which ones run.
+//! Picker of the drawn method and of the methods that are run.
 
 use ratatui::text::{Line, Span};
 
@@ -11,18 +11,15 @@ use base::text::{pad, printable};
 use labs::interventions::spec::MethodSpec;
 use labs::{LabId, Spec};
 
-/// Widths of titles and goals, each followed by a blank; longer titles are cut.
+/// Widths of titles and goals, each followed by a space; longer titles are cut.
 const TITLE: usize = 19;
 const GOAL: usize = 14;
 
-/// The picker, for the popups.
 pub(crate) static METHODS: Methods = Methods;
 
-/// The picker of the paper's experiments.
 pub(crate) static EXPERIMENTS: Presets =
     Presets { lab: LabId::Interventions, name: "experiments", what: "Experiments of Canby et al.", adopt };
 
-/// Sets the lab up as one of the experiments.
 fn adopt(state: &mut State, spec: Spec) {
     if let Some(spec) = own(&spec) {
         let view = view_mut(state);
@@ -31,23 +28,22 @@ fn adopt(state: &mut State, spec: Spec) {
     }
 }
 
-/// The picker of methods.
 pub(crate) struct Methods;
 
-/// Opens the picker; also what `space` does on the row of the method.
+/// Opens the picker; also the action of `space` on the method's row.
 pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     let at = view(state).catalog.methods.iter().position(|m| m.id == view(state).method);
     popups::pick(state, &METHODS, at.unwrap_or(0))
 }
 
-/// Toggles whether a method runs. Methods keep the order of the catalog.
+/// Toggles whether a method is run. Methods keep the catalog's order.
 pub(crate) fn toggle(state: &mut State, id: &str) {
     let view = view(state);
     let mut methods = view.spec.methods.clone();
     if methods.iter().any(|m| m.name == id) {
         methods.retain(|m| m.name != id);
     } else {
-        // A method that was run comes back as it ran, at its place among the others.
+        // A method of the earlier run keeps its options and its position in the list.
         let ran = ran(state).map_or(&[][..], |spec| &spec.methods);
         let as_it_ran: Vec<MethodSpec> = ran.iter().filter(|m| m.name == id).cloned().collect();
         let new = if as_it_ran.is_empty() { vec![MethodSpec::named(id)] } else { as_it_ran };

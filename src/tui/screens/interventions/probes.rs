@@ -1,4 +1,4 @@
-//! The audit of oracles and probes: accuracy against the majority share, balance, calibration, leftover correlation.
+//! The audit of oracles and probes: accuracy against the majority share, balance, calibration, remaining correlation.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -18,10 +18,9 @@ use labs::interventions::finding::{ProbeFinding, ProbeRole};
 use labs::interventions::leak::Left;
 use stats::Estimate;
 
-/// From this width on, a probe takes one line.
+/// Minimum width at which a probe takes one line.
 const WIDE: u16 = 92;
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let probes = &results(state).probes;
     let title = if probes.is_empty() { "Probes".into() } else { format!("Probes ({})", probes.len()) };
@@ -53,7 +52,7 @@ fn name(p: &Tagged<ProbeFinding>) -> String {
     format!("{role}: {}", printable(&p.value.property).replace('_', " "))
 }
 
-/// A probe at chance level cannot judge anything.
+/// True if a probe is at chance level, so that it cannot judge anything.
 fn useless(p: &ProbeFinding) -> bool {
     p.accuracy.lo <= p.majority
 }
@@ -70,7 +69,7 @@ fn header(state: &State, room: u16) -> Line<'static> {
     Line::styled(format!(" {text}"), style)
 }
 
-/// A classifier in words: `1 layer of 64, rate 1e-4` for `1x64 lr 1e-4`. Other texts stay as they are.
+/// Describes a classifier in words: `1 layer of 64, rate 1e-4` for `1x64 lr 1e-4`. Other texts stay unchanged.
 pub(crate) fn in_words(classifier: &str) -> String {
     let Some((shape, rate)) = classifier.split_once(" lr ") else { return classifier.to_owned() };
     let shape = match shape.split_once('x') {
@@ -138,7 +137,7 @@ fn trainings(p: &ProbeFinding) -> Option<String> {
     Some(format!("{trained}; {} other {settings} as good", c.rivals.len()))
 }
 
-/// The grid, and how much of the correlation is left in the data.
+/// The grid, and the correlation that remains in the data.
 fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
@@ -185,7 +184,6 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
 mod tests {
     use super::*;
 
-    /// The pane said `1x64 lr 1e-4`.
     #[test]
     fn a_classifier_is_named_in_words() {
         assert_eq!(in_words("1x64 lr 1e-4"), "1 layer of 64, rate 1e-4");

@@ -1,4 +1,4 @@
-//! The setup of the lab: its settings, and the selected method, strength and oracle.
+//! The lab's setup: its settings, and the selected method, strength and oracle.
 
 use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
 use super::{ask_point, methods, own, picker, ran, settle, view, view_mut};
@@ -15,21 +15,17 @@ use labs::interventions::spec::MethodSpec;
 use labs::setting::{Kind, Range, Setting, SettingError, Value};
 use labs::{self, LabId};
 
-/// The setup, for the screen.
 pub(crate) static SETUP: InterventionsSetup = InterventionsSetup;
-/// The row of the drawn method.
 pub(crate) const METHOD: &str = "view.method";
-/// The row of the drawn method's strength: the marker on the curves.
+/// Row of the drawn method's strength: the marker on the curves.
 pub(crate) const STRENGTH: &str = "view.strength";
-/// The row of the drawn oracle.
 pub(crate) const ORACLE: &str = "view.oracle";
-/// The settings that the rows of the method and of the oracle precede.
+/// Settings that follow the rows of the method and the oracle.
 const BEFORE: [&str; 1] = ["probe.oracles"];
 
-/// The setup of the lab.
 pub(crate) struct InterventionsSetup;
 
-/// Methods that can be drawn: every method of the catalog, once for each set of options that the spec runs it with.
+/// Methods that can be drawn: each in the catalog, once for each set of options in the spec.
 fn drawable(state: &State) -> Vec<(String, usize)> {
     let view = view(state);
     let times = |id: &str| view.spec.methods.iter().filter(|m| m.name == id).count().max(1);
@@ -37,7 +33,7 @@ fn drawable(state: &State) -> Vec<(String, usize)> {
     each.flat_map(|m| (0..times(&m.id)).map(move |nth| (m.id.clone(), nth))).collect()
 }
 
-/// A method's name, with its options where the spec runs it several times.
+/// Name of a method, with its options if the spec runs it several times.
 pub(crate) fn title(state: &State, id: &str, nth: usize) -> String {
     let view = view(state);
     let entry = view.catalog.method(id).map_or(id, |m| m.title.as_str());
@@ -90,7 +86,7 @@ fn oracle_row(state: &State) -> Row {
     row
 }
 
-/// Accuracy of the drawn oracle on the target, once it is known.
+/// Accuracy of the drawn oracle on the target, once known.
 fn oracle_accuracy(state: &State) -> Option<f64> {
     let target = ran(state).map(|spec| spec.task.target.as_str())?;
     let mine = results(state).probes.iter().find(|p| {
@@ -131,7 +127,7 @@ impl Setup for InterventionsSetup {
         for row in rows.iter_mut().filter(|row| row.key == "task.examples") {
             row.warning = few_examples(&view.spec.task).unwrap_or_default();
         }
-        // Index of the drawn model among the selected ones.
+        // Marks the drawn model among the selected ones.
         for row in rows.iter_mut().filter(|_| run_models(state).len() > 1) {
             if let (Kind::Marks(names), "models") = (&row.kind, row.key.as_str()) {
                 let note = |name: &String| if *name == view.model { " (drawn)".to_owned() } else { String::new() };
@@ -231,8 +227,8 @@ impl Setup for InterventionsSetup {
     }
 }
 
-/// The spec with the drawn method as the run spelled it out, if both are equal: a default that the run named explicitly
-/// is named again, so that restored settings equal the spec of the run.
+/// Writes the drawn method as the run's spec does, if both are equivalent: explicit defaults stay explicit, so that restored settings equal
+/// the run's spec.
 fn spelled_out(spec: &super::Spec, ran: &super::Spec, method: &str, nth: usize) -> Option<super::Spec> {
     let (i, then) = (nth_of(spec, method, nth)?, &ran.methods[nth_of(ran, method, nth)?]);
     if spec.methods[i].key() != then.key() || spec.methods[i].options == then.options {
@@ -243,8 +239,8 @@ fn spelled_out(spec: &super::Spec, ran: &super::Spec, method: &str, nth: usize) 
     Some(spec)
 }
 
-/// Shows the subject of a recorded question. A marker at its automatic position was not set by the user and moves on to
-/// the best strength.
+/// Applies a recorded question to the view. A marker at its automatic position was not set by the user, and later moves to the best
+/// strength.
 pub(crate) fn follow_point(state: &mut State, point: &PointQuestion) {
     let view = view_mut(state);
     view.model = point.model.clone();

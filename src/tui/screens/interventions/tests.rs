@@ -1,4 +1,4 @@
-//! The screen of the lab: methods, strengths, options, examples, what follows a recording.
+//! Tests of the screen: methods, strengths, options, examples, replays.
 
 mod map;
 mod scores;
@@ -18,7 +18,7 @@ fn state() -> State {
     state
 }
 
-/// A state whose default experiment has been sent.
+/// The default experiment, already sent.
 fn started() -> State {
     let mut state = state();
     job::run(&mut state);
@@ -38,7 +38,7 @@ fn points(effects: &[Effect]) -> Vec<PointQuestion> {
     effects.iter().filter_map(point).collect()
 }
 
-/// `own directions` ran into `nullifying`.
+/// Regression: the columns `own directions` and `nullifying` used to overlap.
 #[test]
 fn the_columns_of_the_picker_are_kept_apart() {
     use crate::popups::Picker;
@@ -113,7 +113,7 @@ fn a_method_that_does_not_run_says_so_and_has_no_options() {
     assert!(row(&state, "method.pgd.steps").is_none());
 }
 
-/// `m` went on to methods that were never run, and the engine fitted one for minutes while the next run waited.
+/// Regression: `m` used to select methods outside the run; the engine fitted one for minutes while the next run waited.
 #[test]
 fn the_next_method_is_one_of_the_run_and_no_key_asks_for_another() {
     use crate::popups::Picker as _;
@@ -216,7 +216,7 @@ fn a_point_that_waited_for_the_probes_is_asked_again_when_its_own_run_ends() {
     assert_eq!(points(&SCREEN.on_event(&mut state, &done(1))).len(), 1);
 }
 
-/// If no grid has the marker and no strength is best, "refining" was shown beside a run that had ended.
+/// Regression: if no grid contained the marker and no strength was best, "refining" used to be shown after the run had ended.
 #[test]
 fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
     let mut state = started();
@@ -236,8 +236,8 @@ fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
     }
 }
 
-/// With another number of steps the marker went from the best strength of the run back to the default one, so that two settings were
-/// shown at two strengths.
+/// Regression: after a change of the number of steps, the marker used to return to the default. The two settings were then shown at
+/// different strengths.
 #[test]
 fn other_options_are_asked_about_at_the_strength_that_is_shown() {
     let mut state = started();
@@ -256,7 +256,7 @@ fn other_options_are_asked_about_at_the_strength_that_is_shown() {
     assert_eq!(marker(&state), moved, "where it was put it stays");
 }
 
-/// The pane kept the example of an earlier method or run, and said so only where a line was to spare.
+/// Regression: the pane used to keep an earlier method's or run's example, and noted it only if a line was free.
 #[test]
 fn an_example_says_which_edit_it_is_of() {
     let mut state = started();
@@ -275,7 +275,7 @@ fn an_example_says_which_edit_it_is_of() {
     assert!(text.contains("Example 1/9 …: PGD at ε = .112"), "{text}");
 }
 
-/// After `{` the marker stayed where it had been put in another run.
+/// Regression: after `{` the marker used to keep its position from another run.
 #[test]
 fn another_run_is_shown_at_its_best_strength() {
     let mut state = started();
@@ -311,7 +311,7 @@ fn the_view_follows_the_recorded_commands() {
 #[test]
 fn the_marker_goes_to_the_stop_nearest_on_the_axis_that_is_drawn() {
     let mut state = state();
-    // Between 1.196 and 1.71: nearer to one in ratio, to the other in distance.
+    // 1.44 is between 1.196 and 1.71: closer to one by ratio, to the other by difference.
     assert_eq!(nearest_stop(&state, 1.44), Some(1.71));
     switch_axis(&mut state);
     assert_eq!(nearest_stop(&state, 1.44), Some(1.196));
@@ -416,7 +416,6 @@ fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
     assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an entry that is not there");
 }
 
-/// The list had its cursor on the first row while another method was drawn.
 #[test]
 fn the_row_under_the_cursor_is_the_method_that_is_drawn() {
     let drawn = |state: &State| {
@@ -426,7 +425,7 @@ fn the_row_under_the_cursor_is_the_method_that_is_drawn() {
     };
     let mut state = started();
     drawn(&state);
-    // A run without the drawn method, a method that does not run, and a filter that hides the drawn one.
+    // Covers a run without the drawn method, a method that is not run, and a filter that hides the drawn one.
     let mut other = view(&state).spec.clone();
     other.methods.retain(|m| m.name != "pgd");
     frame_setup::Setup::take(&setup::SETUP, &mut state, &other.into());
@@ -440,7 +439,7 @@ fn the_row_under_the_cursor_is_the_method_that_is_drawn() {
     drawn(&state);
 }
 
-/// A run of 1,000 examples had no best strength, which nothing had said before.
+/// Regression: a run of 1,000 examples used to end without a best strength and without an earlier warning.
 #[test]
 fn too_few_examples_are_warned_about_in_their_row() {
     let mut state = state();
@@ -452,7 +451,6 @@ fn too_few_examples_are_warned_about_in_their_row() {
     assert!(said.starts_with("Warning: "), "{said}");
 }
 
-/// An option of a method that had run was fitted anew without a word.
 #[test]
 fn a_changed_option_says_that_the_method_is_fitted_anew() {
     let mut state = started();
@@ -460,7 +458,7 @@ fn a_changed_option_says_that_the_method_is_fitted_anew() {
     assert!(state.view.toast.as_ref().is_some_and(|text| text.contains("refitted")), "{:?}", state.view.toast);
 }
 
-/// The example looked current when the drawn method, the strength or the settings had changed.
+/// Regression: the example used to look current after the drawn method, strength or settings had changed.
 #[test]
 fn an_example_of_another_edit_or_run_is_marked() {
     let mut state = started();

@@ -12,10 +12,8 @@ use base::text::{fit, pad, printable, wrapped};
 use engine::inspection::CheckRow;
 use engine::message::ModelQuestion;
 
-/// Width of the column that says what a line is.
 const KEY: usize = 21;
 
-/// Draws the model under the cursor.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let known = under_cursor(state).and_then(|name| state.board.dossier_of(&name));
     let failed = known.filter(|d| d.inspection.is_none() && d.check.is_none());
@@ -32,7 +30,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     });
 }
 
-/// All details of the model under the cursor, wrapped to `room` columns.
+/// Formats all details of the model under the cursor, wrapped to `room` columns.
 pub(crate) fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let Some(dossier) = under_cursor(state).and_then(|name| state.board.dossier_of(&name)) else {

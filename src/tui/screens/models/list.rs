@@ -1,5 +1,3 @@
-//! The list of models.
-
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -14,11 +12,10 @@ use base::numbers::count;
 use base::text::{pad, printable, width};
 use model::offers::ALL_LABS;
 
-/// Minimum number of columns of a name with its box, and columns of the text beside it.
+/// Minimum width of a name with its checkbox, and width of the text beside it, in columns.
 const NAME: usize = 24;
 const FACTS: usize = 32;
 
-/// Draws the list.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let selects = format!("Models: {} selects for {}", state.keymap.label("select-model"), setup::next_run(state));
@@ -49,7 +46,7 @@ fn entry(state: &State, name: &str, on: bool, column: usize) -> String {
     match state.board.models.iter().find(|m| m.name == name) {
         Some(m) => {
             text.push_str(&pad(&printable(&m.family), 12));
-            // There is no room for both next to the page, which has the numbers too.
+            // Next to the page there is not enough space for both, and the page has the numbers too.
             match m.serves.as_str() {
                 "" | ALL_LABS => {
                     text.push_str(&pad(&m.layers.to_string(), 7));

@@ -1,4 +1,4 @@
-//! The models: what can be picked on one side, the one under the cursor on the other.
+//! The models screen: the list of models, and details of the one under the cursor.
 
 mod dossier;
 mod list;
@@ -19,28 +19,23 @@ use engine::message::{ModelQuestion, Question};
 
 pub const ID: ScreenId = ScreenId("models");
 pub const LIST: Pane = Pane("Models");
-/// Details of the model under the cursor.
 pub const PAGE: Pane = Pane("Model");
 
-/// Only the cursors, which the frame keeps.
+/// Empty: the frame keeps the cursors.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(_: &Start) -> Self {
         Self
     }
 }
 
-/// The list and the page beside it.
 static DOSSIERS: Dossiers =
     Dossiers { id: ID, list: LIST, page: PAGE, share: 48, names: listed, lines: dossier::lines };
 
-/// The screen.
 pub struct Models;
 
-/// The screen, for the registry.
 pub static SCREEN: Models = Models;
 
 static TAB: &[Entry] = rows! { Context::Global;
@@ -55,7 +50,6 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
 };
 
-/// Further commands, in the screen's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "inspect-model", "inspect model", "Loads the model under the cursor and describes it, as enter does.",
         ["i"], None, can_ask => |s| ask(s, ModelQuestion::Inspect);
@@ -71,7 +65,7 @@ fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()
 }
 
-/// The models in the list: those that can be picked, then those that were asked about and are not available (yet).
+/// Names of the models in the list: those that can be picked, then unavailable ones that questions were asked about.
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = setup::models(state).into_iter().map(|(name, _)| name).collect();
     let asked = state.board.dossiers.iter().map(|d| &d.model);
@@ -80,12 +74,10 @@ pub fn listed(state: &State) -> Vec<String> {
     names
 }
 
-/// The model under the cursor.
 pub fn under_cursor(state: &State) -> Option<String> {
     DOSSIERS.under_cursor(state)
 }
 
-/// Shows the screen with the cursor on a model.
 pub fn open_at(state: &mut State, name: &str) {
     state.show(ID);
     state.focus_on(LIST);
@@ -96,14 +88,13 @@ fn select(state: &mut State) -> Vec<Effect> {
     under_cursor(state).map_or(Vec::new(), |name| setup::tick_model(state, &name))
 }
 
-/// Asks the engine about the model under the cursor.
 fn ask(state: &mut State, what: ModelQuestion) -> Vec<Effect> {
     let Some(model) = under_cursor(state) else { return Vec::new() };
     DOSSIERS.show_from_top(state);
     job::ask(state, Question::Model { model, what })
 }
 
-/// Adds a model by its address and asks what it is.
+/// Adds a model by its address and requests its description.
 fn add(state: &mut State, address: &str) -> Result<Vec<Effect>, String> {
     if address.is_empty() {
         return Err("type a folder, a hub id or a name".into());

@@ -1,4 +1,4 @@
-//! The list of models: its entries and keys.
+//! Tests of the list of models: entries and keys.
 
 use super::*;
 use engine::message::ModelInfo;
@@ -58,7 +58,7 @@ fn moving_to_another_model_shows_its_page_show_from_top() {
     assert_eq!(state.place(ID).scrolled(PAGE), 0, "an empty page does not scroll");
 }
 
-/// The content of a pane of this width.
+/// Draws a pane of `columns` columns and returns its text.
 fn drawn(columns: u16, draw: impl FnOnce(&mut ratatui::Frame)) -> String {
     let backend = ratatui::backend::TestBackend::new(columns, 12);
     let mut terminal = ratatui::Terminal::new(backend).unwrap();
@@ -69,7 +69,7 @@ fn drawn(columns: u16, draw: impl FnOnce(&mut ratatui::Frame)) -> String {
 #[test]
 fn the_list_says_which_labs_a_model_serves_where_that_is_not_all() {
     let state = state();
-    // As wide as it is beside the page of a model, on a terminal of 120 columns.
+    // The list's width next to a model's page on a terminal of 120 columns.
     let shown = drawn(58, |frame| list::draw(frame, frame.area(), &state));
     let line = |name: &str| shown.lines().find(|l| l.contains(name)).unwrap().to_owned();
     assert!(line("bert-mini").contains("100"), "{shown}");
@@ -85,7 +85,7 @@ fn the_setup_says_which_labs_a_model_serves_where_that_is_not_all() {
     assert!(!shown.contains("all labs"), "{shown}");
 }
 
-/// The name and what it serves were cut together, at the end of the name.
+/// Regression: a name and its labs used to be cut together, at the end of the name.
 #[test]
 fn a_long_folder_shows_its_end_and_which_labs_it_serves() {
     let mut state = state();

@@ -1,4 +1,4 @@
-//! The panes: three charts and the verdict.
+//! Drawing of the panes: charts and the verdict.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -40,7 +40,6 @@ fn chart(
     }
 }
 
-/// A figure with a line of numbers.
 pub(crate) fn figure(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let found = results(state);
     let shown = view(state).figure(pane);
@@ -93,7 +92,6 @@ fn curve_title(state: &State) -> String {
     }
 }
 
-/// Number of items needed.
 fn needed(state: &State) -> Option<String> {
     let found = results(state);
     let r = found.needed()?;
@@ -104,13 +102,12 @@ fn needed(state: &State) -> Option<String> {
     Some(format!(" {:.0} % power needs {} items; pilot of {pilot}.", 100.0 * v.target, span(&v.n_test)))
 }
 
-/// Number of training sentences that the bound recommends.
+/// Formats the number of training sentences that the bound recommends.
 fn trained(state: &State) -> Option<String> {
     let (n, bound) = results(state).recommended()?;
     Some(format!(" The {bound}: train on {}.", grouped(n as usize)))
 }
 
-/// True if one may stop early.
 fn stops(state: &State) -> Option<String> {
     let found = results(state);
     let last = found.steps().last()?;
@@ -123,7 +120,7 @@ fn stops(state: &State) -> Option<String> {
     })
 }
 
-/// The verdict, and the 2×2 table beside it or, in a narrow pane, below.
+/// Draws the verdict, with the 2×2 table beside it or, in a narrow pane, below.
 pub(crate) fn verdict(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, VERDICT, "Verdict"), area);
     let inner = inside(area);
@@ -140,7 +137,7 @@ pub(crate) fn verdict(frame: &mut Frame, area: Rect, state: &State) {
     let hidden = lines.len().saturating_sub(from + usize::from(inner.height));
     write(frame, inner, lines, from, state);
     if beside {
-        // It is beside the first lines and moves with them.
+        // The table scrolls with the first lines.
         let width = words::TABLE as u16;
         let area = Rect { x: inner.right() - width, width, ..inner };
         write(frame, area, table, from, state);
@@ -160,7 +157,6 @@ fn write(frame: &mut Frame, area: Rect, lines: Vec<(Role, String)>, from: usize,
     }
 }
 
-/// Why there is nothing to see.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state) {
         None if state.replay.is_some() => "nothing has been played yet".to_owned(),

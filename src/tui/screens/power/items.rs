@@ -1,4 +1,4 @@
-//! The list beside the charts: sizes of training data, pairs of systems, tasks of two folders, or the items that changed.
+//! The list next to the charts: training sizes, pairs of systems, tasks of two folders, or changed items.
 
 use super::{ID, SIZES, results, sizes, view, view_mut};
 use crate::action::Effect;
@@ -10,10 +10,9 @@ use labs::power::results::Pair;
 use labs::power::summary::{p_value, points};
 use labs::power::tasks::{FlipFinding, TaskFinding, TaskVerdict};
 
-/// Columns of an answer in the list; the verdict pane has all of it.
+/// Width of an answer in the list, in columns; the verdict pane shows it in full.
 const ANSWER: usize = 16;
 
-/// Content of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
     Sizes,
@@ -44,7 +43,7 @@ impl List {
     }
 }
 
-/// Content of the list, and the pair it belongs to.
+/// The contents of the list, and the pair of systems.
 pub(crate) fn title(state: &State) -> String {
     let list = shown(state);
     let pair = match list {
@@ -55,13 +54,12 @@ pub(crate) fn title(state: &State) -> String {
     pair.map_or(list.title().into(), |t| format!("{}, {} − {}", list.title(), name(&t.a), name(&t.b)))
 }
 
-/// The pair that was opened, if the run has it.
+/// The opened pair, if the run has it.
 fn opened(state: &State) -> Option<&str> {
     let pair = view(state).pair.as_deref()?;
     results(state).tasks.iter().any(|t| t.model == pair).then_some(pair)
 }
 
-/// The visible list.
 pub(crate) fn shown(state: &State) -> List {
     let found = results(state);
     match &view(state).flips {
@@ -110,7 +108,7 @@ fn pairs(state: &State) -> Table {
     }
 }
 
-/// The tasks that are listed: of the pair that was opened, or of the only one.
+/// Listed tasks: of the opened pair, or of the only one.
 fn of_pair(state: &State) -> Vec<&labs::Tagged<TaskFinding>> {
     let pair = opened(state);
     results(state).tasks.iter().filter(|t| pair.is_none_or(|pair| t.model == pair)).collect()
@@ -140,7 +138,7 @@ fn tasks(state: &State) -> Table {
     }
 }
 
-/// The items that are listed: of the task that was opened, or all.
+/// Listed items: of the opened task, or all.
 fn listed(state: &State) -> Vec<&FlipFinding> {
     let task = view(state).flips.as_deref().unwrap_or_default();
     let pair = opened(state);
@@ -157,7 +155,7 @@ fn flips(state: &State) -> Table {
         [better.into(), cut(&f.answer_a), cut(&f.answer_b), cut(&f.target), facts, f.task.clone()]
     };
     let rows: Vec<_> = all.iter().map(|f| texts(f)).collect();
-    // Texts are sorted by their letters: the number of each among the different ones.
+    // Texts are sorted alphabetically, by their index among the distinct ones.
     let rank = |column: usize| {
         let mut distinct: Vec<&str> = rows.iter().map(|row| row[column].as_str()).collect();
         distinct.sort_unstable();
@@ -181,24 +179,21 @@ fn flips(state: &State) -> Table {
     }
 }
 
-/// The row under the cursor, among the rows in their order.
 pub(crate) fn cursor(state: &State) -> usize {
     let len = table(state).order(state.here(), SIZES).len();
     state.place(ID).scrolled(SIZES).min(len.saturating_sub(1))
 }
 
-/// The row under the cursor, among all rows.
+/// Index of the row under the cursor, among all rows.
 fn row(state: &State) -> Option<usize> {
     table(state).order(state.place(ID), SIZES).get(cursor(state)).copied()
 }
 
-/// The item under the cursor.
 pub(crate) fn item(state: &State) -> Option<&FlipFinding> {
     let at = row(state).filter(|_| shown(state) == List::Flips)?;
     listed(state).get(at).copied()
 }
 
-/// The task under the cursor.
 pub(crate) fn task(state: &State) -> Option<&labs::Tagged<TaskFinding>> {
     let at = row(state).filter(|_| shown(state) == List::Tasks)?;
     of_pair(state).get(at).copied()
@@ -229,7 +224,7 @@ pub(crate) fn open(state: &mut State) -> bool {
     true
 }
 
-/// Shows the items that changed, or the list that they were opened from; from the tasks of a pair the pairs.
+/// Toggles between the changed items and the list that they were opened from; from a pair's tasks, returns to the pairs.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let (pair, now) = (opened(state).map(str::to_owned), view(state).flips.is_some());
     if !now && pair.is_some() {
@@ -244,7 +239,7 @@ pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Changes the list; filter, order and cursor of the other one have no meaning in it.
+/// Changes the list, resetting filter, order and cursor, which do not apply to the new one.
 fn turn(state: &mut State, pair: Option<String>, flips: Option<String>) {
     (view_mut(state).pair, view_mut(state).flips) = (pair, flips);
     let place = state.place_mut(ID);

@@ -1,5 +1,4 @@
-//! The screen of the power lab: two sides, the curve of power, accuracies against the bound, the sequential test, and
-//! the verdict in words.
+//! The screen of the power lab: the two sides, power curves, accuracies against the bound, the sequential test, and the verdict in words.
 
 mod draw;
 mod items;
@@ -34,25 +33,20 @@ use labs::power::{Results, Spec};
 use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("power");
-/// Sizes of training data with the comparison at each.
+/// Training sizes, with the comparison at each.
 pub const SIZES: Pane = Pane("sizes");
-/// Power against n.
+/// Power by n.
 pub const CURVE: Pane = Pane("power");
-/// Accuracies against the bound.
 pub(crate) const MARGINS: Pane = Pane("bound");
-/// Power by training size.
 pub(crate) const BY_SIZE: Pane = Pane("by size");
-/// Recommended test items by training size.
 pub(crate) const RECOMMENDED: Pane = Pane("n by size");
-/// The test that allows early stopping.
 pub(crate) const SEQUENTIAL: Pane = Pane("early stopping");
-/// Power by noise on the second side.
+/// Power by the noise on the second side.
 pub(crate) const NOISE: Pane = Pane("noise");
 /// Sizes of published data sets compared with the requirements.
 pub(crate) const KNOWN: Pane = Pane("known sets");
-/// The accuracy that probes lack, by optimisation and by data.
+/// Accuracy that probes lack because of optimisation and because of data.
 pub(crate) const SHORTFALL: Pane = Pane("shortfall");
-/// The 2 × 2 table and the verdict in full.
 pub const VERDICT: Pane = Pane("verdict");
 
 static SLOTS: &[&[Pane]] = &[
@@ -62,33 +56,28 @@ static SLOTS: &[&[Pane]] = &[
     &[VERDICT],
 ];
 
-/// State of this screen.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The experiment as the user sets it up.
+    /// The experiment set up by the user.
     pub spec: Spec,
-    /// Items of the pilot that are used; `None` for all.
+    /// Number of pilot items used; `None` for all.
     pub pilot: Option<usize>,
-    /// Results under the terms of the settings.
     pub shown: Results,
-    /// Source of the answer, recognised by its number of items and its findings.
+    /// Origin of the shown answer: its terms, its number of items and the number of findings.
     answered: Option<(Adjust, (usize, usize))>,
-    /// The figures; `None` before there is anything to draw.
+    /// Power curve; `None` before there is anything to draw.
     pub curve: Option<Figure>,
-    /// The available figures of bound, sizes and noise.
     pub below: Vec<Figure>,
-    /// The sequential test.
     pub sequential: Option<Figure>,
-    /// The task whose changed items are listed, empty for all; `None` while tasks or sizes are.
+    /// The task whose changed items are listed, or empty for all; `None` if tasks or sizes are listed.
     flips: Option<String>,
-    /// The two systems whose tasks are listed, where there are more; `None` while the pairs are.
+    /// The pair of systems whose tasks are listed, if there are several pairs; `None` if pairs are listed.
     pair: Option<String>,
-    /// Comparisons of this session with results: too late for a plan.
+    /// Comparisons with results in this session: too late for a plan.
     seen: Vec<Spec>,
 }
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
         Self {
@@ -107,7 +96,6 @@ impl View {
 }
 
 impl View {
-    /// The figure of a pane.
     fn figure(&self, pane: Pane) -> Option<&Figure> {
         let named = |name: &str| self.below.iter().find(|figure| figure.name == name);
         match pane {
@@ -123,10 +111,8 @@ impl View {
     }
 }
 
-/// The screen.
 pub struct Power;
 
-/// The screen, for the registry.
 pub static SCREEN: Power = Power;
 
 static TAB: &[Entry] = rows! { Context::Global;
@@ -135,7 +121,6 @@ static TAB: &[Entry] = rows! { Context::Global;
         ["3", "alt-3"], None, always => |s| { s.show(ID); Vec::new() };
 };
 
-/// Further commands, in the lab's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "swap", "swap sides", "Swaps the two sides.",
         ["x"], None, live => swap;
@@ -159,17 +144,15 @@ fn view_mut(state: &mut State) -> &mut View {
     &mut state.screens.power
 }
 
-/// The lab's latest run.
 fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Power).map(|run| &run.job)
 }
 
-/// Spec of the lab's latest run.
 fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
-/// Results under the terms of the settings.
+/// Results under the terms in the settings.
 fn results(state: &State) -> &Results {
     &view(state).shown
 }
@@ -181,14 +164,13 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     }
 }
 
-/// The terms of the setup.
 fn terms(state: &State) -> Adjust {
     let (test, pilot) = (&view(state).spec.test, view(state).pilot);
     Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot }
 }
 
-/// Asks what the comparison says under the terms of the setup, where there is one: the screen has answered by itself, but a
-/// recording holds questions.
+/// Asks the engine for the comparison under the terms in the setup, if there is one. The screen has already answered; the question is for
+/// the recording.
 fn ask(state: &mut State) -> Vec<Effect> {
     let Some(generation) = run(state).map(|job| job.generation) else { return Vec::new() };
     if state.results::<Results>().comparisons.is_empty() {
@@ -198,7 +180,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
     job::ask(state, Question::Experiment { generation, question: Asked::Adjust(terms).into() })
 }
 
-/// Answers the terms of the settings from the run's findings, if they differ from the run's.
+/// Computes results under the terms in the settings from the run's findings, if the terms differ from the run's.
 fn answer(state: &mut State) {
     let found = state.results::<Results>();
     let asked = terms(state);
@@ -218,7 +200,7 @@ fn answer(state: &mut State) {
         Some(known) if *known == key => view(state).shown.answer.clone(),
         _ => under(found, ran, &asked),
     };
-    // For a pilot size that the run did not report, the engine knows more.
+    // For a pilot size that the run did not report, the engine's answer is more accurate.
     let hash = labs::Spec::from(asked.of(ran)).hash();
     let exact = |a: &Answer| a.comparison.as_ref().is_some_and(|c| Some(c.n) == asked.pilot && c.spec == hash);
     let engines = found.answer.as_ref().filter(|a| !same && exact(a));
@@ -235,8 +217,8 @@ fn swap(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// True if two specs make the same comparison, whatever its terms and the order of its sides. Another seed generates other
-/// sentences, which nobody has seen; of files it only draws another order.
+/// True if two specs make the same comparison, regardless of terms and the order of sides. Another seed generates other, unseen sentences;
+/// for files it only changes the order.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
         let own = |first: bool| spec.task_of(first).1.is_some();
@@ -247,7 +229,6 @@ fn alike(a: &Spec, b: &Spec) -> bool {
     what(a) == what(b) || what(a) == what(&turned(b))
 }
 
-/// The same with the second side first.
 fn turned(spec: &Spec) -> Spec {
     let Spec { a, b, .. } = spec.clone();
     let mut models = spec.models.clone();
@@ -255,16 +236,15 @@ fn turned(spec: &Spec) -> Spec {
     Spec { a: b, b: a, models, ..spec.clone() }
 }
 
-/// Reason why no plan can be made any more.
 const TOO_LATE: &str = "you have seen results, so this comparison cannot be preregistered any more";
 
-/// True if the comparison that is set up has shown anything in this session.
+/// True if this session has shown results of the comparison in the setup.
 fn has_shown(view: &View) -> bool {
     view.seen.iter().any(|seen| alike(seen, &view.spec))
 }
 
-/// True if the plan of the setup was made for other terms than those of now, once its comparison has shown something: a test, a
-/// level, a margin or an order chosen then was not planned.
+/// True if results have been shown and the setup's plan has other terms than the current ones. A test, level, margin or order chosen after
+/// results was not planned.
 fn departs(view: &View) -> bool {
     let terms = |spec: &Spec| {
         let Spec { plan, test, interval, seed, .. } = spec;
@@ -275,11 +255,11 @@ fn departs(view: &View) -> bool {
     view.spec.plan.is_some() && view.seen.iter().find(of).is_some_and(|seen| terms(seen) != terms(&view.spec))
 }
 
-/// Message where [`departs`] holds.
+/// Message if [`departs`].
 const DEPARTED: &str =
     "you have seen results: with these settings the run departs from the plan and does not count as planned";
 
-/// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
+/// Freezes a plan, or removes it. After results have been shown, neither is possible.
 fn plan(state: &mut State) -> Vec<Effect> {
     let toast = if has_shown(view(state)) {
         TOO_LATE.into()
@@ -430,7 +410,7 @@ impl Screen for Power {
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         let pilot = view(state).pilot.is_some();
         let changed = pilot || ran(state).is_some_and(|ran| ran.test != view(state).spec.test);
-        // Terms that were changed while the run went on are asked about now that it is over.
+        // Terms that changed during the run are asked now.
         if mine && changed { ask(state) } else { Vec::new() }
     }
 

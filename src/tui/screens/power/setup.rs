@@ -1,4 +1,4 @@
-//! The setup of the lab: its settings. Settings that apply to a comparison without a new run are asked at once.
+//! The lab's settings. Settings that need no new run are applied to the comparison at once.
 
 use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, terms, view, view_mut};
 use crate::action::Effect;
@@ -10,21 +10,19 @@ use labs::power::settings::settings;
 use labs::setting::{Kind, Range, Setting, SettingError, Value};
 use labs::{self, LabId};
 
-/// The setup, for the screen.
 pub(crate) static SETUP: PowerSetup = PowerSetup;
 
 /// Settings that need no new run.
 const LIVE: [&str; 3] = ["test.alpha", "test.target", "test.margin"];
-/// Rows that matter for files of results alone, and rows that matter for probes alone.
+/// Rows that apply only to files of results, and rows that apply only to probes.
 const OF_FILES: [&str; 2] = ["test.filter", "test.metric"];
 const OF_PROBES: [&str; 7] = ["task", "layer", "pooling", "classifier", "noise", "corrupted", "corrupted_text"];
 
-/// The row of a plan's items, there as long as there is a plan.
+/// Row of a plan's number of items, shown while there is a plan.
 const PLANNED: &str = "plan.n";
-/// The row of the pilot's items.
 const PILOT: &str = "pilot";
 
-/// The items that are looked at: the first ones in the order drawn by the seed.
+/// Builds the row of the pilot: the number of items used, in the order drawn by the seed.
 fn pilot(state: &State) -> Row {
     let found = results(state);
     let stops: Vec<f64> = found.tallies.iter().map(|t| t.value.tally.items as f64).collect();
@@ -35,7 +33,6 @@ fn pilot(state: &State) -> Row {
     Row::of_view(PILOT, "Pilot", help, kind, Value::Number(now))
 }
 
-/// The setup of the lab.
 pub(crate) struct PowerSetup;
 
 impl Setup for PowerSetup {
@@ -75,7 +72,7 @@ impl Setup for PowerSetup {
                 || key.starts_with("training.")
                 || key.starts_with("also")
                 || ["test.bound", "test.own", "test.delta"].contains(&key);
-            // A user's bound has its δ in its constant.
+            // The constant of a user's bound includes δ.
             let own = matches!(spec.test.bound, Bound::Own(_));
             if key == "test.own" && !own
                 || key == "test.delta" && own
@@ -83,7 +80,7 @@ impl Setup for PowerSetup {
             {
                 return false;
             }
-            // Terms without a corruption have no effect.
+            // Corruption settings have no effect without corruption steps.
             if key.starts_with("corruption.") && (files || spec.a.corrupted + spec.b.corrupted == 0) {
                 return false;
             }
@@ -92,7 +89,7 @@ impl Setup for PowerSetup {
         let shipped = Spec::shipped();
         let row = |s: &Setting<Spec>| Row::of(s, spec, ran, &known).with_default(s, &shipped, &known);
         let mut rows: Vec<Row> = settings().iter().filter(|s| shown(&s.key)).map(row).collect();
-        // These are answered from the run's findings, in a replay too.
+        // These are answered from the run's findings, even in a replay.
         rows.iter_mut().filter(|r| LIVE.contains(&r.key.as_str())).for_each(|r| r.view = true);
         if let Some(at) = rows.iter().position(|r| r.key == LIVE[0]) {
             rows.insert(at, pilot(state));
@@ -131,7 +128,7 @@ impl Setup for PowerSetup {
         Spec { plan, ..view.spec.clone() }.into()
     }
 
-    /// Other terms of the test are answered from the findings of the run.
+    /// True if the settings differ from the run only in terms that its findings can answer.
     fn answered(&self, state: &State, ran: &labs::Spec) -> bool {
         own(ran).is_some_and(|ran| labs::Spec::from(terms(state).of(ran)) == self.spec(state))
     }

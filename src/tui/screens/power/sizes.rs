@@ -1,4 +1,4 @@
-//! The sizes of training data as a list: accuracies, difference, p and power at each.
+//! The list of training sizes: accuracies, difference, p and power at each.
 
 use super::results;
 use crate::panes::table::{Row, Table};
@@ -6,7 +6,7 @@ use crate::state::State;
 use figure::layers::grouped;
 use labs::power::summary::{p_value, points};
 
-/// One row for each size that was compared; one for results from files.
+/// One row for each compared size; one for results from files.
 pub(crate) fn table(state: &State) -> Table {
     let found = results(state);
     let accuracy = |n: usize, side: &str| {
@@ -32,7 +32,7 @@ pub(crate) fn table(state: &State) -> Table {
             (Some(x), Some(y)) => (points(x - y), Some(x - y)),
             _ => ("–".to_owned(), None),
         };
-        // The largest size shows the comparison under the user's terms, if there is one.
+        // The row of the largest size shows the comparison under the user's terms, if there is one.
         let of_size = || found.comparisons.iter().find(|c| items.1 == Some(c.n as f64));
         let comparison = found.comparison().filter(|_| Some(*n) == last).or_else(of_size);
         let p = comparison.map_or(("–".to_owned(), None), |c| (p_value(c.value.p), Some(c.value.p)));

@@ -1,4 +1,4 @@
-//! The picker of the paper's studies, and the page of known data sets.
+//! Picker of the paper's studies, and the page of known data sets.
 
 use ratatui::text::Line;
 
@@ -11,13 +11,10 @@ use labs::power::summary::span;
 use labs::power::survey::{HEADS, verdicts};
 use labs::{LabId, Spec};
 
-/// The picker of the paper's studies.
 pub(crate) static STUDIES: Presets =
     Presets { lab: LabId::Power, name: "studies", what: "Studies of Zhu et al.", adopt };
-/// The page of known data sets.
 pub(crate) static SURVEY: Survey = Survey;
 
-/// Sets the lab up as one of the studies.
 fn adopt(state: &mut State, spec: Spec) {
     if let Some(spec) = own(&spec) {
         let view = view_mut(state);
@@ -28,7 +25,6 @@ fn adopt(state: &mut State, spec: Spec) {
 /// Known data sets compared with the current requirements.
 pub(crate) struct Survey;
 
-/// Columns of the table.
 const COLUMNS: [usize; 5] = [33, 8, 18, 9, 9];
 
 impl Page for Survey {

@@ -1,4 +1,4 @@
-//! Behaviour of the screen with keys, answers and no input.
+//! Tests of the screen: keys, answers, and the state without input.
 
 use super::*;
 use crate::setup::Setup;
@@ -41,7 +41,7 @@ fn sides_are_swapped_with_their_encoders() {
     assert_eq!((after.encoder(true), after.encoder(false)), (before.encoder(false), before.encoder(true)));
     swap(&mut state);
     assert_eq!(view(&state).spec, before);
-    // Regression: one model for both sides was named twice, which no run takes.
+    // Regression: one model for both sides used to be named twice, which no run accepts.
     view_mut(&mut state).spec.models.truncate(1);
     view_mut(&mut state).spec.b.noise = 0.3;
     swap(&mut state);
@@ -88,7 +88,6 @@ fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
     assert!(plans[2].as_ref().is_some_and(|p| p.stop == Stop::Early) && plans[3].is_none());
 }
 
-/// Regression: a plan's n could be set only in a spec file.
 #[test]
 fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     let mut state = state();
@@ -109,7 +108,7 @@ fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
     assert!(refused.to_string().contains("preregistered") && n(&state).is_none(), "{refused}");
 }
 
-/// Regression: of the sizes that p was adjusted over, only the largest had a p in the list.
+/// Regression: of the sizes whose p-values were adjusted together, only the largest used to have a p in the list.
 #[test]
 fn every_size_that_was_tested_has_its_p() {
     let mut state = state();

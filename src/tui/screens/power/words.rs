@@ -1,4 +1,4 @@
-//! The verdict as lines, the numbers as text to copy, and their provenance.
+//! The verdict as lines, the numbers as clipboard text, and their provenance.
 
 use super::items::{self, List};
 use super::setup::SETUP;
@@ -17,8 +17,8 @@ use labs::power::tasks::TaskFinding;
 use labs::{LabId, Spec, Tagged};
 use stats::Estimate;
 
-/// Lines of at most `room` columns, with how they are drawn; `None` before there is a comparison. The first `narrowed` of
-/// them leave space for the table on their right.
+/// The verdict in lines of at most `room` columns, each with a style role; empty before there is a comparison. The first `narrowed` lines
+/// leave space for the table on the right.
 pub(crate) fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)> {
     let found = results(state);
     if items::shown(state) == List::Flips {
@@ -77,7 +77,7 @@ fn wrap(lines: Vec<(Role, String)>, room: usize) -> Vec<(Role, String)> {
     lines.into_iter().flat_map(one).collect()
 }
 
-/// The changed item under the cursor: its input, and what was expected and answered.
+/// The changed item under the cursor: its input, the target and the answers.
 fn item(state: &State, room: usize) -> Vec<(Role, String)> {
     let Some(f) = items::item(state) else { return Vec::new() };
     let task = if f.task.is_empty() { String::new() } else { format!("{}: ", f.task) };
@@ -98,7 +98,7 @@ fn item(state: &State, room: usize) -> Vec<(Role, String)> {
     wrap(out, room)
 }
 
-/// Columns of the 2×2 table.
+/// In columns.
 pub(crate) const TABLE: usize = 27;
 
 /// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
@@ -127,7 +127,6 @@ pub(crate) fn table(state: &State) -> Vec<(Role, String)> {
     rows
 }
 
-/// The tests in a line.
 fn tests(c: &ComparisonFinding) -> String {
     let p = |p: Option<f64>| p.map_or("–".into(), p_value);
     let equal = p_value(c.equivalence_p);
@@ -145,13 +144,13 @@ fn tests(c: &ComparisonFinding) -> String {
     )
 }
 
-/// The p-value within its family, where that has others.
+/// The adjusted p-value, if the family has other members.
 fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
-    // A smaller pilot is a look at the same comparison, whose p-value in the family is that of all its items.
+    // A smaller pilot is part of the same comparison, whose p-value in the family is based on all items.
     results(state).comparisons.last().filter(|whole| whole.n == c.n)?;
     let what = format!("{} against {}: {}", c.value.a, c.value.b, c.value.metric);
     let all = state.board.family.corrected();
-    // A plan's own comparison of fewer items has the same words.
+    // A plan's comparison of fewer items has the same description.
     let mine = all.rows.iter().find(|m| {
         let of = m.comparison;
         of.lab == LabId::Power && of.what == what && of.n == c.n
@@ -170,7 +169,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
     })
 }
 
-/// The numbers of the focused pane as tab-separated text.
+/// Numbers of the focused pane as tab-separated text.
 pub(crate) fn copied(state: &State) -> Option<String> {
     let found = results(state);
     if state.place(ID).focus == SIZES && items::shown(state) != List::Sizes {
@@ -211,7 +210,6 @@ pub(crate) fn copied(state: &State) -> Option<String> {
     }
 }
 
-/// Provenance of the comparison.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     let c = results(state).comparison()?;
     let mut entries = vec![
@@ -234,7 +232,7 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     }
     let (asked, ran) = (terms(state), ran(state).cloned());
     let spec = ran.map_or(String::new(), |spec| Spec::from(asked.of(&spec)).to_toml());
-    // Line by line: what makes a text printable shows line ends as signs.
+    // Made printable line by line, because line ends would become visible characters.
     let spec: Vec<_> = spec.trim().lines().map(printable).collect();
     let command = format!("probity run - <<'END'\n{}\nEND", spec.join("\n"));
     Some(Origin { what: lead(c, results(state).alpha()), entries, command })

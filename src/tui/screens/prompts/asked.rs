@@ -1,4 +1,4 @@
-//! The prompts of the relation under the cursor with every model's P@1.
+//! The prompts of the relation under the cursor, with each model's P@1.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -17,14 +17,11 @@ use labs::Tagged;
 use labs::prompts::figures::some_prompts;
 use labs::prompts::finding::AdjustedFinding;
 
-/// Text instead of scores.
+/// Text in place of scores.
 const NOT_ASKED: &str = " left out";
-/// Columns of a model's score.
 const SCORE: usize = 6;
-/// Columns of a prompt's weight.
 const WEIGHT: usize = 5;
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(id) = relation(state) else {
         frame.render_widget(pane_block(state, ASKED, "Prompts, P@1"), area);
@@ -43,7 +40,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let models = results(state).models();
     let wide = usize::from(inner.width.saturating_sub(MARK));
-    // Scores that do not fit next to a readable prompt are left out; the figure and `copy` have all.
+    // Scores that do not fit next to a readable prompt are omitted; the figure and `copy` have all.
     let shown = models.len().min(wide.saturating_sub(24) / SCORE);
     let weights = found.map_or(&[][..], |r| uneven(&r.weights));
     let column = if weights.is_empty() { 0 } else { WEIGHT };
@@ -53,7 +50,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let header = format!("{}{heads}", pad("prompt", text - column));
     let (all, not) = (prompts(state), left_out(state));
     let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
-    // The score averaged over all prompts, next to every single one.
+    // The score averaged over all prompts, below the scores of single prompts.
     let average =
         adjusted(state, id, &models[..shown], text).filter(|_| inner.height >= 4 && measure == Measure::First);
     let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
@@ -95,13 +92,13 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     });
 }
 
-/// The weights of a relation's prompts if they differ; empty if all are the same.
+/// The weights of a relation's prompts; empty if all are equal.
 fn uneven(weights: &[f64]) -> &[f64] {
     let same = weights.iter().all(|w| (w - weights[0]).abs() < 1e-12);
     if same { &[] } else { weights }
 }
 
-/// The adjusted scores of a relation in a line; `None` before they are known.
+/// The adjusted scores of a relation in one line; `None` before they are known.
 fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<String> {
     let found: Vec<_> = models.iter().map(|m| results(state).adjusted_of(id, m)).collect();
     let a = found.iter().copied().flatten().next().map(|a| &a.value)?;
@@ -114,7 +111,7 @@ fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<Str
     Some(format!("{}{}", pad(&fit(&what, text), text), found.iter().map(score).collect::<String>()))
 }
 
-/// A model's name in five letters: the first two parts shortened, `bert-mini` as `be-mi`.
+/// Abbreviates a model's name to five characters from its first two parts: `bert-mini` as `be-mi`.
 pub(crate) fn initials(model: &str) -> String {
     let last = last_part(model);
     let parts: Vec<String> = last.split(['-', '_']).take(2).map(|p| p.chars().take(2).collect()).collect();

@@ -1,4 +1,4 @@
-//! Text that `copy` puts on the clipboard, and the shell command of a run.
+//! Clipboard text, and the shell command of a run.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::state::State;
 use figure::{Format, Options, render};
 use labs::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
 
-/// The numbers of the focused pane as tab-separated text; `None` if it has none.
+/// Numbers of the focused pane as tab-separated text; `None` if it has none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     match state.looked_at(ID) {
         setup::PANE => Some(labs::Spec::from(view(state).spec.clone()).to_toml()),
@@ -40,7 +40,7 @@ fn relations(state: &State) -> Option<String> {
     (!results(state).preferences.is_empty()).then_some(text)
 }
 
-/// In the form that `probity prompts` reads.
+/// Scores as a table that `probity prompts` can parse.
 fn scores(state: &State) -> Option<String> {
     let id = relation(state)?;
     let mut text = String::from("relation\tmodel\tprompt\tp1\n");
@@ -67,12 +67,12 @@ fn answers(state: &State) -> Option<String> {
     Some(text)
 }
 
-/// A shell command that runs a spec, complete in itself.
+/// A self-contained shell command that runs a spec.
 pub(crate) fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run prompts --json".into();
     }
-    // A spec on standard input has no folder, so paths must be absolute.
+    // A spec on standard input has no folder, so its paths must be absolute.
     let files = spec.data.paths().iter().map(|p| p.display().to_string()).collect();
     let words = match spec.query.function_words.as_str() {
         name @ (OWN_WORDS | NO_WORDS) => name.to_owned(),
@@ -81,6 +81,6 @@ pub(crate) fn shell_command(spec: &Spec) -> String {
     let data = DataSpec { files, ..spec.data.clone() };
     let query = QuerySpec { function_words: words, ..spec.query.clone() };
     let spec = Spec { data, query, ..spec.clone() };
-    // The quoted delimiter keeps the shell from reading anything into the spec.
+    // The quoted delimiter prevents the shell from expanding the spec.
     format!("probity run - --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

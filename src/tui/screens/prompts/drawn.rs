@@ -1,4 +1,4 @@
-//! The figure pane: the figure, and a line of its numbers.
+//! The figure pane, with a line of the figure's numbers.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -21,34 +21,27 @@ use labs::prompts::consistency::Regime;
 use labs::prompts::finding::RelationFinding;
 use labs::prompts::{figures, paper};
 
-/// Drawn figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drawn {
-    /// P@1 over the prompts of the relation.
+    /// P@1 by prompt of the relation.
     Prompts,
-    /// Ranks of the models over them.
+    /// Ranks of the models by prompt.
     Ranks,
-    /// Worst to best prompt over all relations.
+    /// Range from the worst to the best prompt, over all relations.
     Preference,
-    /// Relations on which the choice of the prompt matters.
+    /// Relations in which the choice of prompt matters.
     Turned,
-    /// Verbalisation stability.
     Stability,
-    /// Rank consistency.
     Consistency,
-    /// Places of one model.
     Places,
-    /// Consistency against the number of prompts.
+    /// Consistency by number of prompts.
     Curve,
-    /// Parts of the gap between two models.
     Ledger,
-    /// Further pretraining.
     Disparity,
-    /// The causal model with a highlighted path.
     Causal(Bias),
 }
 
-/// The panes of the figures, in the order of the tabs.
+/// In tab order.
 pub(crate) const PANES: [(Pane, Drawn); 11] = [
     (Pane("by prompt"), Drawn::Prompts),
     (Pane("places"), Drawn::Places),
@@ -64,18 +57,15 @@ pub(crate) const PANES: [(Pane, Drawn); 11] = [
 ];
 
 impl Drawn {
-    /// The figure of a pane.
     pub(crate) fn of(pane: Pane) -> Option<Self> {
         PANES.iter().find(|(p, _)| *p == pane).map(|(_, drawn)| *drawn)
     }
 
-    /// The pane of a figure.
     pub fn pane(self) -> Pane {
         let same = |drawn: &Drawn| std::mem::discriminant(drawn) == std::mem::discriminant(&self);
         PANES.iter().find(|(_, drawn)| same(drawn)).map_or(PANES[0].0, |(pane, _)| *pane)
     }
 
-    /// One sentence on its content.
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Prompts => "The share of right answers (P@1) of every model under every prompt of the relation.",
@@ -98,7 +88,7 @@ impl Drawn {
         }
     }
 
-    /// The name of the figure, if published numbers can be drawn beneath it.
+    /// Name of the figure, if published numbers can be drawn behind it.
     pub fn published(self) -> Option<&'static str> {
         match self {
             Self::Preference => Some("preference"),
@@ -111,7 +101,6 @@ impl Drawn {
     }
 }
 
-/// The figure; `None` without data.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     let view = view(state);
     match view.drawn.published().filter(|_| view.published) {
@@ -120,7 +109,7 @@ pub(crate) fn figure(state: &State) -> Option<Figure> {
     }
 }
 
-/// The figure of what was found here.
+/// The figure of this session's results.
 fn own(state: &State) -> Option<Figure> {
     let (results, engine, view) = (results(state), state.board.engine.as_ref(), view(state));
     let id = relation(state).unwrap_or_default();
@@ -146,13 +135,13 @@ fn own(state: &State) -> Option<Figure> {
     }
 }
 
-/// Number of prompts in the average drawn next to the regimes: the user's choice, or during a run the number reached so far.
+/// Number of prompts in the average drawn next to the regimes: the user's choice or, during a run, the number reached so far.
 fn averaged(state: &State) -> Option<usize> {
     let comes = run(state).is_some_and(|job| job.outcome.is_none());
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
-/// Requirements of a figure over all relations, or the key to press after a cancel.
+/// What a figure over all relations needs, or the key to press after a cancellation.
 fn waits_for_all(state: &State) -> String {
     let all = results(state).data.as_ref().map_or(0, |d| d.value.relations.len());
     let done = results(state).relations.len();
@@ -187,7 +176,6 @@ pub(crate) fn missing(state: &State, ranks: bool) -> String {
     }
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let drawn = view(state).drawn;
@@ -213,7 +201,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     };
     let by = match drawn {
         Drawn::Causal(_) => String::new(),
-        // From the best token, regardless of the rule of the run.
+        // Based on the best token, regardless of the run's rule.
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };
@@ -235,7 +223,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     }
 }
 
-/// The figure in a line of numbers.
 fn readout(state: &State) -> Option<String> {
     let found = results(state);
     match view(state).drawn {

@@ -1,5 +1,4 @@
-//! From a number to its parts: from a number over all relations to each relation, and from a relation and prompt to the
-//! instances.
+//! Steps from a number to its parts: from all relations to each relation, and from a relation and prompt to the instances.
 
 use super::measures::Spread;
 use super::{ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view_mut};
@@ -8,7 +7,7 @@ use crate::screens::prompts::drawn::Drawn;
 use crate::state::State;
 use labs::prompts::question::{LookQuestion, Question as Asked};
 
-/// Asks for the instances of the prompt under the cursor, and for one of them under one of its names.
+/// Requests the instances of the prompt under the cursor, and one of them under one of its subject's names.
 pub(crate) fn look(state: &mut State, mention: usize) -> Vec<Effect> {
     let (Some(relation), Some(prompt)) = (relation(state), prompt(state)) else { return Vec::new() };
     let instance = state.place(ID).scrolled(INSTANCES);
@@ -16,7 +15,7 @@ pub(crate) fn look(state: &mut State, mention: usize) -> Vec<Effect> {
     ask(state, Asked::Look(asked))
 }
 
-/// Asks for the same instance under the next name of its subject.
+/// Requests the same instance under the next name of its subject.
 pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     let shown = results(state).look.as_ref();
     let next = shown.and_then(|look| {
@@ -29,7 +28,7 @@ pub(crate) fn next_mention(state: &mut State) -> Vec<Effect> {
     look(state, next.unwrap_or(0))
 }
 
-/// The number by relation behind that of the focused pane; `None` for one relation or no instance.
+/// Statistic by relation behind the focused pane's number; `None` for numbers of one relation or without an instance.
 fn parts(state: &State) -> Option<Spread> {
     let focus = state.place(ID).focus;
     let drawn = Drawn::of(focus);
@@ -42,12 +41,12 @@ fn parts(state: &State) -> Option<Spread> {
     }
 }
 
-/// True if there is something below the focused pane.
+/// True if the focused pane's number has parts to show.
 pub(crate) fn can(state: &State) -> bool {
     can_ask(state) || parts(state).is_some() && !results(state).relations.is_empty()
 }
 
-/// One step down.
+/// Shows the parts of the focused pane's number.
 pub(crate) fn down(state: &mut State) -> Vec<Effect> {
     if Drawn::of(state.place(ID).focus) == Some(Drawn::Disparity) {
         let told =

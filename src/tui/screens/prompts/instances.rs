@@ -1,4 +1,4 @@
-//! The instances behind a number: every model's answers, and each model's candidates for the selected instance.
+//! The instances pane: every model's answers, and each model's candidates for the selected instance.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -16,7 +16,6 @@ use base::text::{fit, pad, printable, wrapped};
 use labs::prompts::finding::InstancesFinding;
 use labs::prompts::results::Look;
 
-/// Heading of the marks.
 const RIGHT: &str = "right";
 
 /// The latest list, if it belongs to the relation and prompt under the cursors.
@@ -27,15 +26,14 @@ pub(crate) fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     here.then_some((look, all))
 }
 
-/// Lines of the list: the instances of the latest look, followed by the ones that are not asked.
+/// Number of lines in the list: the instances of the latest list, then those that are not asked.
 pub(crate) fn len(state: &State) -> usize {
     look(state).map_or(0, |(_, all)| all.rows.len() + all.left_out.len())
 }
 
-/// Rows of the list that stay visible above the details of one instance.
+/// Minimum visible rows of the list above the details of one instance.
 const LIST: u16 = 4;
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some((look, all)) = look(state) else {
         frame.render_widget(pane_block(state, INSTANCES, "Instances"), area);
@@ -65,7 +63,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let list = Rect { height: inner.height - below, ..inner };
     let wide = usize::from(inner.width.saturating_sub(MARK));
     let marks = all.models.len().min(wide / 3);
-    // The heading of the marks must fit even if there are few of them.
+    // The heading must fit even above few marks.
     let text = wide.saturating_sub(marks.max(RIGHT.len()) + 1).max(8);
     let listing = Listing { len: len(state), cursor };
     let header = format!("{} {RIGHT}", pad("subject: object", text));
@@ -93,7 +91,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// One instance in full: what each model was shown, what counts as its answer, and its best tokens.
+/// One instance in full: each model's input, how its answer is chosen, and its best tokens.
 pub(crate) fn details(state: &State, look: &Look, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for found in &look.one {

@@ -1,4 +1,5 @@
-//! The ledger of two models: the gap after adjustment, and what one draw of prompt, mentions and instances adds to it.
+//! Decomposition of the gap between two models: the gap after adjustment, and the variation from drawing one prompt, mentions and
+//! instances.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -14,13 +15,11 @@ use base::text::{fit, printable, wrapped};
 use labs::Tagged;
 use labs::prompts::finding::LedgerFinding;
 
-/// The ledger that is shown.
 pub(crate) fn shown(state: &State) -> Option<&Tagged<LedgerFinding>> {
     let all = &results(state).ledgers;
     all.get(view(state).pair.min(all.len().checked_sub(1)?))
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(found) = shown(state) else {
         frame.render_widget(pane_block(state, LEDGER, "Gap of two models"), area);
@@ -46,8 +45,8 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Gap and parts as lines: what each choice adds, as a share of the variance and as a standard deviation in points. In
-/// brackets the share of the prompt corrected for chance, which the sentence uses.
+/// The gap and its parts: the contribution of each choice, as a share of the variance and as a standard deviation in points. The prompt's
+/// share corrected for chance, which the answer uses, is in brackets.
 pub(crate) fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
     let (v, p) = (&found.value, &found.value.parts);
     let gap = p.model_itself;

@@ -1,6 +1,8 @@
-//! The listed measure: of a prompt P@1, P@k or MRR; of a relation the gap between best and worst prompt, the held-out
-//! gap, the gap by chance, the standard deviation over prompts, the stability, the adjusted score, or the gap of the
-//! ledger's models.
+//! Measures in the lists.
+//!
+//! - For a prompt: P@1, P@k or MRR.
+//! - For a relation: the gap between best and worst prompt (also held out and by chance), the standard deviation over prompts, the
+//!   stability, the adjusted score, or the gap between the ledger's models.
 
 use super::{RELATIONS, ledger, results, view};
 use crate::action::Effect;
@@ -9,15 +11,13 @@ use base::text::printable;
 use labs::prompts::finding::{PromptPreferenceFinding, PromptScoreFinding};
 use stats::estimate::Estimate;
 
-/// The number of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// Share of instances whose first answer is the object.
+    /// P@1: share of instances whose first answer is the object.
     #[default]
     First,
-    /// Share of instances with the object among the first k.
+    /// P@k: share of instances with the object among the first k.
     Among,
-    /// Mean reciprocal rank.
     Reciprocal,
 }
 
@@ -30,7 +30,6 @@ impl Measure {
         }
     }
 
-    /// The number of a score.
     pub fn of(self, score: &PromptScoreFinding) -> Estimate {
         match self {
             Self::First => score.p_at_1,
@@ -39,7 +38,7 @@ impl Measure {
         }
     }
 
-    /// Its name in titles, with the k if known.
+    /// Name in titles, with k if known.
     pub fn name(self, k: Option<usize>) -> String {
         match self {
             Self::First => "P@1 in per cent".into(),
@@ -49,23 +48,22 @@ impl Measure {
     }
 }
 
-/// The statistic that summarises a relation over its prompts or the names of its subjects.
+/// Measure of a relation over its prompts or the names of its subjects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spread {
     /// Best minus worst prompt.
     #[default]
     Gap,
-    /// The same with both chosen on other instances.
+    /// Best minus worst prompt, both chosen on other instances.
     HeldOut,
-    /// The gap that equally good prompts would show.
+    /// Expected gap between equally good prompts.
     ByChance,
-    /// Population standard deviation.
     Std,
-    /// Share of subjects with one answer under every name.
+    /// Share of subjects with the same answer under every name.
     Stability,
-    /// The adjusted score of the model whose places are drawn.
+    /// Adjusted score of the model whose ranks are drawn.
     Adjusted,
-    /// The adjusted gap of the two models of the ledger.
+    /// Adjusted gap between the two models of the ledger.
     Pair,
 }
 
@@ -82,7 +80,6 @@ impl Spread {
         }
     }
 
-    /// Heading of the column.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Gap => "gap",
@@ -95,7 +92,7 @@ impl Spread {
         }
     }
 
-    /// Its name, with the models it covers.
+    /// Full name, with the models that it covers.
     pub fn words(self, state: &State) -> String {
         match self {
             Self::Gap => "best minus worst prompt, mean over the models".into(),
@@ -115,7 +112,7 @@ impl Spread {
         }
     }
 
-    /// The number of a relation, 0 to 1; `None` if it is undefined.
+    /// This measure of a relation, from 0 to 1; `None` if undefined.
     pub fn of(self, state: &State, relation: &str) -> Option<f64> {
         let found = results(state);
         let mean = |list: Vec<f64>| match list.len() {
@@ -145,13 +142,12 @@ impl Spread {
     }
 }
 
-/// The model whose places are drawn.
 fn drawn_model(state: &State) -> Option<&str> {
     let models = results(state).models();
     models.get(view(state).model).or(models.first()).copied()
 }
 
-/// Cycles the number of the focused list, or of the prompts if the relations are not focused.
+/// Selects the next measure of the focused list; without focus on the relations, of the prompts.
 pub(crate) fn turn(state: &mut State) -> Vec<Effect> {
     let k = results(state).scores.first().map(|s| s.value.k);
     let on_relations = state.place(super::ID).focus == RELATIONS;

@@ -1,5 +1,4 @@
-//! The screen of the prompts lab: setup, relations, prompts with every model's score, a figure of choice, the ledger of two
-//! models, and the instances behind a number.
+//! The screen of the prompts lab: setup, relations, prompts with every model's score, a figure, the gap between two models, and instances.
 
 mod asked;
 mod copying;
@@ -40,13 +39,11 @@ use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("prompts");
 pub const RELATIONS: Pane = Pane("relations");
-/// The prompts of the relation under the cursor.
 pub const ASKED: Pane = Pane("prompts");
-/// The figure that is shown first.
+/// Pane of the first figure.
 pub const FIGURE: Pane = drawn::PANES[0].0;
-/// Parts of the gap between two models.
+/// Decomposition of the gap between two models.
 pub const LEDGER: Pane = Pane("gap of two models");
-/// The instances behind a number.
 pub const INSTANCES: Pane = Pane("instances");
 
 static SLOTS: &[&[Pane]] = &[
@@ -68,33 +65,27 @@ static SLOTS: &[&[Pane]] = &[
     &[ASKED, INSTANCES, LEDGER],
 ];
 
-/// State of this screen besides its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The experiment as the user sets it up.
+    /// The experiment set up by the user.
     pub spec: Spec,
-    /// Drawn figure.
     pub drawn: Drawn,
-    /// The highlighted path of the causal graph.
     pub cause: Bias,
-    /// Number of the model whose places are drawn, among those of the run.
+    /// Index of the model whose ranks are drawn, among the run's models.
     pub model: usize,
-    /// Number of prompts in the average drawn next to the places under the three regimes; `None` draws only the regimes.
+    /// Number of prompts in the average drawn next to the ranks under the three regimes; `None` draws only the regimes.
     pub averaged: Option<usize>,
-    /// Number of the pair of models whose ledger is shown.
+    /// Index of the pair of models whose ledger is shown.
     pub pair: usize,
-    /// Listed measure of the prompts.
     pub measure: Measure,
-    /// Listed measure of the relations.
     pub spread: Spread,
-    /// True if the paper's published numbers are laid beneath.
+    /// True to draw the paper's published numbers behind the figure.
     pub published: bool,
-    /// The figure; `None` before there is anything to draw.
+    /// Current figure; `None` before there is anything to draw.
     pub figure: Option<Figure>,
 }
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
         Self {
@@ -112,10 +103,8 @@ impl View {
     }
 }
 
-/// The screen.
 pub struct Prompts;
 
-/// The screen, for the registry.
 pub static SCREEN: Prompts = Prompts;
 
 static TAB: &[Entry] = rows! { Context::Global;
@@ -140,7 +129,6 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["b"], None, always => turn_published;
 };
 
-/// Further commands, in the lab's own menu.
 static MENU: &[Entry] = rows! { Context::Menu(ID);
     "measure", "next measure",
         "Lists the next number: for relations the gap, held out or by chance, and more; for prompts P@1, P@k or MRR.",
@@ -169,17 +157,14 @@ fn view_mut(state: &mut State) -> &mut View {
     &mut state.screens.prompts
 }
 
-/// Results of the lab's latest run.
 fn results(state: &State) -> &Results {
     state.results::<Results>()
 }
 
-/// The lab's latest run.
 fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Prompts).map(|run| &run.job)
 }
 
-/// Spec of the lab's latest run.
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
@@ -188,12 +173,11 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     if let labs::Spec::Prompts(spec) = spec { Some(spec) } else { None }
 }
 
-/// The rule by which answers are read, behind a comma, for titles of numbers; nothing before it is known.
+/// Rule for choosing answers, after a comma, for titles; empty before it is known.
 fn rule(state: &State) -> String {
     results(state).rule().map_or_else(String::new, |rule| format!(", {}", rule.name()))
 }
 
-/// The relation under the cursor.
 fn relation(state: &State) -> Option<&str> {
     let all = &results(state).relations;
     let order = relations::table(state).order(state.place(ID), RELATIONS);
@@ -201,19 +185,18 @@ fn relation(state: &State) -> Option<&str> {
     all.get(*at).map(|r| r.value.relation.as_str())
 }
 
-/// The prompts of that relation.
 fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }
 
-/// Its prompts that are not asked, with the reason; they follow the others.
+/// Prompts of that relation that are not asked, with reasons; listed after the others.
 fn left_out(state: &State) -> Vec<(&str, &str)> {
     let found = relation(state).and_then(|id| results(state).relation(id));
     let reasons = found.map_or(&[][..], |r| &r.value.prompts_left_out);
     reasons.iter().flat_map(|l| l.what.iter().map(|p| (p.as_str(), l.reason.as_str()))).collect()
 }
 
-/// The prompt under the cursor; the error is why it is not asked, where there is one.
+/// The prompt under the cursor; the error is the reason why it is not asked, if known.
 fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
     let (all, not) = (prompts(state), left_out(state));
     let last = (all.len() + not.len()).checked_sub(1).ok_or(None)?;
@@ -266,7 +249,7 @@ fn next_cause(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Cycles from no average through those of one prompt and more.
+/// Cycles the average: none, then over one prompt, and more.
 fn turn_averaged(state: &mut State, on: bool) -> Vec<Effect> {
     let stops: Vec<Option<usize>> =
         std::iter::once(None).chain(results(state).curve.iter().map(|c| Some(c.value.prompts))).collect();
@@ -284,7 +267,7 @@ fn turn_pair(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Number of lines of a pane that is a list.
+/// Number of lines in a pane that is a list.
 fn length(state: &State, pane: Pane) -> usize {
     match pane {
         RELATIONS => relations::table(state).order(state.place(ID), RELATIONS).len(),
@@ -368,7 +351,7 @@ impl Screen for Prompts {
         let len = length(state, pane);
         let place = state.place_mut(ID);
         place.travel(pane, by, len);
-        // Another relation has other prompts, another prompt other instances.
+        // Another relation has other prompts, and another prompt has other instances.
         match pane {
             RELATIONS => {
                 place.scroll.remove(&ASKED);
@@ -388,7 +371,7 @@ impl Screen for Prompts {
                 state.focus_on(ASKED);
                 Some(Vec::new())
             }
-            // Another instance is looked at in full.
+            // Shows another instance in full.
             INSTANCES if instances::len(state) > 0 => Some(drill::look(state, 0)),
             _ if drill::can(state) => Some(drill::down(state)),
             _ => None,

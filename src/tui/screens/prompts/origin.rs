@@ -1,4 +1,4 @@
-//! Provenance of a pane's numbers: every number that the pane shows, by model, with its interval, and how it is reproduced.
+//! Provenance of a pane's numbers: every number shown, by model, with its interval and how to reproduce it.
 
 use super::{
     ASKED, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation, results, view,
@@ -17,14 +17,13 @@ use stats::estimate::Estimate;
 
 /// Maximum number of omitted words and objects listed.
 const SHOWN: usize = 24;
-/// Method of the intervals.
+/// Methods of the intervals.
 const OF_SHARES: &str = "Wilson's over the instances, exact where fewer than 5 are right or wrong; MRR by Student's t";
 const OVER_INSTANCES: &str = "limits that hold for all prompts at once; of the gap by chance, where such gaps lie";
-/// Of rank consistency.
+/// Methods of the intervals of rank consistency.
 const OVER_DRAWS: &str = "exact, over the draws, for a share chosen as the largest";
 const OVER_RELATIONS: &str = "Student's t over relations";
 
-/// Provenance of the focused pane's numbers.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     match state.looked_at(ID) {
         RELATIONS => relations(state, "facts are asked of every model"),
@@ -36,7 +35,6 @@ pub(crate) fn origin(state: &State) -> Option<Origin> {
     }
 }
 
-/// Provenance of the figure.
 fn figure(state: &State) -> Option<Origin> {
     let origin = match view(state).drawn {
         Drawn::Prompts => relations(state, "facts asked of every model, P@1 over its prompts"),
@@ -69,7 +67,7 @@ fn figure(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// A relation over its prompts, model by model.
+/// Provenance of a relation's measures over its prompts, by model.
 fn relations(state: &State, what: &str) -> Option<Origin> {
     let found = results(state);
     let r = found.relation(relation(state)?)?;
@@ -116,7 +114,7 @@ fn relations(state: &State, what: &str) -> Option<Origin> {
     Some(origin)
 }
 
-/// The prompt under the cursor, model by model.
+/// Provenance of the scores of the prompt under the cursor, by model.
 fn scores(state: &State) -> Option<Origin> {
     let found = results(state);
     let (id, all) = (relation(state)?, prompts(state));
@@ -136,7 +134,7 @@ fn scores(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// The search behind a found prompt, and its control.
+/// The search that found a prompt, and its control.
 fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)> {
     let all = results(state).tuned.iter().map(|t| &t.value);
     let mine = all.filter(|v| v.relation == relation).find(|v| v.prompt == prompt || v.control == prompt);
@@ -162,7 +160,7 @@ fn found_on(state: &State, relation: &str, prompt: &str) -> Vec<(String, String)
     ]
 }
 
-/// The instance under the cursor, model by model.
+/// Provenance of the instance under the cursor, by model.
 fn one(state: &State) -> Option<Origin> {
     let (look, all) = instances::look(state)?;
     let first = look.one.first()?;
@@ -238,7 +236,7 @@ fn stability(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// Rank consistency of every model and of the whole order, or of one model.
+/// Provenance of rank consistency, of every model and of the whole order, or of one model.
 fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
     let found = results(state);
     let regimes = |model: Option<&str>| {
@@ -289,13 +287,13 @@ fn disparity(state: &State) -> Option<Origin> {
     Some(origin)
 }
 
-/// A model as the key of a line.
+/// A model's name, shortened to the key of a line.
 fn key(model: &str) -> String {
     base::text::fit(last_part(model), 15).into_owned()
 }
 
-/// Facts and prompts left out because some model cannot say them: facts and prompts by reason, and the words that
-/// single models remove from the shared words.
+/// Facts and prompts left out because some model cannot represent them, by reason, and the words that single models remove from the shared
+/// vocabulary.
 fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> {
     let listed = |l: &LeftOut| (format!("{} left out", l.count), format!("{}: {}", l.reason, some(&l.what, l.count)));
     let mut entries: Vec<(String, String)> =
@@ -314,13 +312,13 @@ fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> 
     entries
 }
 
-/// The first of a list, with an ellipsis where there are more.
+/// The first entries of a list, with an ellipsis if there are more.
 fn some(list: &[String], all: usize) -> String {
     let shown: Vec<&str> = list.iter().take(SHOWN).map(String::as_str).collect();
     format!("{}{}", shown.join(", "), if all > shown.len() { ", …" } else { "" })
 }
 
-/// Provenance of a number; `how` is the method of its interval, empty without one.
+/// Provenance of a number; `how` is the method of its interval, or empty.
 fn of<T>(state: &State, what: String, number: &Tagged<T>, how: &str) -> Origin {
     let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
     if let Some(d) = &results(state).data {

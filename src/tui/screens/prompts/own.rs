@@ -1,4 +1,4 @@
-//! The user's additions: prompts typed, tried and kept, and data.
+//! User's prompts (typed, tried and kept) and data.
 
 use super::{ASKED, ID, INSTANCES, ask, prompt, prompts, relation, results, view, view_mut};
 use crate::action::Effect;
@@ -9,14 +9,12 @@ use labs::prompts::experiment::refused;
 use labs::prompts::finding::RelationFinding;
 use labs::prompts::question::{PromptQuestion, Question as Asked};
 
-/// The field of an own prompt.
 pub(crate) static PROMPT: Prompt = Prompt {
     label: "prompt",
     hint: "with [X] for the subject and [Y] for the object",
     take: take_prompt,
     follow: None,
 };
-/// The field of own data.
 pub(crate) static FILES: Prompt =
     Prompt { label: "facts and prompts", hint: "file or folder", take: take_files, follow: None };
 
@@ -30,7 +28,7 @@ pub(crate) fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, 
     let Some(relation) = relation(state).map(str::to_owned) else {
         return Err("no relation has its scores yet".into());
     };
-    // Its line is where the cursor goes: after the relation's prompts it may be outside the pane.
+    // The cursor moves to the prompt's line, which may otherwise be outside the pane.
     let all = prompts(state);
     let at = all.iter().position(|p| *p == text).unwrap_or(all.len());
     let place = state.place_mut(ID);
@@ -39,7 +37,7 @@ pub(crate) fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, 
     Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
 }
 
-/// The prompts that the next run asks beyond the relation's own.
+/// Prompts that the next run asks in addition to the relation's own.
 pub(crate) fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
     view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
 }

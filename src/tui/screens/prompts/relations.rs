@@ -1,4 +1,4 @@
-//! The relations: the number of facts asked, the prompts, and the spread of P@1 over prompts.
+//! The relations: number of facts asked, prompts, and a measure over prompts.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -14,7 +14,6 @@ use base::text::printable;
 use engine::message::Outcome;
 use labs::prompts::finding::RelationFinding;
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let all = &results(state).relations;
     let inner = inside(area);
@@ -43,7 +42,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     table(state).draw(frame, area, state, (RELATIONS, &name), cursor);
 }
 
-/// Relations with their facts, their prompts, and the spread over prompts.
 pub(crate) fn table(state: &State) -> Table {
     let spread = view(state).spread;
     let row = |r: &labs::Tagged<RelationFinding>| {
@@ -69,7 +67,7 @@ pub(crate) fn table(state: &State) -> Table {
     }
 }
 
-/// The number that is listed, in points.
+/// The listed measure, in points.
 fn listed(state: &State, relation: &str) -> String {
     match view(state).spread.of(state, relation) {
         None => "n/a".to_owned(),

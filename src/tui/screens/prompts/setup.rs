@@ -1,12 +1,9 @@
-//! The setup of the lab: its settings.
-
 use super::{own, ran, view, view_mut};
 use crate::setup::Plain;
 use labs::LabId;
 use labs::prompts::Spec;
 use labs::prompts::settings::settings;
 
-/// The setup, for the screen.
 pub(crate) static SETUP: Plain<Spec> = Plain {
     lab: LabId::Prompts,
     example: include_bytes!("../../../../sessions/prompts.probity.jsonl"),

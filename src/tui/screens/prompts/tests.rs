@@ -1,4 +1,4 @@
-//! Questions and views of the screen, without an engine.
+//! Tests of the screen's questions and views, without an engine.
 
 use super::*;
 use crate::action::Action;
@@ -16,7 +16,7 @@ fn findings() -> Vec<Finding> {
     testing::findings().into_iter().map(|f| f.map(Into::into)).collect()
 }
 
-/// A state whose run has found everything.
+/// A state whose run has all results.
 fn finished() -> State {
     let spec: labs::Spec = Spec::shipped().into();
     let mut state = State::new(Start { spec, ..Start::new() });
@@ -57,7 +57,7 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
     assert_eq!((own.relation.as_str(), own.prompt.as_str()), ("capital", "[X] : [Y]"));
     assert_eq!(state.place(ID).scrolled(ASKED), 2, "behind the two prompts of the relation");
     assert!(own::take_prompt(&mut state, "no gaps").unwrap_err().contains("[X] and [Y]"));
-    // A model that reads from the left cannot answer inside: the field says so before anything is asked.
+    // A left-to-right model cannot answer inside a sentence; the field reports this before anything is asked.
     let mut data = results(&state).data.as_ref().unwrap().value.clone();
     data.models[1].asked = "causal".into();
     let data = finding(ALL, Kind::Data(data));
@@ -113,7 +113,7 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
 }
 
-/// `i` on the pane of figures reported the consistency of all models, whatever was drawn.
+/// Regression: `i` on the figure pane used to show the consistency of all models, whatever was drawn.
 #[test]
 fn a_figure_says_where_what_is_drawn_comes_from() {
     let mut state = finished();
@@ -143,7 +143,7 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
     }
 }
 
-/// A typed prompt was gone after the next run.
+/// Regression: a typed prompt used to be lost in the next run.
 #[test]
 fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     let mut state = finished();
@@ -172,7 +172,7 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     assert!(view(&state).spec.data.own.is_empty());
 }
 
-/// P@k, MRR, and the held-out gap were only in findings.
+/// Regression: P@k, MRR, and the held-out gap used to be in findings only.
 #[test]
 fn lists_show_every_measure_in_turn() {
     let mut state = finished();
@@ -197,7 +197,7 @@ fn lists_show_every_measure_in_turn() {
         assert!(printed[k].contains(what), "{printed:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
-    // The numbers are the ones that the words name, from the findings of the test.
+    // Each number must be the one that its words name.
     let of = |spread: Spread| spread.of(&state, "capital").unwrap();
     let gap = of(Spread::Gap);
     let wanted = [
@@ -217,7 +217,7 @@ fn lists_show_every_measure_in_turn() {
     assert!((among - first - 0.2).abs() < 1e-12 && (mrr - first - 0.1).abs() < 1e-12);
 }
 
-/// Instances could be reached only from a relation and a prompt, not from results over all relations.
+/// Regression: instances used to be reachable only from a relation and a prompt, not from results over all relations.
 #[test]
 fn every_number_leads_down_to_instances() {
     for (pane, drawn, spread) in [
@@ -254,7 +254,6 @@ fn every_number_leads_down_to_instances() {
     assert!(state.view.toast.is_some_and(|t| t.contains("no instances")));
 }
 
-/// Weights of the user's own could be given in a spec alone.
 #[test]
 fn weights_are_typed_for_the_relation_under_the_cursor() {
     let mut state = finished();
@@ -284,7 +283,7 @@ fn weights_are_typed_for_the_relation_under_the_cursor() {
     assert_eq!(view(&state).spec, Spec::shipped(), "equal again");
 }
 
-/// Facts left out of the comparison were shown for the first reason only.
+/// Regression: facts left out of the comparison used to be shown for the first reason only.
 #[test]
 fn what_left_a_relation_stands_on_the_screen() {
     let mut state = finished();
@@ -348,7 +347,7 @@ fn findings_about_all_models_are_no_model() {
     assert_eq!(asked::initials("/x/own/"), "own");
 }
 
-/// A finished run still promised its ranks.
+/// Regression: a finished run used to announce its ranks as if they were still being computed.
 #[test]
 fn what_a_run_cannot_say_is_na_with_its_reason() {
     let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });
@@ -369,15 +368,14 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
     assert!(drawn::missing(&state, false).contains("no relation"), "{}", drawn::missing(&state, false));
 }
 
-/// Content of a pane.
 fn shown(state: &State, draw: fn(&mut ratatui::Frame, ratatui::layout::Rect, &State)) -> String {
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(100, 20)).unwrap();
     terminal.draw(|frame| draw(frame, frame.area(), state)).unwrap();
     terminal.backend().to_string()
 }
 
-/// For models that cannot say any answer, the list promised scores forever, and the figure claimed that nothing had
-/// been asked.
+/// Regression: for models that cannot represent any answer, the list used to announce scores forever, and the figure stated that nothing
+/// had been asked.
 #[test]
 fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is_over() {
     let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });

@@ -1,4 +1,4 @@
-//! Weights of the prompts of a relation, typed on the screen, for the average of the next run.
+//! Weights of a relation's prompts for the average of the next run, typed on the screen.
 
 use super::own::kept;
 use super::{ran, relation, results, view, view_mut};
@@ -15,7 +15,6 @@ static FIELD: Prompt = Prompt {
     follow: None,
 };
 
-/// Opens the field, filled with the current weights.
 pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     let Some(id) = relation(state).map(str::to_owned) else { return Vec::new() };
     let text = match (view(state).spec.adjust.user.get(&id), asked(state, &id)) {
@@ -26,7 +25,7 @@ pub(crate) fn ask(state: &mut State) -> Vec<Effect> {
     look::edit(state, &FIELD, &text)
 }
 
-/// Number of prompts that the next run asks of a relation, if known: its own, and the kept ones.
+/// Number of prompts that the next run asks of a relation, including kept ones, if known.
 fn asked(state: &State, id: &str) -> Option<usize> {
     let (then, now) = (&ran(state)?.data, &view(state).spec.data);
     let found = &results(state).relation(id)?.value;
@@ -46,7 +45,6 @@ fn written(weights: &UserWeights) -> String {
     }
 }
 
-/// Weights as they are typed.
 fn read(text: &str) -> Result<UserWeights, String> {
     let row = |text: &str| -> Result<Vec<f64>, String> {
         let words = text.split([',', ' ']).filter(|w| !w.is_empty());
@@ -66,7 +64,6 @@ fn read(text: &str) -> Result<UserWeights, String> {
     Ok(weights)
 }
 
-/// Accepts the typed weights.
 pub(crate) fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let Some(id) = relation(state).map(str::to_owned) else {
         return Err("no relation has its scores yet".into());

@@ -1,4 +1,4 @@
-//! Marking rationales: the effects of keys, the saved file, and the agreement of two such files.
+//! Annotation of rationales: key commands, the saved file, and the agreement of annotators' files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,48 +22,40 @@ use labs::saliency::annotation::{
 use labs::saliency::finding::SentenceFinding;
 use stats::estimate::Estimate;
 
-/// Marks.
 #[derive(Debug, Clone, Default)]
 pub struct Annotations {
-    /// True if the keys that mark are in use.
+    /// True in annotation mode.
     pub on: bool,
     /// By sentence.
     pub made: BTreeMap<String, Annotation>,
-    /// The word of the original that waits for its partner.
+    /// Picked-up word of the original, to be aligned with its partner's word.
     pub held: Option<usize>,
-    /// The file that it was saved to, or read from.
+    /// File to which the annotations were saved, or from which they were read.
     pub file: Option<PathBuf>,
-    /// True if something is not saved yet.
     pub changed: bool,
-    /// True while all of it is being written to a file.
+    /// True while all annotations are being saved.
     saving: bool,
-    /// Purpose of the files being read.
     reading: Reading,
-    /// The latest comparison: the names of the two files, and what was found.
     pub compared: Option<Compared>,
 }
 
-/// Two annotators or more.
 #[derive(Debug, Clone)]
 pub struct Compared {
     pub files: Vec<PathBuf>,
-    /// Agreement of the first two.
+    /// Agreement of the first two annotators.
     pub found: Agreement,
     alphas: Alphas,
-    /// Rationales that pass both thresholds, and all scored rationales.
+    /// Number of rationales that pass both thresholds, and number of scored ones.
     passed: (usize, usize),
-    /// What becomes of the masks, if they are rated.
+    /// Outcome of the masks, if they are rated.
     masks: Option<String>,
-    /// Level of the intervals.
     pub level: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reading {
-    /// To continue them.
     #[default]
     Continue,
-    /// To compare them.
     Compare,
 }
 
@@ -78,18 +70,18 @@ static SECOND: Prompt = Prompt {
     follow: None,
 };
 
-/// Marks in a sentence, while marking.
+/// The annotation of a sentence, in annotation mode.
 pub(crate) fn marks<'a>(state: &'a State, sentence: &str) -> Option<&'a Annotation> {
     let all = &view(state).annotation;
     all.made.get(sentence).filter(|_| all.on)
 }
 
-/// True if the keys that mark are in use.
+/// True if annotation keys apply now.
 pub(crate) fn marking(state: &State) -> bool {
     view(state).annotation.on && matches!(shown(state), Some(Shown::Data(..)))
 }
 
-/// Starts or ends marking. The marks stay.
+/// Starts or ends annotation mode; the annotations stay.
 pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     let annotation = &mut view_mut(state).annotation;
     annotation.on = !annotation.on;
@@ -101,7 +93,7 @@ pub(crate) fn toggle(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Changes what has been marked in a sentence; it begins with the gold rationale.
+/// Changes the annotation of a sentence, which initially has the gold rationale.
 fn edit(state: &mut State, sentence: SentenceFinding, change: impl FnOnce(&mut Annotation) -> bool) {
     let annotation = &mut view_mut(state).annotation;
     let made = annotation.made.entry(sentence.sentence.clone()).or_insert_with(|| Annotation::of(&sentence));
@@ -114,7 +106,7 @@ fn here(state: &State) -> Option<(SentenceFinding, usize, usize)> {
     Some((pointed.sentence.clone(), pointed.side, pointed.word))
 }
 
-/// The same for what needs a mask; says how to choose one where the sentence has none.
+/// The same for commands that need a mask; if the sentence has none, explains how to choose one.
 fn masked(state: &mut State) -> Option<(SentenceFinding, usize, usize)> {
     let here = here(state)?;
     let made = view(state).annotation.made.get(&here.0.sentence);
@@ -126,7 +118,7 @@ fn masked(state: &mut State) -> Option<(SentenceFinding, usize, usize)> {
     Some(here)
 }
 
-/// Masks the word under the cursor; on the masked word, puts its answer back.
+/// Masks the word under the cursor; on the masked word, restores its answer.
 pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
     let Some((sentence, _, word)) = here(state) else { return Vec::new() };
     if sentence.masks.len() > 1 {
@@ -142,7 +134,7 @@ pub(crate) fn choose_mask(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes the word under the cursor into the rationale, or out of it.
+/// Adds the word under the cursor to the rationale, or removes it.
 pub(crate) fn mark(state: &mut State) -> Vec<Effect> {
     let Some((sentence, _, word)) = masked(state) else { return Vec::new() };
     let made = view(state).annotation.made.get(&sentence.sentence);
@@ -154,7 +146,6 @@ pub(crate) fn mark(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Removes every word from the rationale.
 pub(crate) fn clear(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = here(state) {
         edit(state, sentence, |made| {
@@ -166,7 +157,7 @@ pub(crate) fn clear(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Picks up the word of the original under the cursor, or aligns the one that was picked up with this word of its partner.
+/// Picks up the original's word under the cursor, or aligns the picked-up word with its partner's word under the cursor.
 pub(crate) fn align(state: &mut State) -> Vec<Effect> {
     let Some((sentence, side, word)) = here(state) else { return Vec::new() };
     match (side, view(state).annotation.held) {
@@ -196,7 +187,6 @@ fn next(score: Option<u8>, most: u8) -> Option<u8> {
     }
 }
 
-/// The next score of sufficiency.
 pub(crate) fn sufficiency(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
@@ -207,7 +197,6 @@ pub(crate) fn sufficiency(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The next score of compactness.
 pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
@@ -218,7 +207,6 @@ pub(crate) fn compactness(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The next confidence in the mask.
 pub(crate) fn confidence(state: &mut State) -> Vec<Effect> {
     if let Some((sentence, ..)) = masked(state) {
         edit(state, sentence, |made| {
@@ -229,7 +217,7 @@ pub(crate) fn confidence(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// One line about the marks in the sentence under the cursor.
+/// The annotation of the sentence under the cursor, in one line.
 pub(crate) fn line(state: &State) -> Option<String> {
     let (sentence, ..) = here(state)?;
     let all = &view(state).annotation;
@@ -261,7 +249,6 @@ pub(crate) fn line(state: &State) -> Option<String> {
     Some(format!(" {}: {told}{saved}", sentence.sentence))
 }
 
-/// Asks where to save.
 pub(crate) fn save(state: &mut State) -> Vec<Effect> {
     if view(state).annotation.made.is_empty() {
         let key = state.keymap.short_label("mark-word");
@@ -282,7 +269,6 @@ fn take_save(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     Ok(vec![Effect::Save(Box::new(document), Existing::Ask)])
 }
 
-/// The marks are in this file now.
 pub(crate) fn saved(state: &mut State, path: &Path) {
     let annotation = &mut view_mut(state).annotation;
     if std::mem::take(&mut annotation.saving) {
@@ -291,7 +277,6 @@ pub(crate) fn saved(state: &mut State, path: &Path) {
     }
 }
 
-/// Unsaved work.
 pub(crate) fn unsaved(state: &State) -> Option<String> {
     let annotation = &view(state).annotation;
     let n = annotation.made.len();
@@ -299,7 +284,6 @@ pub(crate) fn unsaved(state: &State) -> Option<String> {
     annotation.changed.then(|| format!("the marks of {n} {sentences}"))
 }
 
-/// Asks for a file to continue.
 pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     look::ask(state, &OPEN)
 }
@@ -316,7 +300,6 @@ fn load(state: &mut State, reading: Reading, files: Vec<PathBuf>) -> Result<Vec<
     Ok(vec![Effect::Load(ID, files)])
 }
 
-/// Asks for the files of two annotators.
 pub(crate) fn compare(state: &mut State) -> Vec<Effect> {
     let own = view(state).annotation.file.as_ref().map_or(String::new(), |f| f.display().to_string());
     look::ask_from(state, &FIRST, &own)
@@ -336,7 +319,6 @@ fn take_second(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     load(state, Reading::Compare, std::iter::once(first).chain(others).collect())
 }
 
-/// Receives the files that were read.
 pub(crate) fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
     let mut all = Vec::new();
     for document in documents {
@@ -393,7 +375,6 @@ fn fail(state: &mut State, path: &Path, what: String, hint: &str) {
     state.fail(Problem { what, r#where: path.display().to_string(), hint: hint.into() });
 }
 
-/// Agreement of two annotators.
 struct Annotators;
 
 impl Page for Annotators {
@@ -423,7 +404,7 @@ impl Page for Annotators {
 fn words(compared: &Compared) -> Vec<(Role, String)> {
     let f = &compared.found;
     let span = |e: &Estimate| match f.sentences {
-        // One sentence alone says nothing about others.
+        // One sentence alone gives no interval.
         0 | 1 => format!("{} (no interval from one sentence)", score(e.mean)),
         _ => format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)),
     };

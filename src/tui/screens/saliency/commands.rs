@@ -1,4 +1,4 @@
-//! The commands of the screen, and what they change in its view.
+//! The screen's commands and their effects on its view.
 
 use super::annotate::{self, marking};
 use super::heat::{self, Beside};
@@ -9,7 +9,6 @@ use crate::commands::{Context, Entry, always, rows};
 use crate::state::State;
 use labs::saliency::question::Question as Asked;
 
-/// The command that opens the screen.
 pub(crate) static TAB: &[Entry] = rows! { Context::Global;
     "lab-saliency", "saliency lab",
         "Shows the saliency lab.",
@@ -36,7 +35,6 @@ pub(crate) static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["space"], None, marking => annotate::mark;
 };
 
-/// Further commands, in the lab's own menu.
 pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
     "right-or-wrong", "right or wrong", "Lists the sentences that the model gets right, then the ones that it gets wrong, then all.",
         ["c"], None, |s| !results(s).sentences.is_empty() => next_right;
@@ -75,12 +73,12 @@ pub(crate) static MENU: &[Entry] = rows! { Context::Menu(ID);
         ["2"], None, always => annotate::compare;
 };
 
-/// Asks for the attention of all heads in the sentence under the cursor.
+/// Requests the attention of all heads in the sentence under the cursor.
 pub(crate) fn ask_heads(state: &mut State) -> Vec<Effect> {
     heads::question(state).map_or(Vec::new(), |question| ask(state, Asked::Attention(question)))
 }
 
-/// The entry after the present one, with "all" (none) between the last and the first.
+/// The next entry, with "all" (`None`) between the last and the first.
 fn next_of(all: &[String], now: Option<&String>) -> Option<String> {
     let at = now.and_then(|now| all.iter().position(|x| x == now)).map_or(0, |k| k + 1);
     all.get(at).cloned()
@@ -115,7 +113,7 @@ fn refilter(state: &mut State, change: impl FnOnce(&mut Filter)) -> Vec<Effect> 
     Vec::new()
 }
 
-/// The entry before or after the present one, cyclically.
+/// The next or the previous entry, cyclically.
 fn turned(all: &[&str], now: &str, on: bool) -> String {
     let at = all.iter().position(|x| *x == now).unwrap_or(0);
     let by = if on { 1 } else { all.len().saturating_sub(1) };
@@ -134,12 +132,12 @@ fn next_model(state: &mut State, on: bool) -> Vec<Effect> {
     typed::ask_again(state)
 }
 
-/// Shows the next model or method next to the one in view.
+/// Shows the next model or method beside the current one.
 pub(crate) fn next_beside(state: &mut State) -> Vec<Effect> {
     for _ in 0..3 {
         let view = view_mut(state);
         view.beside = view.beside.next();
-        // Sentences without a partner are skipped.
+        // Skips choices without a second entry.
         if view.beside == Beside::Nothing || heat::choices(state).len() > 1 {
             break;
         }

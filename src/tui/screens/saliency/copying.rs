@@ -1,4 +1,4 @@
-//! Text that `copy` puts on the clipboard, and the provenance of numbers.
+//! Clipboard text, and the provenance of numbers.
 
 use std::fmt::Write;
 
@@ -13,7 +13,6 @@ use labs::saliency::finding::ALL;
 use labs::saliency::heatmap::short_method;
 use labs::saliency::spec::{DataSpec, Spec};
 
-/// The numbers of the focused pane as text; `None` if it has none.
 pub(crate) fn copy_text(state: &State) -> Option<String> {
     let csv = |figure: Option<&figure::Figure>| {
         String::from_utf8(render(figure?, Format::Csv, &Options::default()).ok()?).ok()
@@ -48,7 +47,6 @@ fn sentences(state: &State) -> Option<String> {
     (!found.sentences.is_empty()).then_some(text)
 }
 
-/// Provenance of the number under the cursor.
 pub(crate) fn origin(state: &State) -> Option<Origin> {
     let found = results(state);
     match state.looked_at(ID) {
@@ -120,14 +118,14 @@ fn of<T>(state: &State, what: String, number: &Tagged<T>, more: Vec<(String, Str
     Origin { what, entries, command: ran(state).map_or(String::new(), shell_command) }
 }
 
-/// A shell command that runs a spec, complete in itself.
+/// A self-contained shell command that runs a spec.
 fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run saliency --json".into();
     }
-    // A spec on standard input has no folder, so paths must be absolute.
+    // A spec on standard input has no folder, so its paths must be absolute.
     let data = DataSpec { file: spec.file().map(|f| f.display().to_string()), ..spec.data.clone() };
     let spec = Spec { data, ..spec.clone() };
-    // The quoted delimiter keeps the shell from reading anything into the spec.
+    // The quoted delimiter prevents the shell from expanding the spec.
     format!("probity run - --json <<'SPEC'\n{}\nSPEC", labs::Spec::from(spec).to_toml().trim_end())
 }

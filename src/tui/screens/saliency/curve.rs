@@ -1,4 +1,4 @@
-//! Token-F1 or MAP against the rationale ratio.
+//! Token-F1 or MAP by rationale ratio.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -18,13 +18,12 @@ use labs::{Details, EngineInfo};
 /// Names of the figures, in the order of their panes.
 const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];
 
-/// The figure; `None` before there is anything to draw.
+/// Current figure; `None` before there is anything to draw.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     let engine: Option<&EngineInfo> = state.board.engine.as_ref();
     figures::pick(DRAWN[view(state).drawn % DRAWN.len()], &Details::default(), results(state), engine).ok()
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let Some(figure) = &view(state).curve else {

@@ -1,5 +1,5 @@
-//! Attention of every head of every layer between the mask and the word under the cursor, and all words in one head. If
-//! a model has more layers or heads than fit, the ones around the cursor are shown.
+//! Attention of every layer and head between the mask and the word under the cursor, and of all words in one head. If there are more layers
+//! or heads than fit, those around the cursor are shown.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use labs::saliency::finding::{AttentionFinding, OWN};
 use labs::saliency::heatmap;
 use labs::saliency::question::AttentionQuestion;
 
-/// The latest attention, if it belongs to a sentence in view.
+/// The latest attention, if it belongs to a visible sentence.
 pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     let found = results(state).attention.as_ref()?;
     let choices = heat::choices(state);
@@ -33,7 +33,6 @@ pub(crate) fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
     here.then_some(found)
 }
 
-/// The question about the sentence under the cursor.
 pub(crate) fn question(state: &State) -> Option<AttentionQuestion> {
     let pointed = heat::pointed(state)?;
     let model = view(state).model.clone();
@@ -60,7 +59,7 @@ pub(crate) fn step(state: &State, layers: i64, heads: i64) -> Option<(usize, usi
     Some((layer, moved(head, heads, scores[layer].len())))
 }
 
-/// The word whose attention is drawn: the one under the cursor, or the first that takes part.
+/// Index of the word whose attention is drawn: the one under the cursor, or the first word with attention.
 fn word(state: &State) -> usize {
     let Some(found) = attention(state) else { return 0 };
     let pointed = heat::pointed(state).filter(|p| p.sentence.sentence == found.value.sentence);
@@ -89,7 +88,6 @@ fn strip(state: &State) -> Option<Figure> {
     Some(Figure { layers: vec![Layer::Tokens(tokens)], ..Figure::default() })
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let Some((found, figure)) = attention(state).zip(view(state).heads.as_ref()) else {
@@ -130,7 +128,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// Layer and head at a position of the screen.
 pub(crate) fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
     let (figure, scores) = (view(state).heads.as_ref()?, &attention(state)?.value.scores);
     let table = table(inside(pane), scores.len());
@@ -142,13 +139,12 @@ pub(crate) fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usiz
     })
 }
 
-/// Rows of the table that are not cells: a legend above and an axis below.
+/// Rows of the table other than cells: a legend above and an axis below.
 const FRAME: usize = 3;
-/// Columns before the cells, and the fewest of a cell in which its number can be read.
+/// Columns before the cells, and the minimum width of a cell with a readable number.
 const MARGIN: usize = 4;
 const CELL: usize = 5;
 
-/// The part of the table that fits.
 struct Part {
     figure: Figure,
     layers: Range<usize>,
@@ -169,7 +165,7 @@ fn part(whole: &Figure, scores: &[Vec<Vec<f32>>], (layer, head): (usize, usize),
     Part { figure: heatmap::heads_part(whole, &layers, &heads), layers, heads }
 }
 
-/// The room of the table; below it are the words of one head, if every layer still has a row.
+/// Area of the table; the words of one head are below it, if every layer still has a row.
 fn table(inner: Rect, layers: usize) -> Rect {
     let spare = usize::from(inner.height).saturating_sub(layers + FRAME);
     let below = if spare >= 3 { spare.min(4) as u16 } else { 0 };

@@ -1,5 +1,5 @@
-//! The heatmap pane: the sentence in view and its partner as strips of scored words, what the model predicts, and everything
-//! about the word under the cursor.
+//! The heatmap pane: the current sentence and its partner as strips of scored words, the model's predictions, and details of the word under
+//! the cursor.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -24,7 +24,7 @@ use labs::saliency::heatmap::{self, Choice, Side, short_method};
 use labs::saliency::methods::RANDOM;
 use labs::saliency::results::Own;
 
-/// Second method or model, shown with the one in view.
+/// A second method or model, shown beside the current one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Beside {
     #[default]
@@ -36,7 +36,6 @@ pub enum Beside {
 }
 
 impl Beside {
-    /// The next of them.
     pub fn next(self) -> Self {
         match self {
             Self::Nothing => Self::Method,
@@ -46,7 +45,7 @@ impl Beside {
     }
 }
 
-/// Strips to draw: the model and method in view, and the second ones.
+/// Models and methods to draw: the current choice, and the one beside it.
 pub(crate) fn choices(state: &State) -> Vec<Choice> {
     let (found, view) = (results(state), view(state));
     let first = Choice { model: view.model.clone(), method: view.method.clone() };
@@ -76,7 +75,7 @@ fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice])
     let (found, view) = (results(state), view(state));
     let row = |c: &Choice| view.index.row(found, &c.model, &sentence.sentence, &c.method);
     let side = Side::new(sentence, choices.iter().map(row).collect());
-    // While one annotates, the own marks are underlined, and scores are those of the mask of the data.
+    // While annotating, the user's marks are underlined, and scores still refer to the mask in the data.
     match marks(state, &sentence.sentence) {
         None => side,
         Some(own) if own.words() == side.words => Side { gold: own.rationale.clone(), ..side },
@@ -84,7 +83,7 @@ fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice])
     }
 }
 
-/// The sentences in view, the upper one first.
+/// Visible sentences, from the top.
 pub(crate) fn sides<'a>(state: &'a State, choices: &[Choice]) -> Vec<Side<'a>> {
     match shown(state) {
         Some(Shown::Own(own)) => {
@@ -117,7 +116,7 @@ fn pairs(state: &State, sides: &[Side<'_>]) -> Vec<(usize, usize)> {
     }
 }
 
-/// The figure; `None` if there is no sentence.
+/// Heatmap; `None` if there is no sentence.
 pub(crate) fn figure(state: &State) -> Option<Figure> {
     let choices = choices(state);
     let sides = sides(state, &choices);
@@ -129,7 +128,7 @@ fn tokens(state: &State) -> Option<&Tokens> {
     view(state).heat.as_ref()?.layers.iter().find_map(|l| if let Layer::Tokens(t) = l { Some(t) } else { None })
 }
 
-/// Strip and place of the word under the cursor, among the drawn words.
+/// Strip and word under the cursor, among the drawn words.
 pub(crate) fn cursor(state: &State) -> Option<(usize, usize)> {
     let tokens = tokens(state)?;
     let (strip, word) = view(state).cursor;
@@ -137,7 +136,6 @@ pub(crate) fn cursor(state: &State) -> Option<(usize, usize)> {
     Some((strip, word.min(tokens.strips[strip].tokens.len().checked_sub(1)?)))
 }
 
-/// Moves the cursor by a number of words.
 pub(crate) fn sideways(state: &State, by: i64) -> Option<(usize, usize)> {
     let (strip, word) = cursor(state)?;
     Some((strip, moved(word, by, tokens(state)?.strips[strip].tokens.len())))
@@ -153,19 +151,16 @@ pub(crate) fn across(state: &State, by: i64) -> Option<(usize, usize)> {
     Some((next, there.min()?.1))
 }
 
-/// The side and the choice of a strip, and the word under the cursor.
 pub(crate) struct Pointed<'a> {
     pub sentence: &'a SentenceFinding,
-    /// Its words as they are drawn.
+    /// As drawn.
     pub words: &'a [String],
-    /// Its scores.
     pub row: Option<&'a Tagged<SaliencyFinding>>,
     /// Index of the side, from the top.
     pub side: usize,
     pub word: usize,
 }
 
-/// The word under the cursor.
 pub(crate) fn pointed(state: &State) -> Option<Pointed<'_>> {
     let (strip, word) = cursor(state)?;
     let choices = choices(state);
@@ -175,7 +170,6 @@ pub(crate) fn pointed(state: &State) -> Option<Pointed<'_>> {
     Some(Pointed { sentence: sides[side].sentence, words: sides[side].words, row, side, word })
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let view = view(state);
     let room = usize::from(area.width.saturating_sub(6));
@@ -192,13 +186,12 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
-/// The strips with the cursor, for drawing and for the mouse.
+/// Strips with the cursor, for drawing and mouse handling.
 pub(crate) fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
     let chart = Chart::new(figure, state);
     Strips { chart, cursor: cursor(state) }
 }
 
-/// Area of the strips in the pane.
 pub(crate) fn strips_area(state: &State, pane: Rect) -> Rect {
     let inner = inside(pane);
     let lines = told(state, usize::from(inner.width)).len();
@@ -251,7 +244,7 @@ fn missing(state: &State, what: &str) -> String {
     }
 }
 
-/// The model's answers to a sentence, in a line.
+/// The model's answers to a sentence, in one line.
 fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
     let Some(found) = found else { return format!(" {name} {}", missing(state, "prediction")) };
     let v = &found.value;
@@ -266,10 +259,9 @@ fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
     format!("{mark}{name} {}{right}", top.join(" · "))
 }
 
-/// A prediction, and the gold answers.
 type Predicted<'a> = (Option<&'a Tagged<PredictionFinding>>, String);
 
-/// The gold answers of a sentence, the first few of them.
+/// The first few gold answers of a sentence.
 fn gold(sentence: &SentenceFinding) -> String {
     const SHOWN: usize = 3;
     let all: Vec<&str> = sentence.answer.iter().chain(&sentence.other_answers).map(String::as_str).collect();
@@ -277,7 +269,7 @@ fn gold(sentence: &SentenceFinding) -> String {
     format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
 }
 
-/// Each sentence with each model: its name and the prediction.
+/// Predictions for each sentence by each model, with a name.
 fn predicted<'a>(state: &'a State, choices: &[Choice]) -> Vec<(String, Predicted<'a>)> {
     let sides = sides(state, choices);
     let mut models: Vec<&str> = choices.iter().map(|c| c.model.as_str()).collect();
@@ -316,7 +308,6 @@ fn told(state: &State, room: usize) -> Vec<(Role, String)> {
     lines
 }
 
-/// Everything about the word under the cursor.
 fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     let Pointed { sentence, words, row, word, .. } = pointed;
     let text = words.get(*word).map_or("", String::as_str);
@@ -364,12 +355,10 @@ fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     format!("{text}: {}", parts.join(" · "))
 }
 
-/// A score with a readable number of digits.
 fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1e5).round() / 1e5
 }
 
-/// Explains the absence of a heatmap.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let text = match run(state).map(|job| &job.outcome) {
         Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),

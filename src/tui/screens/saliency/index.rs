@@ -1,4 +1,4 @@
-//! Index of the sentences, predictions and rows of a run: a benchmark has thousands of each.
+//! Index of a run's sentences, predictions and scores: a benchmark has thousands of each.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use labs::Tagged;
 use labs::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
 use labs::saliency::results::Results;
 
-/// Indices into the lists of [`Results`], kept up to date as they grow.
+/// Indices into the lists of [`Results`], updated as these grow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     generation: u64,
@@ -16,7 +16,6 @@ pub(crate) struct Index {
     of: HashMap<String, Entry>,
 }
 
-/// Indices of one sentence.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     sentence: Option<usize>,
@@ -25,7 +24,7 @@ struct Entry {
 }
 
 impl Index {
-    /// Adds new results since the last call; starts over for another run.
+    /// Adds results that are new since the last call; starts over for another run.
     pub(crate) fn follow(&mut self, results: &Results, generation: u64) {
         let shrunk = results.sentences.len() < self.sentences
             || results.predictions.len() < self.predictions
@@ -47,17 +46,15 @@ impl Index {
         self.rows = results.rows.len();
     }
 
-    /// A number that changes whenever the sentences or their predictions change.
+    /// Changes whenever the sentences or their predictions change.
     pub(crate) fn stamp(&self) -> (u64, usize, usize) {
         (self.generation, self.sentences, self.predictions)
     }
 
-    /// The sentence with an identifier.
     pub(crate) fn sentence<'r>(&self, results: &'r Results, id: &str) -> Option<&'r Tagged<SentenceFinding>> {
         results.sentences.get(self.of.get(id)?.sentence?)
     }
 
-    /// Prediction of a model in it.
     pub(crate) fn prediction<'r>(
         &self,
         results: &'r Results,
@@ -68,7 +65,6 @@ impl Index {
         all.into_iter().find(|p| p.model == model)
     }
 
-    /// Its scores by a method.
     pub(crate) fn row<'r>(
         &self,
         results: &'r Results,

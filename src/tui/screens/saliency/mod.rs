@@ -1,6 +1,6 @@
-//! The screen of the saliency lab: setup, sentences, the heatmap of the one in view, the heads, tables, and a figure.
+//! The screen of the saliency lab: setup, sentences, the current sentence's heatmap, heads, tables, and a figure.
 //!
-//! A sentence can be typed, and then follows the typing; a rationale can be marked and saved.
+//! A typed sentence is evaluated while typing; rationales can be annotated and saved.
 
 mod annotate;
 mod commands;
@@ -45,13 +45,12 @@ use labs::{self, LabId};
 
 pub const ID: ScreenId = ScreenId("saliency");
 pub const SENTENCES: Pane = Pane("sentences");
-/// The sentence in view, word by word.
+/// Heatmap of the current sentence's words.
 pub const HEATMAP: Pane = Pane("words");
-/// Attention by layer and head.
 pub const HEADS: Pane = Pane("heads");
-/// Agreement with people and with changed sentences.
+/// Agreement with people and between sentences and their perturbed forms.
 pub const SCORES: Pane = Pane("agreement");
-/// Token-F1 by the length of rationales.
+/// Token-F1 by length of the rationale.
 pub const CURVE: Pane = Pane("F1 by length");
 
 static SLOTS: &[&[Pane]] = &[
@@ -70,7 +69,6 @@ static SLOTS: &[&[Pane]] = &[
     ],
 ];
 
-/// The table of a pane.
 fn table_of(pane: Pane) -> Option<Table> {
     let tables = [
         (0, Table::Interpretability),
@@ -82,45 +80,38 @@ fn table_of(pane: Pane) -> Option<Table> {
     tables.into_iter().find(|(at, _)| SLOTS[3][*at] == pane).map(|(_, table)| table)
 }
 
-/// The number of the figure of a pane.
+/// Index of the figure shown in a pane.
 fn curve_of(pane: Pane) -> Option<usize> {
     SLOTS[3][1..4].iter().position(|curve| *curve == pane)
 }
 
-/// State of this screen besides its cursors.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// The experiment as the user sets it up.
+    /// The experiment set up by the user.
     pub spec: Spec,
-    /// The model in view.
     pub model: String,
-    /// The method in view.
     pub method: String,
-    /// The entry beside it.
+    /// Second method or model beside the current one.
     pub beside: Beside,
-    /// Selection of the listed sentences.
     pub filter: Filter,
-    /// Number of the partner in view, among those of the original that pass the filter.
+    /// Index of the shown partner, among the original's partners that match the filter.
     pub partner: usize,
-    /// Strip and place of the word under the cursor.
+    /// Strip and word under the cursor.
     pub cursor: (usize, usize),
     /// Layer and head under the cursor, from 0.
     pub head: (usize, usize),
-    /// Shown table.
     pub table: Table,
-    /// Number of table columns scrolled away.
+    /// Number of table columns scrolled off.
     pub(crate) columns_gone: usize,
-    /// Drawn figure.
+    /// Index of the drawn figure.
     pub drawn: usize,
-    /// Marks.
     pub annotation: Annotations,
-    /// The sentence that was typed last.
     pub typed: String,
-    /// True if it is in view in place of the data.
+    /// True if the typed sentence is shown instead of the data.
     pub(crate) typed_shown: bool,
     /// Sentence with which the typed one is compared.
     base: Option<Own>,
-    /// The file of the first of two annotators.
+    /// First annotator's file in a comparison.
     first_annotator: std::path::PathBuf,
     index: Index,
     listed: Vec<usize>,
@@ -130,11 +121,10 @@ pub struct View {
     curve: Option<Figure>,
 }
 
-/// Inputs of the list of sentences: the findings, the menu's filter, the typed filter, and the order.
+/// Inputs of the sentence list: findings, the menu's filter, the typed filter, and the order.
 type Selection = ((u64, usize, usize), Filter, String, Option<Listed>);
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
         Self {
@@ -164,10 +154,8 @@ impl View {
     }
 }
 
-/// The screen.
 pub struct Saliency;
 
-/// The screen, for the registry.
 pub static SCREEN: Saliency = Saliency;
 
 fn view(state: &State) -> &View {
@@ -178,17 +166,14 @@ fn view_mut(state: &mut State) -> &mut View {
     &mut state.screens.saliency
 }
 
-/// Results of the lab's latest run.
 fn results(state: &State) -> &Results {
     state.results::<Results>()
 }
 
-/// The lab's latest run.
 fn run(state: &State) -> Option<&Job> {
     state.board.run_of(LabId::Saliency).map(|run| &run.job)
 }
 
-/// Spec of the lab's latest run.
 pub fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
@@ -197,16 +182,13 @@ fn own(spec: &labs::Spec) -> Option<&Spec> {
     if let labs::Spec::Saliency(spec) = spec { Some(spec) } else { None }
 }
 
-/// Content of the heatmap.
 #[derive(Clone, Copy)]
 pub enum Shown<'a> {
-    /// A sentence that was typed.
     Own(&'a Own),
     /// A sentence of the data, and its partner below.
     Data(&'a SentenceFinding, Option<&'a SentenceFinding>),
 }
 
-/// Content of the heatmap; `None` without a sentence.
 fn shown(state: &State) -> Option<Shown<'_>> {
     let (found, view) = (results(state), view(state));
     if let Some(own) = found.own.as_ref().filter(|own| view.typed_shown && own.sentence.is_some()) {
@@ -228,7 +210,7 @@ fn another_sentence(state: &mut State) {
     (view.partner, view.cursor, view.annotation.held) = (0, (0, 0), None);
 }
 
-/// Number of lines of a pane that is a list.
+/// Number of lines in a pane that is a list.
 fn length(state: &State, pane: Pane) -> usize {
     match pane {
         SENTENCES => view(state).listed.len(),
@@ -236,7 +218,7 @@ fn length(state: &State, pane: Pane) -> usize {
     }
 }
 
-/// Keeps model and method in view among those of the run.
+/// Keeps the current model and method among those of the run.
 fn settle(state: &mut State) {
     let (models, methods) = (results(state).models(), results(state).methods());
     let model = models.first().filter(|_| !models.contains(&view(state).model.as_str()));
@@ -439,7 +421,7 @@ impl Screen for Saliency {
             let view = view_mut(state);
             (view.listed, view.listed_for) = (listed, Some(of));
         }
-        // The heads are those of the word under the cursor of the heatmap, which therefore comes first.
+        // The heads depend on the word under the heatmap's cursor, so the heatmap is drawn first.
         view_mut(state).heat = heat::figure(state);
         let (heads, curve) = (heads::figure(state), curve::figure(state));
         let view = view_mut(state);
@@ -467,7 +449,7 @@ impl Screen for Saliency {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
-        // This question must not supersede a pending one, and a sentence that the model could not be asked has no answer.
+        // This question must not supersede a pending one; a sentence that the model could not process has no answer.
         let asked = heat::pointed(state).is_some_and(|p| p.row.is_some());
         if mine && asked && !view(state).typed_shown && results(state).attention.is_none() {
             commands::ask_heads(state)

@@ -1,4 +1,4 @@
-//! Tables: accuracy, agreement with people and with the perturbed form, and comparisons; every mean with its interval and n.
+//! Tables of accuracy, agreement with people and perturbed forms, and comparisons; every mean has its interval and n.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -16,7 +16,6 @@ use labs::saliency::finding::{ALL, AccuracyFinding, CorrectnessFinding, Sample};
 use labs::saliency::heatmap::short_method;
 use stats::estimate::Estimate;
 
-/// Shown table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Table {
     /// Agreement over all perturbations.
@@ -24,11 +23,9 @@ pub enum Table {
     Interpretability,
     /// Agreement by kind of perturbation.
     Perturbations,
-    /// Right answers.
     Accuracy,
-    /// Paired tests.
     Differences,
-    /// Agreement by whether the answers are right.
+    /// Agreement by correctness of the answers.
     Correctness,
 }
 
@@ -43,7 +40,7 @@ impl Table {
         }
     }
 
-    /// Maximum number of columns that can be scrolled away.
+    /// Maximum number of columns that can be scrolled off.
     pub(crate) fn most_gone(self) -> usize {
         self.columns().len() - KEYS - 1
     }
@@ -86,14 +83,14 @@ impl Table {
     }
 }
 
-/// Columns that say what a row is about; they stay visible when the others are scrolled.
+/// Number of key columns, which identify a row and stay visible when the others scroll.
 const KEYS: usize = 3;
 
-/// A table as text: its columns as wide as their widest field.
+/// A table as text, each column as wide as its widest field.
 struct Laid {
     header: String,
     rows: Vec<String>,
-    /// Columns at the right that do not fit.
+    /// Number of columns on the right that do not fit.
     beyond: usize,
 }
 
@@ -115,7 +112,6 @@ fn some(e: Option<&Estimate>, show: fn(&Estimate) -> String) -> String {
     e.map_or("n/a".into(), show)
 }
 
-/// Fields of every row of a table.
 pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
     let found = results(state);
     let model = |name: &str| fit(&printable(last_part(name)), 12).into_owned();
@@ -154,7 +150,7 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 let change = v.change.as_ref().map_or(String::new(), span);
                 vec![model(&f.model), v.dimension.clone(), inputs.clone(), f.n.to_string(), top1, top3, change]
             };
-            // Originals with a partner of a kind count in the change of that kind.
+            // Originals with a partner of a kind are counted in that kind's change.
             let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
             found.accuracy.iter().filter(|f| !beside(&f.value)).map(row).collect()
         }
@@ -189,7 +185,6 @@ pub(crate) fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
     }
 }
 
-/// Content of a pane's table.
 pub(crate) fn about(pane: Pane) -> &'static str {
     match table_of(pane) {
         Some(Table::Perturbations) => {
@@ -204,7 +199,7 @@ pub(crate) fn about(pane: Pane) -> &'static str {
     }
 }
 
-/// The table of the view in a width. A column is shown whole or not at all.
+/// Lays out the current table in a width; columns are shown completely or not at all.
 fn laid(state: &State, room: usize) -> Laid {
     let (table, rows) = (view(state).table, rows(state, view(state).table));
     let heads: Vec<String> = table.columns().iter().map(|c| (*c).to_owned()).collect();
@@ -221,7 +216,7 @@ fn laid(state: &State, room: usize) -> Laid {
         *end += if stays(c) { w + 1 } else { 0 };
         Some(*end)
     });
-    // The key columns and the first one after them are shown at any width, because nothing could be read without them.
+    // The key columns and the first one after them are always shown, because the table would be useless without them.
     let fit = ends.take_while(|end| *end <= room + 1).count().max(KEYS + gone + 1);
     let line = |row: &Vec<String>| {
         let fields = row.iter().zip(&widths).take(fit).enumerate().filter(|(c, _)| stays(*c));
@@ -231,14 +226,13 @@ fn laid(state: &State, room: usize) -> Laid {
     Laid { header: line(&heads), rows: rows.iter().map(line).collect(), beyond: widths.len() - fit }
 }
 
-/// The table as tab-separated text, with every number in full.
+/// The table as tab-separated text with unrounded numbers.
 pub(crate) fn copy(state: &State) -> Option<String> {
     let (table, rows) = (view(state).table, rows(state, view(state).table));
     let lines = std::iter::once(table.columns().join("\t")).chain(rows.iter().map(|r| r.join("\t")));
     (!rows.is_empty()).then(|| lines.map(|l| l + "\n").collect())
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
     let room = usize::from(area.width.saturating_sub(6));
     let level = results(state).interpretability.first().and_then(|i| i.level);
@@ -252,7 +246,7 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State, pane: Pane) {
         1 => format!(", {} +1 column", state.keymap.short_label("right")),
         n => format!(", {} +{n} columns", state.keymap.short_label("right")),
     };
-    // Notes on the whole table give way to notes on the view.
+    // Notes on the whole table are dropped before notes on the view.
     let title = view(state).table.title();
     let titles = [format!("{title}{level}{k}{more}"), format!("{title}{level}{more}"), format!("{title}{more}")];
     let title = titles.iter().find(|t| base::text::width(t) <= room).unwrap_or(&titles[2]);

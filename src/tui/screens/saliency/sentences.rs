@@ -1,4 +1,4 @@
-//! The originals that pass the filter, with the model's prediction for each and for its partners.
+//! List of the originals that match the filter, with the model's prediction for each and its partners.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -13,26 +13,24 @@ use base::text::printable;
 use engine::message::Outcome;
 use labs::saliency::finding::{Sample, SentenceFinding};
 
-/// Minimum number of columns of a sentence in the list, and maximum number of partners whose answers are beside it.
+/// Minimum width of a sentence in the list, in columns, and maximum number of partners whose answers are next to it.
 const SENTENCE: usize = 22;
 const PARTNERS: usize = 3;
 
-/// Kinds of perturbation, in the order of the paper.
+/// In the paper's order.
 pub(crate) const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
 
-/// Selection of the listed sentences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only this dimension.
     pub dimension: Option<String>,
-    /// Only originals with such a partner, and only that partner.
+    /// Only originals with a partner of this kind, and only that partner.
     pub perturbation: Option<String>,
-    /// Only sentences with a right, or a wrong, first answer of the model in view.
+    /// Only sentences that the current model answers correctly (true) or wrongly (false).
     pub right: Option<bool>,
 }
 
 impl Filter {
-    /// In words, as a title.
+    /// The filter in words, for a title.
     fn words(&self) -> String {
         let right = self.right.map(|right| if right { "right" } else { "wrong" }.to_owned());
         let parts = [self.dimension.clone(), self.perturbation.clone(), right];
@@ -40,13 +38,13 @@ impl Filter {
     }
 }
 
-/// Places of the originals in the order in which they are listed.
+/// Indices of the listed originals, in order.
 pub(crate) fn listed(state: &State) -> Vec<usize> {
     let all = passing(state);
     table(state).order(state.place(ID), SENTENCES).into_iter().map(|i| all[i]).collect()
 }
 
-/// Places of the originals that the menu's choices leave.
+/// Indices of the originals that match the menu's choices.
 fn passing(state: &State) -> Vec<usize> {
     let (found, view) = (results(state), view(state));
     let passes = |s: &SentenceFinding| {
@@ -59,20 +57,20 @@ fn passing(state: &State) -> Vec<usize> {
     found.sentences.iter().enumerate().filter(|(_, s)| passes(&s.value)).map(|(at, _)| at).collect()
 }
 
-/// The partners of an original that pass the filter.
+/// Partners of an original that match the filter.
 pub(crate) fn partners<'s>(state: &'s State, original: &SentenceFinding) -> Vec<&'s SentenceFinding> {
     let (found, view) = (results(state), view(state));
     let known = original.partners.iter().filter_map(|id| view.index.sentence(found, id)).map(|s| &s.value);
     known.filter(|p| view.filter.perturbation.is_none() || p.perturbation == view.filter.perturbation).collect()
 }
 
-/// True if the first answer of the model in view is the expected one; `None` if unknown.
+/// True if the current model's first answer is the expected one; `None` if unknown.
 fn is_right(state: &State, id: &str) -> Option<bool> {
     let view = view(state);
     view.index.prediction(results(state), &view.model, id)?.value.top1
 }
 
-/// The sign of an answer that is right, wrong, or missing.
+/// Symbol for a right, wrong or missing answer.
 pub(crate) fn sign(state: &State, right: Option<bool>) -> &'static str {
     match (right, state.view.glyphs == Glyphs::Ascii) {
         (Some(true), false) => "●",
@@ -83,13 +81,13 @@ pub(crate) fn sign(state: &State, right: Option<bool>) -> &'static str {
     }
 }
 
-/// The dimensions of the run, in the order of the data.
+/// Dimensions of the run, in the order of the data.
 pub(crate) fn dimensions(state: &State) -> Vec<String> {
     let notes = results(state).data.iter().flat_map(|d| &d.value.dimensions);
     notes.map(|d| d.dimension.clone()).collect()
 }
 
-/// The originals with the model's answers: to the original, then to its partners.
+/// Table of the originals with the model's answers: to the original, then to its partners.
 pub(crate) fn table(state: &State) -> Table {
     let (found, view, dimensions) = (results(state), view(state), dimensions(state));
     let row = |at: usize| {
@@ -120,7 +118,6 @@ pub(crate) fn table(state: &State) -> Table {
     }
 }
 
-/// Draws the pane.
 pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let table = table(state);
     if table.rows.is_empty() {
@@ -136,7 +133,6 @@ pub(crate) fn draw(frame: &mut Frame, area: Rect, state: &State) {
     table.draw(frame, area, state, (SENTENCES, &name), state.place(ID).scrolled(SENTENCES));
 }
 
-/// Reason why no sentence is listed.
 fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let text = match run(state) {

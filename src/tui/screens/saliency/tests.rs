@@ -1,4 +1,4 @@
-//! Memory and look-up of the screen, without an engine.
+//! Tests of the screen's index and malformed data, without an engine.
 
 use super::*;
 use crate::action::Action;
@@ -121,7 +121,7 @@ fn scores_that_are_not_numbers_are_drawn_as_none() {
         perturbation: None,
         method: "attention".into(),
         tokens: vec!["a".into()],
-        // One score for three words, a rank of a word that is not there.
+        // One score for three words, and a rank of a missing word.
         scores: vec![f32::NAN],
         excluded: vec![1, 9],
         ranking: vec![7],
@@ -158,7 +158,6 @@ fn every_pane_with_numbers_can_be_copied() {
     }
 }
 
-/// The list took neither a filter nor an order.
 #[test]
 fn sentences_are_filtered_and_sorted_like_other_lists() {
     use crate::panes::table::{filter, lists, next_column};
@@ -174,7 +173,7 @@ fn sentences_are_filtered_and_sorted_like_other_lists() {
     reduce(&mut state, Action::Paste("dog".into()));
     assert_eq!(view(&state).listed, [1, 2]);
     reduce(&mut state, Action::Command("typing-accept"));
-    // From the number to the dimension, the sentence, the answer and the words.
+    // Steps from the number to the dimension, the sentence, the answer and the words.
     for _ in 0..4 {
         next_column(&mut state);
     }

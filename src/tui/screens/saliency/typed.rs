@@ -1,4 +1,4 @@
-//! A user's sentence: it is asked again with every key, and only the latest question is kept.
+//! A user's sentence: it is sent again after every key, and only the latest question is kept.
 
 use super::{HEATMAP, Shown, ask, heat, results, run, shown, view, view_mut};
 use crate::action::Effect;
@@ -12,13 +12,12 @@ use labs::saliency::results::Own;
 
 static OWN: Prompt = Prompt { label: "sentence", hint: "with [MASK]", take, follow: Some(follow) };
 
-/// True if the models of a run can be asked.
+/// True if the models of a run can answer questions.
 pub(crate) fn can_ask(state: &State) -> bool {
     let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
     live(state) && run(state).is_some_and(|job| !failed(&job.outcome))
 }
 
-/// True if there is a sentence to edit.
 pub(crate) fn can_edit(state: &State) -> bool {
     can_ask(state) && shown(state).is_some()
 }
@@ -32,12 +31,11 @@ pub(crate) fn open(state: &mut State) -> Vec<Effect> {
     look::edit(state, &OWN, &text)
 }
 
-/// If panes are tabs, the tab with the answer comes to the front.
+/// Brings the pane with the answer to the front if panes are tabs.
 fn in_sight(state: &mut State) {
     state.focus_on(HEATMAP);
 }
 
-/// Opens the field with the sentence under the cursor.
 pub(crate) fn edit(state: &mut State) -> Vec<Effect> {
     let text = heat::pointed(state).map(|p| (p.sentence.sentence.clone(), p.sentence.text.clone()));
     let Some((id, text)) = text else { return Vec::new() };
@@ -50,7 +48,7 @@ pub(crate) fn edit(state: &mut State) -> Vec<Effect> {
     look::edit(state, &OWN, &text)
 }
 
-/// A sentence of the data as if it had been typed.
+/// Converts a sentence of the data to a typed one.
 fn of_data(state: &State, id: &str) -> Option<Own> {
     let (found, view) = (results(state), view(state));
     let sentence = view.index.sentence(found, id)?.clone();
@@ -63,7 +61,7 @@ fn of_data(state: &State, id: &str) -> Option<Own> {
     Some(Own { ticket: 0, sentence: Some(sentence), predictions, rows })
 }
 
-/// Asks for the text as it is; one without a mask leaves what is shown.
+/// Sends the text as typed; a text without a mask is ignored.
 fn follow(state: &mut State, text: &str) -> Vec<Effect> {
     if !text.contains(MASK) || text == view(state).typed && view(state).typed_shown {
         return Vec::new();
@@ -80,7 +78,7 @@ fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     Ok(follow(state, text))
 }
 
-/// Asks the typed sentence again, for the models and methods in view.
+/// Sends the typed sentence again, for the current models and methods.
 pub(crate) fn ask_again(state: &mut State) -> Vec<Effect> {
     if !view(state).typed_shown {
         return Vec::new();
@@ -98,7 +96,6 @@ pub(crate) fn ask_again(state: &mut State) -> Vec<Effect> {
     ask(state, Question::Sentence(SentenceQuestion { text, answer: None, models, methods }))
 }
 
-/// Shows the data again.
 pub(crate) fn leave(state: &mut State) -> Vec<Effect> {
     view_mut(state).typed_shown = false;
     Vec::new()

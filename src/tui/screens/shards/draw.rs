@@ -1,4 +1,4 @@
-//! Draws the panes of a grid that is followed.
+//! Drawing of the panes of a followed grid.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -15,15 +15,15 @@ use base::numbers::{about, seconds};
 use base::text::{fit, pad, printable, printable_label, wrapped};
 use session::parts::watch::{Pace, View, sign};
 
-/// Maximum height of the map of the cells.
+/// In rows.
 const MAP: usize = 8;
-/// Columns of the bar of all cells, and of one.
+/// Widths of the bar of all cells and of one cell's bar, in columns.
 const BARS: (usize, usize) = (30, 8);
 
-/// Columns of the time that a shard has left.
+/// Width of a shard's remaining time, in columns.
 const LEFT: usize = 14;
 
-/// The sign of a cell, or of several: the most urgent one counts.
+/// Symbol of one or several cells; the most urgent state determines it.
 fn drawn(sign: char, glyphs: Glyphs) -> (&'static str, Role) {
     let ascii = glyphs == Glyphs::Ascii;
     let pick = |unicode, plain| if ascii { plain } else { unicode };
@@ -35,7 +35,7 @@ fn drawn(sign: char, glyphs: Glyphs) -> (&'static str, Role) {
     }
 }
 
-/// The signs of the map, at most `room` of them, and the number of cells for each.
+/// The symbols of the map, at most `room`, and the number of cells per symbol.
 fn signs(map: &str, room: usize) -> (Vec<char>, usize) {
     let all: Vec<char> = map.chars().collect();
     let each = all.len().div_ceil(room.max(1)).max(1);
@@ -44,7 +44,7 @@ fn signs(map: &str, room: usize) -> (Vec<char>, usize) {
     (all.chunks(each).map(worst).collect(), each)
 }
 
-/// Rows that the cells need in a pane of `columns` columns.
+/// Number of rows that the cells need in a pane of `columns` columns.
 pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     let Some(followed) = &state.followed else { return 0 };
     let room = usize::from(columns.saturating_sub(4)).max(1);
@@ -53,7 +53,7 @@ pub(crate) fn rows(state: &State, columns: u16) -> u16 {
     u16::try_from(5 + map + said).unwrap_or(u16::MAX)
 }
 
-/// Messages besides numbers: the reason why the grid cannot be read, silent shards, wrong clocks.
+/// Messages: the reason why the grid cannot be read, silent shards, wrong clocks.
 fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     let mut all = Vec::new();
     if let Some(problem) = &followed.problem {
@@ -64,7 +64,7 @@ fn told(followed: &Followed, room: usize) -> Vec<(String, Role)> {
     all
 }
 
-/// Progress of the whole: the numbers, a sign for each cell, and on a small screen running and failed cells.
+/// Draws overall progress: the numbers, a symbol per cell, and on a small screen running and failed cells.
 pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     let view = &followed.view;
     let place = followed.host.as_ref().map_or(followed.dir.clone(), |host| format!("{host}:{}", followed.dir));
@@ -94,7 +94,7 @@ pub(crate) fn cells(frame: &mut Frame, area: Rect, state: &State, followed: &Fol
         Line::from(row.iter().map(span).collect::<Vec<_>>())
     }));
     lines.push(legend(state, each));
-    // If the other panes are on separate tabs, their main content is repeated here.
+    // If other panes are on separate tabs, repeats their main contents here.
     if inner.height > lines.len() as u16 + 2 {
         lines.push(Line::default());
         lines.extend(view.running.iter().map(|r| {
@@ -144,7 +144,6 @@ fn counts(view: &View) -> String {
     )
 }
 
-/// State of each shard.
 pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, SHARDS, "Shards"), area);
     let inner = inside(area);
@@ -174,7 +173,7 @@ pub(crate) fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Fo
     listing(state, SHARDS).draw(frame, inner, state, &header, entry);
 }
 
-/// Cells that failed, and all of the reason of the one under the cursor.
+/// Draws the failed cells, and the complete reason of the one under the cursor.
 pub(crate) fn failed(frame: &mut Frame, area: Rect, state: &State, followed: &Followed) {
     frame.render_widget(pane_block(state, FAILED, "Failed"), area);
     let inner = inside(area);

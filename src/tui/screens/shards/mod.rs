@@ -1,5 +1,4 @@
-//! A grid computed by other processes: all shards as one live session. Results of finished cells are on the screens of
-//! their labs.
+//! A grid computed by other processes, with all shards as one live session. Results of finished cells are on their labs' screens.
 
 mod draw;
 #[cfg(test)]
@@ -18,28 +17,22 @@ use crate::state::{Followed, Start, State};
 use session::parts::watch::{Pace, View as Grid};
 
 pub const ID: ScreenId = ScreenId("shards");
-/// Overall progress.
 pub const CELLS: Pane = Pane("Cells");
-/// State of each shard.
 pub const SHARDS: Pane = Pane("Shards");
-/// Cells that failed, with the reason.
 pub const FAILED: Pane = Pane("Failed");
 
-/// Only the cursors, which the frame keeps.
+/// Empty: the frame keeps the cursors.
 #[derive(Debug, Clone, Default)]
 pub struct View;
 
 impl View {
-    /// The view before anything has happened.
     pub fn new(_: &Start) -> Self {
         Self
     }
 }
 
-/// The screen.
 pub struct Shards;
 
-/// The screen, for the registry.
 pub static SCREEN: Shards = Shards;
 
 static TAB: &[Entry] = rows! { Context::Global;
@@ -62,7 +55,7 @@ fn grid(state: &State) -> Option<&Grid> {
     state.followed.as_ref().map(|followed| &followed.view)
 }
 
-/// True if something failed, or was left by a shard that has ended.
+/// True if cells failed, or an ended shard left cells unfinished.
 fn can_submit(state: &State) -> bool {
     let Some(Followed { view, submitting: false, .. }) = &state.followed else { return false };
     let ended = || view.shards.iter().any(|s| s.pace != Pace::Running);
@@ -73,7 +66,6 @@ fn ask(state: &mut State) -> Vec<Effect> {
     popups::pick(state, &Again, 1)
 }
 
-/// Confirms the resubmission of failed cells.
 pub(crate) struct Again;
 
 impl Picker for Again {
@@ -135,7 +127,7 @@ impl Screen for Shards {
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let wanted = draw::rows(state, body.width).saturating_add(2).min(body.height / 2).max(3);
-        // Rows name cells, which takes the whole width.
+        // Rows name cells, which needs the whole width.
         let begun = u16::try_from(listing(state, SHARDS).len).unwrap_or(u16::MAX).saturating_add(3).max(5);
         let begun = begun.min(body.height.saturating_sub(wanted) / 2);
         let rows = [Constraint::Length(wanted), Constraint::Length(begun), Constraint::Fill(1)];

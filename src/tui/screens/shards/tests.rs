@@ -1,4 +1,4 @@
-//! The screen of a grid that is followed: what is shown, and that cells are submitted again only after a question.
+//! Tests of the screen of a followed grid: contents, and a confirmation before cells are resubmitted.
 
 use super::*;
 use crate::action::Action;

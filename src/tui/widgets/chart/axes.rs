@@ -1,4 +1,4 @@
-//! The axes of a chart on cells.
+//! Axes of a chart in terminal cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use base::text::{fit, printable, width};
 use figure::axis::{Fitted, Tick};
 use figure::{Figure, Layer};
 
-/// Minimum width of a category whose name is drawn.
+/// Minimum width of a category with a name, in columns.
 const LEAST_SLOT: usize = 5;
 
 fn one_row(_: &str) -> f64 {
@@ -21,24 +21,24 @@ fn columns(text: &str) -> f64 {
     width(text) as f64
 }
 
-/// Ticks of a vertical axis of `rows` rows: at most every other row.
+/// Ticks of a vertical axis of `rows` rows, at most on every other row.
 fn y_ticks(y: &Fitted, rows: u16) -> Vec<Tick> {
     let gap = if y.categories().is_some() { 0.0 } else { 1.0 };
     y.ticks(&room(rows, gap, &one_row))
 }
 
-/// Columns of the labels of a vertical axis.
+/// In columns.
 pub(crate) fn labels(y: &Fitted, rows: u16) -> u16 {
     y_ticks(y, rows).iter().map(|t| width(&t.label) as u16).max().unwrap_or(0)
 }
 
-/// Chart height from which names of categories may take two rows.
+/// Minimum chart height for category names on two rows.
 const TALL: u16 = 10;
 
-/// Rows below the horizontal axis: two if names of categories are too long for their span and can be divided.
+/// Number of rows for names below the horizontal axis: two if category names are too long for their span and can be divided.
 pub(crate) fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
     let wants = |names: &[String]| {
-        // The maximum width of the data, which is enough to recognise a span that is far too small.
+        // Estimated from the maximum width of the plot, which is accurate enough to recognise a span that is far too small.
         let slot = usize::from(area.width.saturating_sub(Y_AXIS + END)) / names.len().max(1);
         slot >= LEAST_SLOT && names.iter().any(|n| width(n) > slot - 2)
     };
@@ -46,8 +46,8 @@ pub(crate) fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
     if area.height >= TALL && !ranks && x.categories().is_some_and(wants) { 2 } else { 1 }
 }
 
-/// A name in two rows of `columns` columns, divided after a hyphen, a low line, a slash or a blank, or before it if it
-/// is too long for the first; the second is empty where the name fits into one.
+/// Divides a name into two rows of `columns` columns, at a hyphen, underscore, slash or space. The second row is empty if the name fits
+/// into one.
 fn parted(name: &str, columns: usize) -> (String, String) {
     if width(name) <= columns {
         return (name.to_owned(), String::new());
@@ -62,7 +62,6 @@ fn parted(name: &str, columns: usize) -> (String, String) {
 }
 
 impl Chart<'_> {
-    /// The vertical axis with its ticks and labels.
     pub(super) fn y_axis(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Axis);
         let plot = stage.plot;
@@ -82,12 +81,12 @@ impl Chart<'_> {
         }
     }
 
-    /// Columns that labels of the vertical axis may take.
+    /// Columns available to labels of the vertical axis.
     fn label_room(&self, stage: &Stage) -> u16 {
         labels(&stage.y, stage.plot.height).min(stage.plot.x.saturating_sub(1))
     }
 
-    /// The line and the ticks below the data. The labels of upright rules go here, and take precedence over ticks.
+    /// Draws the horizontal axis with its ticks. Labels of vertical rules are here too, and take precedence over ticks.
     pub(super) fn x_axis(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Axis);
         let plot = stage.plot;
@@ -133,8 +132,8 @@ impl Chart<'_> {
         }
     }
 
-    /// The name of the horizontal axis, without the explanation after it and shortened on a short axis, on the axis itself: as far to the
-    /// right as it covers no tick, or else before the last column. Labels of ticks stay whole.
+    /// Writes the name of the horizontal axis on the axis, without the explanation in brackets and shortened if needed. It is as far right
+    /// as possible without covering a tick, or else before the last column. Tick labels are never cut.
     fn x_name(&self, stage: &Stage, buffer: &mut Buffer) {
         let plot = stage.plot;
         let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default());
@@ -149,8 +148,8 @@ impl Chart<'_> {
         buffer.set_string(free.unwrap_or(end), plot.bottom(), name, self.theme.style(Role::Dim));
     }
 
-    /// Columns of the ticks with their labels, in one row or two. Names of categories are divided or cut to their span,
-    /// or thinned out if it is too small.
+    /// Columns of the ticks with their labels, on one or two rows. Category names are divided or cut to their span, or partly omitted if
+    /// the span is too small.
     fn x_labels(&self, stage: &Stage) -> Vec<(u16, String, String)> {
         let plot = stage.plot;
         if let Some(names) = stage.x.categories() {

@@ -1,4 +1,4 @@
-//! Bars and ranges on cells.
+//! Bars and ranges in terminal cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -8,10 +8,10 @@ use crate::theme::Role;
 use figure::layers::Bars;
 use figure::{Dash, Layer, Marker, Role as Look};
 
-/// Upper ends of solid bars by eighths of a cell.
+/// Tops of solid bars, by eighths of a cell.
 const EIGHTHS: [&str; 8] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"];
 
-/// The part of a span that the k-th of several series gets.
+/// The part of a span for the k-th of several series.
 fn slot(from: f64, to: f64, k: usize, of: usize) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
@@ -30,7 +30,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Bars with their error bars.
     pub(super) fn bars(&self, stage: &Stage, buffer: &mut Buffer) {
         let mut all: Vec<&Bars> = Vec::new();
         for layer in &self.figure.layers {
@@ -44,7 +43,7 @@ impl Chart<'_> {
                 let Some((left, right)) = stage.x.place(from).zip(stage.x.place(to)) else { continue };
                 let edge = |share: f64| (share.clamp(0.0, 1.0) * f64::from(stage.plot.width)).round() as u16;
                 let (left, mut right) = (edge(left).min(stage.plot.width - 1), edge(right));
-                // A blank between bars of categories, where they are wide enough to spare it.
+                // Leave a space between bars of categories if they are wide enough.
                 if !bar.bin && right > left + 2 {
                     right -= 1;
                 }
@@ -61,7 +60,7 @@ impl Chart<'_> {
         }
     }
 
-    /// One column of a bar, from zero to its value.
+    /// Draws one column of a bar, from zero to its value.
     fn column(&self, stage: &Stage, column: u16, value: f64, role: Look, buffer: &mut Buffer) {
         let eighths = |share: f64| (share * f64::from(stage.plot.height) * 8.0).round() as u16;
         let foot = stage.y.place(0.0).unwrap_or(0.0);
@@ -81,7 +80,7 @@ impl Chart<'_> {
         }
     }
 
-    /// An interval as an upright line with ends, from its lower to its upper row.
+    /// Draws an interval as a vertical line with ends, from its lower to its upper row.
     fn whisker(&self, column: u16, (low, high): (u16, u16), style: Style, buffer: &mut Buffer) {
         for row in high..=low {
             let glyph = match row {
@@ -91,7 +90,7 @@ impl Chart<'_> {
                 _ => self.pick("│", "|"),
             };
             if let Some(cell) = buffer.cell_mut((column, row)) {
-                // The bar behind it stays visible.
+                // The bar behind it remains visible.
                 let behind = if cell.symbol() == "█" { cell.style().fg } else { None };
                 cell.set_symbol(glyph).set_style(style);
                 if let Some(colour) = behind.filter(|_| style.fg != behind) {
@@ -101,7 +100,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Ranges with their dots and means.
     pub(super) fn ranges(&self, stage: &Stage, buffer: &mut Buffer) {
         let count = self.figure.layers.iter().filter(|l| matches!(l, Layer::Ranges(_))).count();
         let mut k = 0;
@@ -114,7 +112,7 @@ impl Chart<'_> {
                 let rows = stage.row(range.ends.0).zip(stage.row(range.ends.1));
                 let Some((column, rows)) = stage.column((from + to) / 2.0).zip(rows) else { continue };
                 self.whisker(column, rows, style, buffer);
-                // Dots are drawn next to the line, where they are visible.
+                // Values are drawn next to the line, where they are visible.
                 for row in range.dots.iter().filter_map(|d| stage.row(*d)) {
                     if column + 1 < stage.plot.right() {
                         buffer.set_string(column + 1, row, self.pick("•", "."), style);

@@ -1,4 +1,4 @@
-//! Dots on cells: Braille, half blocks or ASCII.
+//! A canvas of dots in terminal cells: Braille, half blocks or ASCII.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,36 +7,34 @@ use ratatui::style::Style;
 use crate::state::Glyphs;
 use figure::Dash;
 
-/// The content of a cell.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     dots: u8,
-    /// Dots of bands; drawn only if no line runs.
+    /// Dots of bands, drawn only where no line runs.
     shade: u8,
-    /// True in the narrower of two bands.
+    /// True inside the narrower of two bands.
     dense: bool,
     style: Style,
     ascii: Option<char>,
 }
 
-/// A canvas of dots, from the upper left.
+/// Dots are counted from the upper left.
 pub(crate) struct Canvas {
     area: Rect,
     glyphs: Glyphs,
     cells: Vec<Cell>,
 }
 
-/// Bits of the Braille dots by column and row.
+/// Bits of Braille dots, by column and row.
 const BRAILLE: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
 impl Canvas {
-    /// An empty canvas over an area.
     pub(crate) fn new(area: Rect, glyphs: Glyphs) -> Self {
         let cells = vec![Cell::default(); usize::from(area.width) * usize::from(area.height)];
         Self { area, glyphs, cells }
     }
 
-    /// Dots of a cell: columns and rows.
+    /// Columns and rows of dots per cell.
     fn resolution(&self) -> (i64, i64) {
         match self.glyphs {
             Glyphs::Braille => (2, 4),
@@ -45,7 +43,7 @@ impl Canvas {
         }
     }
 
-    /// Dots of the canvas: columns and rows.
+    /// Columns and rows of dots on the canvas.
     pub(crate) fn dots(&self) -> (i64, i64) {
         let (dx, dy) = self.resolution();
         (i64::from(self.area.width) * dx, i64::from(self.area.height) * dy)
@@ -77,7 +75,7 @@ impl Canvas {
         }
     }
 
-    /// A line from dot to dot. `count` runs along the whole line of several pieces and keeps its dashes even.
+    /// Draws a line between two dots. `count` is the number of dots drawn so far in a line of several pieces, so that dashes stay even.
     pub(crate) fn line(&mut self, from: (i64, i64), to: (i64, i64), style: Style, dash: Dash, count: &mut usize) {
         let (on, off) = match (dash, self.glyphs) {
             (Dash::Solid, _) => (1, 0),
@@ -94,14 +92,14 @@ impl Canvas {
             if *count % (on + off) < on {
                 self.dot(at(from.0, to.0), at(from.1, to.1), style, dash);
             }
-            // The end of a piece is the beginning of the next.
+            // The end of a piece is also the start of the next.
             if i < steps {
                 *count += 1;
             }
         }
     }
 
-    /// Shades a column from the upper to the lower row; `dense` for the narrow of two bands.
+    /// Shades a column between two rows; `dense` for the narrower of two bands.
     pub(crate) fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style, dense: bool) {
         for y in upper.max(0)..=lower.min(self.dots().1 - 1) {
             if let Some((cell, bit)) = self.cell(x, y) {
@@ -114,21 +112,21 @@ impl Canvas {
         }
     }
 
-    /// True if nothing is drawn in a cell of the screen.
+    /// True if nothing is drawn in a screen cell.
     pub(crate) fn is_free(&self, (x, y): (u16, u16)) -> bool {
         let at =
             usize::from(y.saturating_sub(self.area.y)) * usize::from(self.area.width) + usize::from(x - self.area.x);
         self.cells.get(at).is_none_or(|cell| cell.dots | cell.shade == 0)
     }
 
-    /// Draws the canvas. Cells without dots are left alone.
+    /// Draws the canvas, leaving cells without dots unchanged.
     pub(crate) fn render(&self, buffer: &mut Buffer) {
         let cells = self.cells.iter().zip(self.area.positions());
         for (cell, position) in cells.filter(|(c, _)| c.dots | c.shade != 0) {
             let shaded = cell.dots == 0;
             let bits = if shaded { cell.shade } else { cell.dots };
             let glyph = match self.glyphs {
-                // Dots would look like those of a dotted line.
+                // Few dots would look like a dotted line.
                 Glyphs::Braille if shaded && bits.count_ones() < 4 => continue,
                 Glyphs::Braille | Glyphs::Blocks if shaded => {
                     if cell.dense {
@@ -179,7 +177,7 @@ mod tests {
         assert!(drawn(Glyphs::Ascii, Dash::Solid).is_ascii());
     }
 
-    /// The sparse dots of a wide band looked like the dotted line of S.
+    /// Regression: the sparse dots of a wide band used to look like the dotted line of S.
     #[test]
     fn a_band_is_shaded_and_not_dotted() {
         let area = Rect::new(0, 0, 4, 3);

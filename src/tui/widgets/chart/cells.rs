@@ -1,4 +1,4 @@
-//! Tables of coloured cells on cells of the terminal.
+//! Heatmaps in terminal cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -9,11 +9,11 @@ use base::numbers::short;
 use base::text::{printable, width};
 use figure::layers::{Cell, Cells};
 
-/// Pieces of a sample and its label.
+/// A legend entry: pieces of the sample, and the label.
 pub(super) type Key = (Vec<(String, Style)>, String);
 
 impl Chart<'_> {
-    /// The cells of a table, with their values where they fit.
+    /// Draws the cells of a heatmap, with values if they fit.
     pub(super) fn cells(&self, stage: &Stage, cells: &Cells, buffer: &mut Buffer) {
         let columns = stage.x.categories().map_or(0, <[String]>::len);
         let rows = stage.y.categories().map_or(0, <[String]>::len);
@@ -57,7 +57,7 @@ impl Chart<'_> {
         let Some(value) = value else { return };
         let mark = if cell.doubtful { "?" } else { "" };
         let number = if cells.numbers { short((value * 1000.0).round() / 1000.0) } else { String::new() };
-        // Without colour a blank on either side keeps the number apart from the density.
+        // Without colour, a space on either side separates the number from the density.
         let blank = if self.coloured() || number.is_empty() { "" } else { " " };
         let choices = [format!("{blank}{number}{mark}{blank}"), format!("{number}{mark}"), mark.to_owned()];
         if let Some(text) = choices.iter().find(|t| width(t) <= wide && !t.is_empty()) {
@@ -66,7 +66,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The scale of the values, and the marks of missing and doubtful cells.
+    /// Legend of the colour scale, and of missing and doubtful cells.
     pub(super) fn cell_keys(&self, cells: &Cells) -> Vec<Key> {
         const STEPS: i32 = 12;
         let dim = self.theme.style(Role::Dim);

@@ -1,4 +1,4 @@
-//! Small directed graphs on cells: boxes with names, arrows between them in box-drawing characters.
+//! Small directed graphs in terminal cells: boxes with names, connected by arrows in box-drawing characters.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,11 +13,11 @@ use crate::theme::Role;
 use base::text::{fit, printable, width};
 use figure::layers::Graph;
 
-/// Longest name of a node.
+/// In columns.
 const LONGEST: usize = 22;
-/// Steps of a course: up, right, down, left. The bit of a step in a cell is `1 << step`.
+/// Directions: up, right, down, left. The bit of a direction in a cell is `1 << step`.
 const STEPS: [(i32, i32); 4] = [(0, -1), (1, 0), (0, 1), (-1, 0)];
-/// Light and heavy lines by the bits of the sides that they touch.
+/// Light and heavy lines, indexed by the bits of the sides that they touch.
 const LIGHT: [&str; 16] = [" ", "│", "─", "└", "│", "│", "┌", "├", "─", "┘", "─", "┴", "┐", "┤", "┬", "┼"];
 const HEAVY: [&str; 16] = [" ", "┃", "━", "┗", "┃", "┃", "┏", "┣", "━", "┛", "━", "┻", "┓", "┫", "┳", "╋"];
 const HEADS: [(&str, &str); 4] = [("▲", "^"), ("▶", ">"), ("▼", "v"), ("◀", "<")];
@@ -26,18 +26,17 @@ const TURN: u32 = 3;
 const CROSS: u32 = 4;
 const SHARE: u32 = 40;
 
-/// A node on the cells.
 struct Placed {
     label: String,
     area: Rect,
 }
 
-/// The cells that arrows run through.
+/// The cells that arrows can use.
 struct Grid {
     area: Rect,
-    /// Cells that belong to nodes.
+    /// True for cells covered by nodes.
     taken: Vec<bool>,
-    /// Sides of each cell that arrows touch.
+    /// Bits of the sides of each cell that arrows touch.
     sides: Vec<u8>,
 }
 
@@ -60,14 +59,14 @@ impl Grid {
         inside.then(|| dy as usize * usize::from(self.area.width) + dx as usize)
     }
 
-    /// The cell next to a cell, if it is free of nodes.
+    /// The neighbour of a cell in a direction, if no node covers it.
     fn next(&self, at: usize, step: usize) -> Option<usize> {
         let columns = usize::from(self.area.width);
         let (x, y) = ((at % columns) as i32 + i32::from(self.area.x), (at / columns) as i32 + i32::from(self.area.y));
         self.index((x + STEPS[step].0, y + STEPS[step].1)).filter(|k| !self.taken[*k])
     }
 
-    /// The free cells around a node, each with the step that leads away from the node, and its distance from the middle of the side.
+    /// The free cells around a node, each with the direction away from the node and the distance from the middle of the side.
     fn around(&self, node: Rect) -> Vec<(usize, usize, u32)> {
         let (left, top) = (i32::from(node.x), i32::from(node.y));
         let (right, bottom) = (i32::from(node.right()), i32::from(node.bottom()));
@@ -81,11 +80,11 @@ impl Grid {
         across.chain(beside).filter_map(free).collect()
     }
 
-    /// The cheapest course from node to node: cells with the step by which each is left; `None` if there is no path.
+    /// Finds the cheapest path between nodes: cells, with the direction in which each is left. `None` if there is no path.
     fn course(&self, from: Rect, to: Rect) -> Option<Vec<(usize, usize)>> {
         let states = self.taken.len() * 4;
         let (mut best, mut came) = (vec![u32::MAX; states], vec![usize::MAX; states]);
-        // Lower bound on the remaining path, by the step into the node.
+        // Lower bound on the remaining path, by the direction into the node.
         let mut goal = vec![None; states];
         for (cell, away, off) in self.around(to) {
             goal[cell * 4 + (away + 2) % 4] = Some(off);
@@ -115,7 +114,7 @@ impl Grid {
                 open.push(Reverse((cost + off, state, true)));
             }
             for turn in (0..4).filter(|t| *t != (step + 2) % 4) {
-                // A turn happens in the cell itself, a step straight on leads to the next one.
+                // A turn stays in the cell; a step straight on leads to the next one.
                 let (next, extra) = if turn == step {
                     let Some(next) = self.next(cell, step) else { continue };
                     (next, 1 + self.toll(next, step, step))
@@ -132,7 +131,7 @@ impl Grid {
         None
     }
 
-    /// The cost of what other arrows left in a cell that is entered and left by these steps.
+    /// Cost of entering and leaving a cell in these directions, because of other arrows in it.
     fn toll(&self, cell: usize, entered: usize, left: usize) -> u32 {
         let along = 1u8 << left | 1 << ((entered + 2) % 4);
         match self.sides[cell] {
@@ -144,7 +143,7 @@ impl Grid {
 }
 
 impl Chart<'_> {
-    /// Draws the graph over the area and returns the rows that it takes: all.
+    /// Draws the graph over the whole area, and returns its number of rows.
     pub(super) fn graph(&self, area: Rect, graph: &Graph, buffer: &mut Buffer) -> u16 {
         if area.width < 8 || area.height < 3 {
             return 0;
@@ -152,7 +151,7 @@ impl Chart<'_> {
         let nodes = self.nodes(area, graph);
         let mut grid = Grid::new(area, &nodes);
         let mut courses = Vec::new();
-        // The highlighted path is routed first, and so has the fewest turns; it is drawn last, over the rest.
+        // The highlighted path is routed first, so that it has the fewest turns, and drawn last, over the rest.
         for lit in [true, false] {
             for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
                 let Some((from, to)) = nodes.get(edge.from).zip(nodes.get(edge.to)) else { continue };
@@ -198,7 +197,7 @@ impl Chart<'_> {
         area.height
     }
 
-    /// A node: its name in brackets, or in a box where it has three rows.
+    /// Draws a node: its name in brackets, or in a box if there are three rows.
     fn node(&self, node: &Placed, lit: bool, style: Style, buffer: &mut Buffer) {
         let Rect { x, y, width: columns, height } = node.area;
         let room = usize::from(buffer.area.right().saturating_sub(x));
@@ -216,7 +215,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The nodes with their places: boxes of three rows where the area is high enough for them and for arrows between them.
+    /// Places the nodes: boxes of three rows if the area is high enough for them and for arrows between them.
     fn nodes(&self, area: Rect, graph: &Graph) -> Vec<Placed> {
         let span = |pick: fn((f64, f64)) -> f64| {
             let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
@@ -241,7 +240,7 @@ impl Chart<'_> {
         let labels: Vec<String> = graph.nodes.iter().map(|n| label(&n.label, n.lit)).collect();
         let widest = labels.iter().map(|l| width(l)).max().unwrap_or(0) as f64;
         let inner = (f64::from(area.width) - widest - 4.0).max(1.0);
-        // A row above and below for arrows that go around.
+        // Leave a row above and below for arrows that go around.
         let air = if area.height > 6 { 1.0 } else { 0.0 };
         let place = |(node, label): (&figure::layers::Node, String)| {
             let columns = width(&label) as u16;
@@ -253,7 +252,6 @@ impl Chart<'_> {
         graph.nodes.iter().zip(labels).map(place).collect()
     }
 
-    /// Legend of the highlighted path.
     pub(super) fn graph_keys(&self, graph: &Graph) -> Vec<Key> {
         if !graph.edges.iter().any(|e| e.lit) {
             return Vec::new();
@@ -262,7 +260,7 @@ impl Chart<'_> {
     }
 }
 
-/// The cells of a course with the sides that it touches.
+/// The cells of a path with the sides that it touches.
 fn sides(line: &[(usize, usize)]) -> Vec<(usize, u8)> {
     let mut out: Vec<(usize, u8)> = Vec::new();
     let mut entered = line.first().map_or(0, |(_, step)| *step);

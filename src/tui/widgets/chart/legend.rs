@@ -1,4 +1,4 @@
-//! The legend of a chart on cells: rows above the data, as many as its entries need and the height allows. Nothing in it is cut.
+//! The legend of a chart in terminal cells: rows above the data, as many as the entries need and the height allows. No entry is cut.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,15 +9,14 @@ use crate::theme::Role;
 use base::text::{fit, printable, width};
 use figure::{Dash, Layer, Marker, Role as Look};
 
-/// Maximum number of rows of a legend.
 const MOST_ROWS: u16 = 5;
-/// Rows of a chart for each row of its legend beyond the first: data come before names.
+/// Rows of the chart required for each legend row, so that data have priority over names.
 const TALL: u16 = 4;
 
-/// A sample in pieces with their styles, and its label.
+/// A legend entry: pieces of the sample, and the label.
 type Sampled = (Vec<(String, Style)>, String);
 
-/// A piece of the legend at a row and a column, both from 0.
+/// A piece of the legend with its row and column, from 0.
 type Placed = (u16, u16, String, Style);
 
 fn columns(sample: &[(String, Style)]) -> usize {
@@ -25,12 +24,11 @@ fn columns(sample: &[(String, Style)]) -> usize {
 }
 
 impl Chart<'_> {
-    /// Rows that the legend takes in an area of this size: one, and more where one cannot hold all entries.
+    /// Number of legend rows in an area of this size, at least one.
     pub(super) fn legend_rows(&self, area: Rect) -> u16 {
         self.legend_layout(area).1
     }
 
-    /// Draws the legend into its rows.
     pub(super) fn legend(&self, area: Rect, buffer: &mut Buffer) {
         for (row, column, text, style) in self.legend_layout(area).0 {
             let room = usize::from(area.width.saturating_sub(column));
@@ -38,8 +36,8 @@ impl Chart<'_> {
         }
     }
 
-    /// The pieces of the legend and its rows. An entry goes to the next row where it does not fit, and a label longer than a row
-    /// is divided between words. Entries that the height leaves no row for are counted: `+2`.
+    /// Places the pieces of the legend and counts its rows. Entries that do not fit go to the next row, and a label longer than a row is
+    /// divided between words. Entries without a row are counted: `+2`.
     fn legend_layout(&self, area: Rect) -> (Vec<Placed>, u16) {
         let most = (area.height / TALL).clamp(1, MOST_ROWS);
         let end = usize::from(area.width);
@@ -48,7 +46,7 @@ impl Chart<'_> {
         let dim = self.theme.style(Role::Dim);
         for (k, (sample, label)) in entries.iter().enumerate() {
             let entry = columns(sample) + 1 + width(label);
-            // The last row keeps room for the number of entries that follow.
+            // The last row reserves space for the number of omitted entries.
             let rest = |row: u16| if row + 1 == most && k + 1 < entries.len() { 4 } else { 0 };
             if at > 1 && at + entry + rest(row) > end {
                 if row + 1 == most {
@@ -75,7 +73,7 @@ impl Chart<'_> {
         (out, row + 1)
     }
 
-    /// Samples and labels of everything that is drawn.
+    /// Samples and labels of everything drawn.
     fn entries(&self) -> Vec<Sampled> {
         let mut out: Vec<Sampled> = Vec::new();
         let mut add = |sample: String, role: Look, label: &str| {

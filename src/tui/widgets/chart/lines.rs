@@ -1,4 +1,4 @@
-//! Lines, bands, points, rank lines, rules and guides on cells.
+//! Lines, bands, points, rank lines, rules and guides in terminal cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};
@@ -26,7 +26,6 @@ impl Chart<'_> {
         ranks.flatten()
     }
 
-    /// Rules across the plot.
     pub(super) fn rules(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Marker);
         let plot = stage.plot;
@@ -46,8 +45,8 @@ impl Chart<'_> {
         }
     }
 
-    /// Labels of level rules, where nothing but the rule itself is drawn: on it, or in the row above or below; `None` if there is
-    /// no such place.
+    /// Draws labels of horizontal rules where only the rule itself is drawn: on it, or in the row above or below. Labels without such a
+    /// place are omitted.
     pub(super) fn rule_labels(&self, stage: &Stage, canvas: &Canvas, buffer: &mut Buffer) {
         let plot = stage.plot;
         for layer in &self.figure.layers {
@@ -62,7 +61,7 @@ impl Chart<'_> {
             };
             let rows = [row, row.wrapping_sub(1), row + 1].into_iter().filter(|y| (plot.y..plot.bottom()).contains(y));
             let places = rows.flat_map(|y| (plot.x..=plot.right().saturating_sub(columns)).map(move |x| (x, y)));
-            // A blank on either side keeps the label apart from lines.
+            // A space on either side separates the label from lines.
             let fits = |(x, y): &(u16, u16)| {
                 (x.saturating_sub(1).max(plot.x)..(x + columns + 1).min(plot.right())).all(|x| free(x, *y))
             };
@@ -73,7 +72,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Guides, dotted.
     pub(super) fn guides(&self, canvas: &mut Canvas, stage: &Stage) {
         let style = self.theme.style(Role::Guide);
         for layer in &self.figure.layers {
@@ -87,13 +85,12 @@ impl Chart<'_> {
         }
     }
 
-    /// True if the bands of a line are drawn: for the main line, unless all were requested.
+    /// True if a line's band is drawn: only the main line's, unless all were requested.
     pub(super) fn is_banded(&self, line: &Line) -> bool {
         let leads = |l: &Line| l.role.emphasis == figure::Emphasis::Strong || l.role.accent == Some(2);
         self.all_bands || leads(line) || !self.lines().any(leads)
     }
 
-    /// Bands first, lines over them.
     pub(super) fn bands_and_lines(&self, canvas: &mut Canvas, stage: &Stage) {
         for line in self.lines().filter(|line| self.is_banded(line)) {
             self.band(canvas, line, stage);
@@ -124,7 +121,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The wide interval as sparse dots, the narrow one inside it as denser ones.
+    /// Draws the wide interval as sparse shading, and the narrow one inside it as denser shading.
     fn band(&self, canvas: &mut Canvas, line: &Line, stage: &Stage) {
         let style = self.style(line.role).remove_modifier(Modifier::BOLD).add_modifier(Modifier::DIM);
         for pair in line.points.windows(2) {
@@ -132,7 +129,7 @@ impl Chart<'_> {
             if !stage.x.connects(a.x, b.x) {
                 continue;
             }
-            // Two trainings are two dots, not an interval over trainings.
+            // Two trainings are drawn as two dots rather than an interval.
             let wide = a.band.zip(b.band).filter(|_| a.pair.is_none() && b.pair.is_none());
             for (dense, bands) in [(false, wide), (true, a.inner.zip(b.inner))] {
                 let Some((first, second)) = bands else { continue };
@@ -148,7 +145,6 @@ impl Chart<'_> {
         }
     }
 
-    /// Rank lines between the categories.
     pub(super) fn rank_lines(&self, canvas: &mut Canvas, stage: &Stage) {
         for line in self.rank_names() {
             let mut count = 0;
@@ -162,7 +158,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Markers of lines (in their form), of points and of ranks, labels of points, ticks of guides.
+    /// Draws markers of lines (in marker form), points and ranks, labels of points, and ticks of guides.
     pub(super) fn marks(&self, stage: &Stage, buffer: &mut Buffer) {
         let mut mark = |x: f64, y: f64, marker: Marker, style: Style| {
             let at = stage.column(x).zip(stage.row(y));
@@ -209,7 +205,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Labels of points, to their right or left, where nothing has been drawn yet.
+    /// Writes labels of points to their right or left, where nothing has been drawn yet.
     fn labels(&self, stage: &Stage, points: &Points, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Dim);
         for p in points.points.iter().filter(|p| !p.label.is_empty()) {
@@ -221,7 +217,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The names of the lines at their ends, each on a separate row.
+    /// Writes the names of lines at their ends, each on a separate row.
     pub(super) fn ends(&self, stage: &Stage, buffer: &mut Buffer) {
         let plot = stage.plot;
         let names = self.end_names();
@@ -243,7 +239,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Columns of the names at the ends of lines in an area of this width.
+    /// Width of the names at the ends of lines, in an area of this width.
     pub(super) fn end_columns(&self, area: u16) -> u16 {
         if self.form != Form::Lines {
             return super::END;
@@ -261,8 +257,8 @@ impl Chart<'_> {
     }
 }
 
-/// The shortest forms of labels that differ where the labels do: their symbols or initials, the words that they do not all share
-/// (one, or all of them), or the labels themselves.
+/// Shortens labels to forms that still differ: symbols, initials, or words that not all share (one, or all of them). Otherwise returns the
+/// labels.
 fn shortest(labels: &[String]) -> Vec<String> {
     let initial = |label: &String| {
         let symbol = label.rsplit(' ').next().filter(|w| w.chars().count() == 1);
@@ -283,7 +279,7 @@ fn shortest(labels: &[String]) -> Vec<String> {
     forms.into_iter().find(distinct).unwrap_or_else(|| labels.to_vec())
 }
 
-/// A text on the plot, unless something is drawn there already or it would leave the plot.
+/// Writes a text on the plot unless it would cover something or leave the plot; true if it was written.
 fn write_if_free(stage: &Stage, (x, y): (u16, u16), text: &str, style: Style, buffer: &mut Buffer) -> bool {
     let end = x.saturating_add(width(text) as u16);
     let inside = x >= stage.plot.x && end <= stage.plot.right();
@@ -296,7 +292,7 @@ fn write_if_free(stage: &Stage, (x, y): (u16, u16), text: &str, style: Style, bu
 
 type Dot = (i64, i64);
 
-/// Shades between two columns: each has the dot of its upper and of its lower end.
+/// Shades between two columns, given the dots of the upper and the lower end of each.
 fn shade(
     canvas: &mut Canvas,
     ((upper_a, lower_a), (upper_b, lower_b)): ((Dot, Dot), (Dot, Dot)),
@@ -307,7 +303,7 @@ fn shade(
     for step in 0..span {
         let mix = |p: i64, q: i64| p + ((q - p) as f64 * step as f64 / span as f64).round() as i64;
         let (upper, lower) = (mix(upper_a.1, upper_b.1), mix(lower_a.1, lower_b.1));
-        // A band thinner than the line adds nothing.
+        // A band thinner than the line would be invisible.
         if lower - upper > 2 {
             canvas.shade(upper_a.0 + step, upper, lower, style, dense);
         }

@@ -1,4 +1,4 @@
-//! Draws a [`Figure`] on cells: axes, bands, lines by dash, markers, bars, tables, tokens and graphs, with a legend that never
+//! Draws a [`Figure`] in terminal cells: axes, bands, lines by dash, markers, bars, heatmaps, tokens and graphs, with a legend that never
 //! covers data.
 
 mod axes;
@@ -24,44 +24,39 @@ use figure::axis::{Fitted, Room};
 use figure::palette::Rgb;
 use figure::{self, Emphasis, Figure, Layer, Marker};
 
-/// Minimum width of the vertical axis: label, gap and line.
+/// Minimum width of the vertical axis in columns: label, gap and line.
 const Y_AXIS: u16 = 5;
-/// Columns of the labels at the ends of lines.
+/// Width of the labels at the ends of lines, in columns.
 const END: u16 = 2;
-/// Maximum width of the names at the ends of rank lines.
+/// Maximum width of the names at the ends of rank lines, in columns.
 const NAMES: u16 = 18;
-/// Roles of the theme's accents 0, 1 and 2, which theme files name so.
+/// Theme roles of accents 0, 1 and 2, under their names in theme files.
 const ACCENTS: [Role; 3] = [Role::Completeness, Role::Selectivity, Role::Reliability];
 
-/// A figure as a widget.
 pub(crate) struct Chart<'a> {
     pub figure: &'a Figure,
-    /// Its colours.
     pub theme: &'a Theme,
-    /// The characters it is drawn with.
     pub glyphs: Glyphs,
-    /// Part of its lines that is drawn.
     pub form: Form,
-    /// True if bands are drawn for all lines, rather than only for the main one.
+    /// True for bands of all lines, false for the main line's only.
     pub all_bands: bool,
 }
 
-/// Part of lines that is drawn: cells are too coarse for lines and markers at once. Other layers have one form.
+/// Choice between lines and markers: cells are too coarse for both at once. Other layers ignore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Lines with bands.
     Lines,
     Markers,
 }
 
-/// Area of the data: below the legend, right of the axis, above the ticks.
+/// Area of the data, with axes: below the legend, right of the vertical axis, above the ticks.
 struct Stage {
     plot: Rect,
     x: Fitted,
     y: Fitted,
-    /// Rows of the names below the horizontal axis.
+    /// Number of rows for names below the horizontal axis.
     name_rows: u16,
-    /// Columns of the names at the ends of lines.
+    /// Width of the names at the ends of lines, in columns.
     right: u16,
 }
 
@@ -83,7 +78,7 @@ impl Stage {
         (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y, name_rows, right })
     }
 
-    /// The column of a value; `None` if it is off the axis.
+    /// Column of a value; `None` if it is off the axis.
     fn column(&self, value: f64) -> Option<u16> {
         let share = self.x.place(value).filter(|_| self.x.shows(value))?;
         Some(if self.x.categories().is_some() {
@@ -93,11 +88,11 @@ impl Stage {
         })
     }
 
-    /// The row of a value; `None` if it is off the axis.
+    /// Row of a value; `None` if it is off the axis.
     fn row(&self, value: f64) -> Option<u16> {
         let share = 1.0 - self.y.place(value).filter(|_| self.y.shows(value))?;
         Some(if let Some(names) = self.y.categories() {
-            // The middle of the rows that cells of this category take.
+            // The middle of this category's rows.
             let (from, to) = slot(value.round().max(0.0) as usize, names.len(), self.plot.height);
             self.plot.y + (from + to.max(from + 1) - 1) / 2
         } else {
@@ -110,20 +105,19 @@ impl Stage {
         let (columns, rows) = canvas.dots();
         let (h, v) = (self.x.place(x)?, 1.0 - self.y.place(y)?);
         let place = |share: f64, count: i64| (share * (count - 1) as f64).round() as i64;
-        // Categories are drawn in the middle of their span, everything else from edge to edge.
+        // Categories are drawn in the middle of their span, other values from edge to edge.
         let wide = |share: f64| (share * columns as f64) as i64;
         let column = if self.x.categories().is_some() { wide(h) } else { place(h, columns) };
         Some((column, place(v, rows)))
     }
 }
 
-/// The first column or row of the k-th of several categories, and the one after its last.
+/// Range of columns or rows of the k-th category: the first, and the one after the last.
 fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
     let edge = |k: usize| (k * usize::from(room) / count.max(1)).min(usize::from(room)) as u16;
     (edge(k), edge(k + 1))
 }
 
-/// The character of a marker.
 pub(crate) fn marker_char(marker: Marker, glyphs: Glyphs) -> char {
     match marker {
         Marker::Circle => 'o',
@@ -181,20 +175,20 @@ impl Widget for Chart<'_> {
 }
 
 impl<'a> Chart<'a> {
-    /// A figure as the user looks at figures.
+    /// A figure with the user's view options.
     pub(crate) fn new(figure: &'a Figure, state: &'a State) -> Self {
         let view = &state.view;
         Self { figure, theme: state.theme(), glyphs: view.glyphs, form: Form::Lines, all_bands: view.all_bands }
     }
 
-    /// The value of the horizontal axis at a column of the screen, clamped to the axis; `None` if nothing is drawn.
+    /// Value of the horizontal axis at a screen column, clamped to the axis; `None` if nothing is drawn.
     pub(crate) fn value_at(&self, area: Rect, column: u16) -> Option<f64> {
         let Stage { plot, x, .. } = Stage::new(self, area).filter(|_| self.figure.has_axes())?;
         let last = plot.width - 1;
         Some(x.value(f64::from(column.saturating_sub(plot.x).min(last)) / f64::from(last)))
     }
 
-    /// Area of a cell of a table; `None` if it is not drawn.
+    /// Area of a heatmap cell; `None` if it is not drawn.
     pub(crate) fn cell_area(&self, area: Rect, row: usize, column: usize) -> Option<Rect> {
         let Stage { plot, x, y, .. } = Stage::new(self, area)?;
         let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
@@ -208,17 +202,15 @@ impl<'a> Chart<'a> {
         self.glyphs == Glyphs::Ascii
     }
 
-    /// One of two texts, depending on the terminal's characters.
     fn pick<'t>(&self, unicode: &'t str, ascii: &'t str) -> &'t str {
         if self.ascii() { ascii } else { unicode }
     }
 
-    /// True if the theme has colours; without them density and signs replace them.
+    /// True if the theme has colours; otherwise density and symbols replace them.
     fn coloured(&self) -> bool {
         (0..8).any(|hue| self.theme.series(hue).fg.is_some())
     }
 
-    /// The look of a series.
     fn style(&self, role: figure::Role) -> Style {
         let accent = role.accent.and_then(|k| ACCENTS.get(k)).filter(|_| self.form == Form::Lines);
         let style = accent.map_or_else(|| self.theme.series(role.hue), |accent| self.theme.style(*accent));
@@ -244,13 +236,12 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// A colour of data among the 256 that terminals have.
+/// A data colour as a background from the 256-colour palette, with readable text.
 fn background(colour: Rgb) -> Style {
     let ink = if colour.is_light() { Rgb(0, 0, 0) } else { Rgb(255, 255, 255) };
     Style::new().bg(Color::Indexed(colour.indexed())).fg(Color::Indexed(ink.indexed()))
 }
 
-/// The space for labels along an axis of cells.
 fn room<'a>(length: u16, gap: f64, measure: &'a dyn Fn(&str) -> f64) -> Room<'a> {
     Room { length: f64::from(length.saturating_sub(1)), gap, terse: true, measure }
 }

@@ -1,20 +1,20 @@
-//! Values as density in themes without colour: fuller glyphs for larger values, other glyphs below zero.
+//! Values as densities, for themes without colour: fuller glyphs for larger values, other glyphs for negative ones.
 
 use figure::layers::{Cells, Shades};
 use figure::palette::{self, Rgb};
 
-/// From empty to full, for values that rise from nothing and for those above zero.
+/// Glyphs from empty to full, for unsigned and positive values; in Unicode and in ASCII.
 const RISING: [[char; 5]; 2] = [[' ', '░', '▒', '▓', '█'], [' ', '.', ':', '*', '#']];
-/// From empty to full below zero.
+/// Glyphs from empty to full, for negative values; in Unicode and in ASCII.
 const FALLING: [[char; 5]; 2] = [[' ', '-', '=', '≡', '■'], [' ', '-', '=', 'o', 'O']];
 
-/// The glyph of a signed share of -1 to 1.
+/// The glyph of a value from -1 to 1.
 pub(crate) fn signed(share: f64, ascii: bool) -> char {
     let set = if share < 0.0 { &FALLING } else { &RISING };
     set[usize::from(ascii)][level(share.abs())]
 }
 
-/// The glyph of a share of 0 to 1.
+/// The glyph of a value from 0 to 1.
 pub(crate) fn rising(share: f64, ascii: bool) -> char {
     RISING[usize::from(ascii)][level(share)]
 }
@@ -24,19 +24,17 @@ fn level(share: f64) -> usize {
     (share.clamp(0.0, 1.0) * 4.0).round() as usize
 }
 
-/// Position of a value between the ends of the cells' range: 0 to 1, or -1 to 1 where signed.
+/// Position of a value within the range of the cells: from 0 to 1, or from -1 to 1 if signed.
 pub(crate) fn share(cells: &Cells, value: f64) -> f64 {
     let (lo, hi) = cells.range;
     let share = if hi > lo { ((value - lo) / (hi - lo)).clamp(0.0, 1.0) } else { 0.5 };
     if cells.shades == Shades::Diverging { 2.0 * share - 1.0 } else { share }
 }
 
-/// The colour of such a position.
 pub(crate) fn colour(cells: &Cells, share: f64) -> Rgb {
     if cells.shades == Shades::Diverging { palette::diverging(share) } else { palette::rising(share) }
 }
 
-/// The glyph of such a position.
 pub(crate) fn glyph(cells: &Cells, share: f64, ascii: bool) -> char {
     if cells.shades == Shades::Diverging { signed(share, ascii) } else { rising(share, ascii) }
 }

@@ -1,4 +1,4 @@
-//! Looks of each kind of layer on cells.
+//! Tests of each kind of layer in terminal cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -45,7 +45,7 @@ fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// Sizes of the chart on screens of 120×40 and 80×24.
+/// Chart sizes on screens of 120×40 and 80×24.
 const SIZES: [(u16, u16); 2] = [(86, 20), (56, 12)];
 
 #[test]
@@ -126,8 +126,8 @@ fn aligned_tokens_stand_in_the_same_column_whatever_their_script() {
     assert_eq!(column(1, "cabinet"), column(3, "ארון"));
 }
 
-/// Regression: published series beside a run's own were cut off the legend at 80 columns, and models of one family
-/// looked alike below the axis.
+/// Regression: at 80 columns, published series next to a run's own used to be cut off the legend. Below the axis, models of one family
+/// looked the same.
 #[test]
 fn names_that_one_row_cannot_hold_take_more_where_there_is_height() {
     let names = ["roberta-mini", "roberta-tiny", "bert-large-cased"];
@@ -162,7 +162,7 @@ fn unit_square(layers: Vec<Layer>) -> Figure {
     Figure { x: axis("x"), y: axis("y"), layers, ..Figure::default() }
 }
 
-/// Regression: two lines ended in the same letter; legends ended in "…"; a rule's name was overdrawn by bands.
+/// Regression: two lines used to end in the same letter, legends in "…", and bands covered a rule's name.
 #[test]
 fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
     let rule = Layer::Rule(Rule::level(0.5, "constant answer"));
@@ -179,7 +179,7 @@ fn lines_end_in_names_that_differ_and_no_name_is_cut_or_overdrawn() {
     assert!(text(&buffer(&figure, SIZES[0], Glyphs::Braille, false)).contains("constant answer"));
 }
 
-/// Regression: the x-axis title overlapped or replaced the label of the largest tick.
+/// Regression: the x-axis title used to overlap or replace the label of the largest tick.
 #[test]
 fn the_name_of_the_horizontal_axis_covers_no_tick() {
     for (x, largest) in [(Axis::linear("training examples").from_to(0.0, 1.0), "1"), (Axis::log("items"), "100")] {
@@ -196,7 +196,7 @@ fn the_name_of_the_horizontal_axis_covers_no_tick() {
     }
 }
 
-/// Regression: the bands of three lines hid each other.
+/// Regression: the bands of three lines used to hide each other.
 #[test]
 fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
     let mut main = banded(0, "main", 0.2);
@@ -211,7 +211,7 @@ fn the_line_that_the_figure_is_about_has_a_band_and_the_others_on_request() {
     assert!(one > 0 && one < all, "{one} {all}");
 }
 
-/// Regression: dotted arrows could not be distinguished, and an arrow into a node ended before it.
+/// Regression: dotted arrows used to look alike, and an arrow ended before its node.
 #[test]
 fn a_graph_is_drawn_with_box_characters() {
     for size in SIZES {
@@ -225,7 +225,6 @@ fn samples_edges() -> usize {
     samples::graph().layers.iter().map(|l| if let Layer::Graph(g) = l { g.edges.len() } else { 0 }).sum()
 }
 
-/// Regression: Student's t over two trainings filled the plot as a band.
 #[test]
 fn two_trainings_are_two_dots_and_no_band() {
     let line = |pair| {

@@ -1,8 +1,7 @@
-//! Sentences with scored tokens on cells.
+//! Sentences with scored tokens in terminal cells.
 //!
-//! Every token is written at its own position, measured in columns, so that wide characters and right-to-left words do not
-//! move other tokens. Below it are a row of marks (gold, among the highest K, in doubt) and, without colour, a row whose density
-//! is the score.
+//! Every token is written at its own column, so that wide characters and right-to-left words do not move others. Below it are a row of
+//! marks (gold, among the K highest scores, doubtful) and, without colour, a row whose density shows the score.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,32 +17,28 @@ use figure::Layer;
 use figure::layers::{Token, Tokens};
 use figure::palette;
 
-/// Longest name of a strip, and longest token.
+/// Maximum width of a strip's name and of a token, in columns.
 const LONGEST: usize = 18;
 
 /// A figure of tokens with a cursor on one of them, which is always visible.
 pub(crate) struct Strips<'a> {
-    /// The figure and how it is drawn.
     pub chart: Chart<'a>,
-    /// Strip and place of the token under the cursor.
+    /// Strip and index of the token under the cursor.
     pub cursor: Option<(usize, usize)>,
 }
 
-/// Position of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spot {
     strip: usize,
-    /// Its place in the strip.
     token: usize,
-    /// The line of strips that it is in.
+    /// Index of the line of strips.
     line: u16,
-    /// Its first column, from the left edge of the area.
+    /// First column, relative to the area.
     x: u16,
-    /// Columns of its box.
+    /// In columns.
     wide: u16,
 }
 
-/// Strips broken into lines.
 struct Laid {
     spots: Vec<Spot>,
     lines: u16,
@@ -59,7 +54,7 @@ impl Laid {
         let (mut x, mut line, mut spots) = (start, 0, Vec::new());
         for column in tokens.columns() {
             let words = || column.iter().enumerate().filter_map(|(strip, at)| Some((strip, (*at)?)));
-            // At least two columns: a mark beside a sign.
+            // At least two columns, for two marks.
             let wide = words().map(|(k, at)| width(&word(&tokens.strips[k].tokens[at]))).fold(2, usize::max) as u16;
             if x > start && x + wide > columns {
                 (x, line) = (start, line + 1);
@@ -78,14 +73,13 @@ impl Laid {
     }
 }
 
-/// Cells that may be written to.
 struct Paper<'b> {
     area: Rect,
     buffer: &'b mut Buffer,
 }
 
 impl Paper<'_> {
-    /// Writes a text as far as it lies in the area.
+    /// Writes the part of a text that is inside the area.
     fn put(&mut self, (x, y): (u16, u16), text: &str, style: Style) {
         if (self.area.y..self.area.bottom()).contains(&y) && (self.area.x..self.area.right()).contains(&x) {
             self.buffer.set_stringn(x, y, text, usize::from(self.area.right() - x), style);
@@ -93,7 +87,6 @@ impl Paper<'_> {
     }
 }
 
-/// The text of a token as it is drawn.
 fn word(token: &Token) -> String {
     fit(&printable(&token.text), LONGEST).into_owned()
 }
@@ -112,7 +105,7 @@ impl Widget for Strips<'_> {
 }
 
 impl Strips<'_> {
-    /// The room below the legend, and the tokens.
+    /// The area below the legend, and the tokens.
     fn parts(&self, area: Rect) -> Option<(Rect, &Tokens)> {
         let find = |l: &Layer| matches!(l, Layer::Tokens(_));
         let Layer::Tokens(tokens) = self.chart.figure.layers.iter().find(|l| find(l))? else { return None };
@@ -120,7 +113,7 @@ impl Strips<'_> {
         Some((Rect { y: area.y + 1, height, ..area }, tokens))
     }
 
-    /// Strip and place of the token that is drawn at a position of the screen.
+    /// Strip and index of the token at a screen position.
     pub(crate) fn at(&self, area: Rect, x: u16, y: u16) -> Option<(usize, usize)> {
         let (below, tokens) = self.parts(area)?;
         let laid = Laid::new(tokens, below.width);
@@ -135,17 +128,17 @@ impl Strips<'_> {
 }
 
 impl Chart<'_> {
-    /// Rows of a strip: words, marks and, without colour, density.
+    /// Number of rows of a strip: words, marks and, without colour, density.
     fn strip_rows(&self) -> u16 {
         if self.coloured() { 2 } else { 3 }
     }
 
-    /// Rows of a line of strips, with the blank one below it.
+    /// Number of rows of a line of strips, including the empty one below.
     fn line_rows(&self, tokens: &Tokens) -> u16 {
         self.strip_rows() * (tokens.strips.len().max(1) as u16) + 1
     }
 
-    /// Draws the strips, broken into lines, and returns how many rows they take.
+    /// Draws the strips, divided into lines, and returns the number of rows used.
     pub(super) fn tokens(&self, area: Rect, tokens: &Tokens, buffer: &mut Buffer) -> u16 {
         self.strips(area, tokens, None, buffer)
     }
@@ -153,7 +146,7 @@ impl Chart<'_> {
     fn strips(&self, area: Rect, tokens: &Tokens, cursor: Option<(usize, usize)>, buffer: &mut Buffer) -> u16 {
         let laid = Laid::new(tokens, area.width);
         let (rows, line) = (self.strip_rows(), self.line_rows(tokens));
-        // The blank row below the last line need not fit; if a line is higher than the area, its top is shown.
+        // The empty row below the last line need not fit. If a line is higher than the area, its top is shown.
         let fits = ((area.height + 1) / line).max(1);
         let first = laid.first(cursor, fits);
         let shown = first..(first + fits).min(laid.lines);
@@ -183,7 +176,7 @@ impl Chart<'_> {
         laid.lines * line
     }
 
-    /// Brackets around the token under the cursor, in the gaps beside it, so that its own colour stays.
+    /// Draws brackets in the gaps around the token under the cursor, so that its colour remains visible.
     fn brackets(&self, paper: &mut Paper<'_>, (x, y): (u16, u16), wide: u16) {
         let style = self.theme.style(Role::Focus).add_modifier(Modifier::BOLD);
         if x > paper.area.x {
@@ -213,7 +206,7 @@ impl Chart<'_> {
             paper.put((x, y + 1), &self.pick("╱", "/").repeat(wide), self.theme.style(Role::Dim));
         }
         if token.gold {
-            // In doubt the hatch stays visible next to the line of the gold rationale.
+            // If doubtful, the hatching stays visible next to the line of the gold rationale.
             let line = if doubtful { wide.div_ceil(2) } else { wide };
             paper.put((x, y + 1), &self.pick("▔", "~").repeat(line), text);
         }
@@ -226,7 +219,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The scale of the scores, and what the marks mean.
+    /// Legend: the scale of the scores and the meanings of the marks.
     pub(super) fn token_keys(&self, tokens: &Tokens) -> Vec<Key> {
         let dim = self.theme.style(Role::Dim);
         let bound = short((tokens.largest() * 100.0).round() / 100.0);

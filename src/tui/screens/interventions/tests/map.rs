@@ -1,5 +1,3 @@
-//! The map of layers.
-
 use super::*;
 use crate::action::Action;
 use crate::reduce::reduce;
@@ -7,7 +5,7 @@ use crate::state::Glyphs;
 use crate::theme::{Surroundings, Theme};
 use labs::Finding;
 
-/// The findings of a run with a map of PGD, as a recording holds them.
+/// Findings of a recorded run with a map of PGD.
 fn recorded() -> Vec<Finding> {
     let results = sample::mapped();
     let label = Label::new(&Spec::shipped(), "bert-mini");
@@ -19,7 +17,7 @@ fn recorded() -> Vec<Finding> {
     findings.map(again).collect()
 }
 
-/// The default experiment with a map, every action through the reducer.
+/// The default experiment with a map, after passing every action through the reducer.
 fn mapped() -> State {
     let mut state = started();
     for finding in recorded() {
@@ -32,7 +30,6 @@ fn mapped() -> State {
     state
 }
 
-/// Puts a pane in sight.
 fn look_at(state: &mut State, pane: Pane) {
     state.focus_on(pane);
     SCREEN.refresh(state);
@@ -88,7 +85,7 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     assert!(origin.entries.contains(&("site".into(), "layer 2, mlp oracle at layer 4".into())), "{origin:?}");
     SCREEN.travel(&mut state, MAPS[0], 1);
     let text = drawn(&state);
-    // A long reason was cut at the edge of the pane.
+    // Regression: a long reason used to be cut at the edge of the pane.
     assert!(
         text.contains("n/a: layer 3: at no strength does the oracle") && text.contains("chance is 0.500)"),
         "{text}"
@@ -108,7 +105,7 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
 fn without_colour_the_density_of_glyphs_is_the_score() {
     let mut state = mapped();
     look_at(&mut state, MAPS[2]);
-    // The scores of the first row fall from .89 to .59: full, three quarters, half.
+    // The scores of the first row fall from .89 to .59, drawn as full, three-quarter and half blocks.
     let row = |state: &State| {
         let text = drawn(state);
         assert!(

@@ -1,10 +1,10 @@
-//! What the list and the chart say of scores: two trainings, no best strength, ranges over other probe settings.
+//! Tests of scores in the list and the chart: two trainings, no best strength, ranges over other probe settings.
 
 use super::*;
 use labs::interventions::results::Results;
 use labs::interventions::verdict::NoOptimumFinding;
 
-/// The default experiment with results in the place of its own.
+/// The default experiment with other results.
 fn with(results: Results, size: (u16, u16)) -> State {
     let mut state = started();
     state.board.runs[0].results = labs::Results::Interventions(Box::new(results));
@@ -22,7 +22,7 @@ fn drawn(state: &State) -> String {
     terminal.backend().to_string()
 }
 
-/// Scores of two trainings had intervals by Student's t with one degree of freedom, such as [.02, 1.00].
+/// Regression: scores of two trainings used to have intervals from Student's t with one degree of freedom, such as [.02, 1.00].
 #[test]
 fn two_trainings_are_shown_by_their_values() {
     let mut results = sample::results();
@@ -47,7 +47,7 @@ fn two_trainings_are_shown_by_their_values() {
     }
 }
 
-/// All rows of the list were dashes beside a pane with R .93 and no warning; the reason was cut.
+/// Regression: a list without any numbers used to be next to a pane with R .93 and no warning; the reason was cut.
 #[test]
 fn a_list_without_best_strengths_says_why_and_r_is_marked() {
     let mut results = sample::results();
@@ -78,7 +78,7 @@ fn a_list_without_best_strengths_says_why_and_r_is_marked() {
     }
 }
 
-/// A hatched range lay off its curve, and nothing said what it was.
+/// Regression: a hatched range used to be off its curve, without an explanation.
 #[test]
 fn the_hatched_range_and_the_intervals_are_explained_as_on_paper() {
     let mut results = sample::results();
