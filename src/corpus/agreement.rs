@@ -1,8 +1,8 @@
-//! Number agreement sentences of any source as examples of the interventions lab.
+//! Number agreement sentences from any source as examples for the interventions lab.
 //!
-//! A sentence is usable if its verb is `[MASK]`, both forms are given, and its subject's number is labelled. Z_c is the
-//! label `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers and plain rows
-//! have them. Plain rows can have `subject_animacy` and the counterfactual `twin` too.
+//! A sentence is usable if its verb is `[MASK]`, both verb forms are given, and the subject's number is labelled. Z_c is the label
+//! `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers, and plain rows have both labels. Plain
+//! rows can also have `subject_animacy` and the counterfactual `twin`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,15 +13,15 @@ use super::micro::frequencies::{Frequencies, FrequencyError};
 use super::readers::{Row, Sentence};
 use super::task::{Example, ExampleSet, MASK, Place, Property, TASKS, Task};
 
-/// Rows that were left out for one reason.
+/// Rows dropped for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     pub count: u64,
-    /// Line of the first, from 1; 0 if unknown.
+    /// Line of the first such row, from 1; 0 if unknown.
     pub first_line: u64,
 }
 
-/// Reason for leaving out a row that repeats an earlier one.
+/// Reason for dropping a row that repeats an earlier one.
 pub(crate) const REPEATED: &str = "same text as an earlier row, at the same position";
 
 /// Result of converting rows.
@@ -29,9 +29,10 @@ pub(crate) const REPEATED: &str = "same text as an earlier row, at the same posi
 pub struct Conversion {
     /// Rows that became examples.
     pub taken: u64,
-    /// Rows of another kind, or without mask, forms or the subject's number.
+    /// Rows of another kind, or without mask, forms or subject number.
     pub unsuited: u64,
-    /// Rows with the same text as an earlier one, read at the same position. Rows that look the same to a causal model are left out once the model is known.
+    /// Rows with the text and positions of an earlier row. Rows that only a causal model cannot distinguish are dropped later, once the
+    /// model is known.
     pub repeated: u64,
     /// Unsuited and repeated rows by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
@@ -44,7 +45,7 @@ impl Conversion {
     }
 }
 
-/// Reasons why rows cannot form a set.
+/// Reasons why rows cannot form an example set.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConversionError {
     /// No row is usable.
@@ -53,20 +54,20 @@ pub enum ConversionError {
          `subject_number` (Sg or Pl), or the names of other labels as task.target and task.keep"
     )]
     None {
-        /// Rows that were looked at.
+        /// Rows examined.
         unsuited: u64,
-        /// The commonest reason.
+        /// Most frequent reason.
         why: &'static str,
     },
-    /// No row is usable for a file's own labels.
+    /// No row has usable labels of the file's own.
     #[error("none of {unsuited} rows is usable: {why}")]
     NoneOwn {
-        /// Rows that were looked at.
+        /// Rows examined.
         unsuited: u64,
-        /// The commonest reason.
+        /// Most frequent reason.
         why: &'static str,
     },
-    /// One of the numbers never occurs.
+    /// A subject number never occurs.
     #[error("the sentences cannot be probed for the number of the subject: {0}")]
     OneSided(#[from] FrequencyError),
 }
@@ -76,7 +77,7 @@ pub enum ConversionError {
 pub struct Collector {
     task: &'static Task,
     examples: Vec<Example>,
-    /// Examples so far: each text with the tokens at which it is changed and read.
+    /// Each text seen so far with the tokens at which its hidden states are changed and read.
     seen: HashSet<(String, [Option<Place>; 2])>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
@@ -87,7 +88,7 @@ pub struct Collector {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Positions {
     pub changed: Position,
-    /// The position at which oracles read, if different.
+    /// Position at which oracles read, if different.
     pub read: Option<Position>,
 }
 
@@ -102,7 +103,7 @@ pub enum Position {
     First,
     /// At the last token of the text.
     Last,
-    /// At the last token of the characters that a row marks as its `target`, or of the words in which it differs from its twin.
+    /// At the last token of the span given as the row's `target`, or else of the words that differ from its twin.
     Marked,
     /// At every token of the text, separately.
     Every,
@@ -126,7 +127,7 @@ impl Position {
         }
     }
 
-    /// The tokens at this position of a text with `masks` masks and the marked characters `span`.
+    /// Resolves the position in a text with `masks` masks and the character range `span`.
     fn place(self, masks: usize, span: Option<[u32; 2]>) -> Result<Place, &'static str> {
         Ok(match (self, masks, span) {
             (Self::Mask, 1, _) => Place::Mask,
@@ -147,11 +148,10 @@ impl Position {
 }
 
 impl Positions {
-    /// The example with the tokens at which it is changed and read; without a `span`, the words that differ from its
-    /// twin are marked.
+    /// Resolves the positions in an example. Without a `span`, the words that differ from its twin are used.
     ///
     /// # Errors
-    /// The example has no such position: the message says what is missing.
+    /// The example lacks a position; the message names what is missing.
     pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
         let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
         let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);
@@ -160,7 +160,7 @@ impl Positions {
     }
 }
 
-/// A label of a sentence by its name; a label without a name is called `label`.
+/// Returns the label of this name; unnamed labels are called `label`.
 pub fn label<'s>(sentence: &'s Sentence<'_>, name: &str) -> Option<&'s str> {
     let named = sentence.labels.as_ref().and_then(|l| l.get(name));
     named.or_else(|| sentence.label.as_deref().filter(|_| name == "label"))
@@ -173,7 +173,7 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// A collector of examples for this task.
+    /// Creates a collector of examples for this task.
     pub fn of(task: &'static Task) -> Self {
         Self {
             task,
@@ -190,7 +190,7 @@ impl Collector {
         self.add_at(row, 0);
     }
 
-    /// Adds a row at this line if it is usable.
+    /// Adds a usable row at this line.
     pub(crate) fn add_at(&mut self, row: &Row<'_>, line: u64) {
         let example = match row {
             Row::Sentence(sentence) if self.task.is_own() => self.own_example(sentence),
@@ -215,12 +215,12 @@ impl Collector {
         self.examples.push(example);
     }
 
-    /// The same with hidden states changed and read there.
+    /// Sets the positions at which hidden states are changed and read.
     pub(crate) fn reading_at(self, positions: Positions) -> Self {
         Self { positions, ..self }
     }
 
-    /// The example of a row with a file's own labels, or what is missing.
+    /// Converts a row with the file's own labels; the error names what is missing.
     fn own_example(&self, sentence: &Sentence<'_>) -> Result<Example, &'static str> {
         let value = |p: &Property| {
             let label = label(sentence, p.id)?;
@@ -229,10 +229,10 @@ impl Collector {
         let [target, _] = &self.task.properties;
         let zc = value(target).ok_or("the target has no value")?;
         let forms = match (&sentence.choice, target.values.len()) {
-            // A row gives the right form first.
+            // Rows put the correct form first.
             (Some([right, other]), 2) if zc == 0 => [right.to_string(), other.to_string()],
             (Some([right, other]), 2) => [other.to_string(), right.to_string()],
-            // Rows of agreement give the singular first.
+            // Agreement rows put the singular first.
             _ => match (&sentence.forms, target.values) {
                 (Some([singular, plural]), ["Pl", "Sg"]) => [plural.to_string(), singular.to_string()],
                 _ => Default::default(),
@@ -257,20 +257,19 @@ impl Collector {
         self.positions.put(example, sentence.target)
     }
 
-    /// Number of examples so far.
     pub fn len(&self) -> usize {
         self.examples.len()
     }
 
-    /// True if no usable row has been seen.
+    /// True if no usable row has been added.
     pub fn is_empty(&self) -> bool {
         self.examples.is_empty()
     }
 
-    /// The set, with the frequencies found, and the counts of its rows. Its seed is 0: nothing was drawn.
+    /// Returns the examples with their observed frequencies, and the counts of rows. The seed is 0 because nothing is drawn.
     ///
     /// # Errors
-    /// [`ConversionError`] if no row is usable or one of the subject's numbers never occurs.
+    /// [`ConversionError`] if no row is usable or a subject number never occurs.
     pub fn finish(self) -> Result<(ExampleSet, Conversion), ConversionError> {
         if self.examples.is_empty() {
             let why = self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
@@ -280,21 +279,21 @@ impl Collector {
                 false => ConversionError::None { unsuited, why },
             });
         }
-        // The frequencies are those of agreement; a task from a user's file ignores them.
+        // These frequencies concern agreement; a task from a user's file ignores them.
         let frequencies =
             if self.task.is_own() { Frequencies::natural() } else { Frequencies::from_cells(self.counts)? };
         Ok((ExampleSet::of(self.task, 0, frequencies, self.examples), self.conversion))
     }
 }
 
-/// The index of a label among the values of the property of this name.
+/// Returns the index of a label among the values of a property.
 fn index(property: &str, label: &str) -> Option<u8> {
     let named = |p: &&Property| p.id == property;
     let values = TASKS.iter().flat_map(Task::labelled).find(named).map(|p| p.values)?;
     values.iter().position(|v| *v == label).and_then(|i| u8::try_from(i).ok())
 }
 
-/// The example of a sentence, or what is missing.
+/// Converts a sentence; the error names what is missing.
 fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let (before, after) = sentence.text.split_once(MASK).ok_or("no [MASK] in the text")?;
     if after.contains(MASK) {
@@ -307,7 +306,7 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
     let zc = label("subject_number").ok_or("no label `subject_number`")?;
     let zc = index("subject_number", zc).ok_or("`subject_number` is neither Sg nor Pl")?;
-    // A present label that is not a number would be treated as missing.
+    // A label that is not a number is an error; it must not count as missing.
     let read = |name: &str, problem: &'static str| match label(name) {
         Some(label) => index(name, label).ok_or(problem).map(Some),
         None => Ok(None),
@@ -377,7 +376,7 @@ mod tests {
         assert_eq!((set.task, set.hash.len()), ("agreement", 64));
     }
 
-    /// If the words of a sentence were marked in separate rows, all but the first were lost.
+    /// Regression: if separate rows marked different words of a sentence, all but the first were lost.
     #[test]
     fn rows_that_differ_in_the_marked_word_alone_are_two_examples() {
         let marked = |from: u32, to: u32| {
