@@ -91,12 +91,14 @@ pub enum OwnError {
     /// The path is a folder, which has no single hash or format.
     #[error("{}: it is a folder; name one of its files", file.display())]
     Folder {
+        /// Path of the folder.
         file: PathBuf,
     },
     /// No row is usable.
     #[error("{}: {source}; `probity data show` shows what it holds", file.display())]
     Unfit {
         file: PathBuf,
+        /// Reason why its rows are unusable.
         source: ConversionError,
     },
     /// A label cannot be probed.
@@ -111,6 +113,7 @@ pub enum OwnError {
     #[error("{}: {problem}", file.display())]
     TooFew {
         file: PathBuf,
+        /// The kind of example that is too rare.
         problem: TooFew,
     },
     #[error("{}: it has more than {MOST} sentences; use a part of it", file.display())]

@@ -17,7 +17,9 @@ pub enum FrequencyError {
     )]
     Phi {
         phi: f64,
+        /// Lower end of the range allowed.
         lo: f64,
+        /// Upper end of the range allowed.
         hi: f64,
     },
     /// A share is negative, infinite or NaN, or one subject number never occurs.
