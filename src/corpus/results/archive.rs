@@ -11,7 +11,7 @@ use super::gather::Gather;
 use crate::readers::ReadError;
 use crate::readers::source::MAX_DOCUMENT;
 
-/// The first bytes of a file; empty if it cannot be opened, because the text readers report the error.
+/// Returns the first bytes of a file, or zeros if it cannot be read; the text readers report that error.
 pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     let mut head = [0; 4];
     match base::read::open(path).and_then(|mut file| file.read_exact(&mut head)) {
@@ -20,10 +20,10 @@ pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     }
 }
 
-/// Maximum number of entries of an archive.
+/// Maximum number of entries in an archive.
 const MOST_ENTRIES: usize = 65_534;
 
-/// Position of an entry.
+/// Location of an entry.
 struct Entry {
     name: String,
     method: u16,
@@ -31,7 +31,7 @@ struct Entry {
     offset: u64,
 }
 
-/// Reads the samples of an Inspect log: from its summaries, or sample by sample if it has none or texts are needed.
+/// Reads the samples of an Inspect log from its summaries, or one by one if it has none or texts are needed.
 pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let broken = |what: String| ReadError::file(path, what, "a whole .eval log of Inspect; fetch it again");
     let mut file = base::read::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
@@ -73,7 +73,7 @@ fn wrong(what: &str) -> std::io::Error {
     std::io::Error::other(what.to_owned())
 }
 
-/// The central directory.
+/// Reads the central directory.
 fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     let size = file.seek(SeekFrom::End(0))?;
     let tail = size.min(22 + 65_535);
@@ -112,7 +112,7 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     Ok(all)
 }
 
-/// The bytes of an entry, up to [`MAX_DOCUMENT`].
+/// Decompresses an entry of up to [`MAX_DOCUMENT`] bytes.
 fn unpacked(file: &mut File, entry: &Entry) -> std::io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(entry.offset))?;
     let mut head = [0; 30];
