@@ -1,9 +1,8 @@
-//! A reader of the pickles that `torch.save` writes. It executes nothing.
+//! A reader of `torch.save` pickles that executes nothing.
 //!
-//! A pickle is a program for a stack machine that may name any Python object and call it. This machine knows the
-//! opcodes of protocol 2 that tensors need and the globals in [`Global`], none of which is called; it stops at anything
-//! else. Values are indices into flat lists, so that neither deep nesting nor repeated references cost more than their
-//! size in the file.
+//! A pickle is a program for a stack machine, which can name and call any Python object. This machine supports only the opcodes of
+//! protocol 2 needed for tensors and the globals in [`Global`], none of which it calls; anything else is an error. Values are indices into
+//! flat lists, so deep nesting and repeated references cost no more than their size in the file.
 
 use std::collections::HashMap;
 
@@ -11,12 +10,12 @@ use safetensors::Dtype;
 
 use base::text::shortened;
 
-/// Largest pickle that is read: it describes tensors, whose numbers lie elsewhere in the file.
+/// Maximum size of a pickle, which describes tensors; their values are stored elsewhere in the file.
 pub(super) const LARGEST: usize = 16 << 20;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Fault {
-    /// It names a global that is not needed for tensors.
+    /// The pickle names a global that tensors do not need.
     Global(String),
     Damaged(String),
 }
@@ -35,7 +34,7 @@ impl From<String> for Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// The known globals.
+/// Supported globals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Global {
     /// `torch._utils._rebuild_tensor_v2`.
@@ -44,7 +43,7 @@ pub(super) enum Global {
     Parameter,
     /// `collections.OrderedDict`.
     OrderedDict,
-    /// `argparse.Namespace`: the settings in fairseq's checkpoints, which are skipped.
+    /// `argparse.Namespace`: the settings in fairseq checkpoints, which are skipped.
     Namespace,
     /// `torch.FloatStorage` and similar.
     Storage(Dtype),
@@ -73,13 +72,13 @@ impl Global {
     }
 }
 
-/// A value on the stack; numbers are indices into the lists of [`Pickle`].
+/// A value on the stack; `usize` values are indices into the lists of [`Pickle`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     None,
     Bool(bool),
     Int(i64),
-    /// A float, a long integer or a namespace: not needed for tensors.
+    /// A float, a long integer or a namespace, which tensors do not need.
     Other,
     Text(usize),
     Global(Global),
@@ -90,7 +89,7 @@ pub(super) enum Value {
     Tensor(usize),
 }
 
-/// A run of numbers of one type in the file.
+/// A contiguous run of values of one type in the file.
 #[derive(Debug, PartialEq)]
 pub(super) struct Storage {
     pub(super) key: String,
@@ -99,7 +98,7 @@ pub(super) struct Storage {
     pub(super) len: usize,
 }
 
-/// A tensor: a view of a storage. Every index that it can form lies within the storage.
+/// A tensor as a view of a storage. Every index that it can form is inside the storage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct View {
     pub(super) storage: usize,
@@ -116,7 +115,7 @@ impl View {
     }
 }
 
-/// Content of a pickle.
+/// Contents of a pickle.
 #[derive(Debug, Default)]
 pub(super) struct Pickle {
     pub(super) texts: Vec<String>,
@@ -124,7 +123,7 @@ pub(super) struct Pickle {
     pub(super) dicts: Vec<Vec<(Value, Value)>>,
     pub(super) storages: Vec<Storage>,
     pub(super) tensors: Vec<View>,
-    /// Indices of `storages` by key.
+    /// Index into `storages` by key.
     keys: HashMap<String, usize>,
     stack: Vec<Value>,
     /// Stack heights at open marks.
@@ -132,7 +131,7 @@ pub(super) struct Pickle {
     memo: HashMap<u32, Value>,
 }
 
-/// The bytes that are left.
+/// Remaining bytes.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -166,7 +165,7 @@ impl Pickle {
         self.keys.get(key).copied()
     }
 
-    /// Reads one pickle at the start of `bytes`; returns it, its value and its length.
+    /// Parses the pickle at the start of `bytes`; returns it, its value and its length.
     pub(super) fn read(bytes: &[u8]) -> Result<(Pickle, Value, usize)> {
         let mut input = Input(&bytes[..bytes.len().min(LARGEST)]);
         let all = input.0.len();
@@ -262,7 +261,7 @@ impl Pickle {
         Ok(())
     }
 
-    /// Attributes, such as the `_metadata` of a state dict, do not affect the tensors.
+    /// Skips attributes, such as the `_metadata` of a state dict, which do not affect tensors.
     fn skip_state(&mut self) -> Result<()> {
         self.pop()?;
         match self.top()? {
@@ -326,20 +325,20 @@ impl Pickle {
             Value::Dict(dict) if flat.len().is_multiple_of(2) => {
                 self.dicts[dict].extend(flat.chunks_exact(2).map(|pair| (pair[0], pair[1])));
             }
-            // A namespace, whose contents are skipped.
+            // The contents of a namespace are skipped.
             Value::Other => {}
             _ => return Err("its pickle sets items of an object that is not a dict".into()),
         }
         Ok(())
     }
 
-    /// The object that Python would build by calling `callable`.
+    /// Builds the object that Python would build by calling `callable`.
     fn build_object(&mut self, callable: Value, args: Value) -> Result<Value> {
         let Value::Items(args) = args else { return Err("its pickle calls without a tuple of arguments".into()) };
         let args = self.items[args].clone();
         match (callable, &args[..]) {
             (Value::Global(Global::OrderedDict), []) => Ok(self.new_dict()),
-            // Python 2 gives it its entries as pairs.
+            // Python 2 passes the entries as pairs.
             (Value::Global(Global::OrderedDict), &[Value::Items(pairs)]) => {
                 let pair = |v: &Value| match v {
                     Value::Items(pair) => <[Value; 2]>::try_from(self.items[*pair].as_slice()).ok().map(<(_, _)>::from),
@@ -360,7 +359,7 @@ impl Pickle {
         }
     }
 
-    /// A storage from `("storage", type, key, location, length)`; older files append None.
+    /// Adds a storage from `("storage", type, key, location, length)`; older files append None.
     fn storage(&mut self, id: Value) -> Result<Value> {
         let Value::Items(id) = id else { return Err("its pickle names a storage without a tuple".into()) };
         let &[
@@ -428,7 +427,7 @@ fn global(module: &str, name: &str) -> Result<Value> {
     found.ok_or_else(|| Fault::Global(shortened(&format!("{module}.{name}"), 120)))
 }
 
-/// Two's complement, lowest byte first; longer than 8 bytes it cannot be the size of a tensor.
+/// Parses a little-endian two's complement number. Numbers above 8 bytes cannot be tensor sizes.
 fn long(bytes: &[u8]) -> Value {
     let Some(&last) = bytes.last() else { return Value::Int(0) };
     if bytes.len() > 8 {

@@ -11,23 +11,23 @@ use crate::weights::{Bytes, map};
 use base::read::git_lfs_pointer;
 use base::text::shortened;
 
-/// Start of the older format: the pickle of its magic number.
+/// Beginning of the older format: the pickle of its magic number.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
-/// Keys under which training programs keep the state dict, in order of preference.
+/// Keys under which training programs store the state dict, in order of preference.
 const NESTED: [&str; 4] = ["state_dict", "model_state_dict", "model_state", "model"];
 
-/// A pickled checkpoint whose description has been read. The file stays mapped.
+/// A pickled checkpoint with its parsed description. The file remains memory-mapped.
 pub(super) struct TorchFile {
     label: String,
     bytes: Bytes,
     pickle: Pickle,
     root: Value,
-    /// First byte of each storage.
+    /// Offset of each storage.
     starts: Vec<usize>,
 }
 
-/// Contents of a file: its description, the value of the pickle, the offsets of the storages.
+/// Description, value of the pickle, and offsets of the storages.
 type Parsed = std::result::Result<(Pickle, Value, Vec<usize>), Fault>;
 
 impl TorchFile {
@@ -35,7 +35,7 @@ impl TorchFile {
         TorchFile::parse(path.display().to_string(), map(path)?)
     }
 
-    /// Reads a checkpoint from bytes in memory; `label` names them in errors.
+    /// Parses a checkpoint in memory; `label` names it in errors.
     pub(super) fn parse(label: String, bytes: Bytes) -> Result<TorchFile> {
         let all = bytes.as_slice();
         let parsed = if let Some(what) = git_lfs_pointer(all) {
@@ -54,7 +54,7 @@ impl TorchFile {
         }
     }
 
-    /// Names and tensors of the state dict.
+    /// Returns names and views of the tensors in the state dict.
     pub(super) fn tensors(&self) -> Result<Vec<(&str, &View)>> {
         let wrong = |what: String| ModelError::Weights { file: self.label.clone(), what };
         let named = |value: Value| match value {
@@ -89,7 +89,7 @@ impl TorchFile {
         }
         let width = self.dtype(view).bitsize() / 8;
         let bytes = &self.bytes.as_slice()[self.starts[view.storage]..];
-        // The longest contiguous tail of dimensions.
+        // Finds the longest contiguous tail of dimensions.
         let (mut rank, mut run) = (view.shape.len(), 1);
         while rank > 0 && (view.stride[rank - 1] == run || view.shape[rank - 1] == 1) {
             rank -= 1;
@@ -112,7 +112,7 @@ impl TorchFile {
     }
 }
 
-/// Suffix of the names of zip entries; the prefix is the file's original name.
+/// Suffix of a zip entry; the prefix is the original file name.
 const DATA: &str = "data.pkl";
 
 fn parse_zip(all: &[u8]) -> Parsed {
@@ -128,7 +128,7 @@ fn parse_zip(all: &[u8]) -> Parsed {
         }
     }
     let prefix = prefix.ok_or("a zip archive without data.pkl: not written by torch.save")?;
-    // Position of an entry in the file. torch.save compresses nothing, so an entry is never longer than the file.
+    // Returns the byte range of an entry. `torch.save` does not compress, so no entry is longer than the file.
     let mut span = |name: &str| -> std::result::Result<Option<std::ops::Range<usize>>, Fault> {
         let entry = match zip.by_name_raw(format!("{prefix}{name}").as_bytes()) {
             Err(zip::result::ZipError::FileNotFound) => return Ok(None),
@@ -172,7 +172,7 @@ fn check_size(storage: &super::pickle::Storage, there: usize) -> std::result::Re
     }
 }
 
-/// Pickles of the version, the system, the object and the list of storages, then the storages, each after its length.
+/// Parses the pickles of version, system, object and storage keys, followed by the storages, each prefixed by its length.
 fn parse_legacy(all: &[u8]) -> Parsed {
     let mut at = LEGACY.len();
     let mut next = || {
