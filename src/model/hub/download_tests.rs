@@ -1,4 +1,4 @@
-//! Downloads from a hub on this machine: success, failures, and their messages.
+//! Downloads from a local hub: success, failures, and error messages.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::server::{Reply, Repo, Request, Server};
 use super::*;
 
-/// 200 kB in place of weights.
+/// 200 kB of data that serve as weights.
 pub(super) fn weights_bytes() -> Vec<u8> {
     (0..200_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect()
 }
@@ -23,7 +23,7 @@ pub(super) fn repo() -> Repo {
     ])
 }
 
-/// A cache in a fresh folder, talking to `base`.
+/// Settings with a fresh cache in `dir` and the endpoint `base`.
 pub(super) fn settings(dir: &Path, base: &str) -> Settings {
     let patience = Patience {
         connect: Duration::from_secs(20),
@@ -36,19 +36,18 @@ pub(super) fn settings(dir: &Path, base: &str) -> Settings {
     Settings { cache: dir.to_owned(), offline: false, endpoint, token: None, patience }
 }
 
-/// Pulls the model.
 pub(super) fn get(s: &Settings) -> Result<PathBuf> {
     pull("org/m", "main", s, &mut |_| Ok(()))
 }
 
-/// The error message of pulling it.
+/// Returns the error message of pulling the model.
 pub(super) fn why(s: &Settings) -> String {
     let said = get(s).unwrap_err().to_string();
     assert!(said.starts_with("hub org/m: ") && !said.chars().any(char::is_control), "{said:?}");
     said
 }
 
-/// A server for `repo` where `odd` may answer instead; it receives the number of earlier body requests for weights.
+/// Starts a server for `repo`. `odd` may override a response; it receives the number of earlier requests for the weights.
 pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply> + Send + Sync + 'static) -> Server {
     let count = AtomicUsize::new(0);
     Server::start(move |request| {
@@ -58,12 +57,12 @@ pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply>
     })
 }
 
-/// Answers to body requests for weights only.
+/// True for requests to download the weights.
 pub(super) fn to_weights(request: &Request) -> bool {
     request.method == "GET" && request.path.ends_with("model.safetensors")
 }
 
-/// The file that receives the weights.
+/// Path of the partially downloaded weights.
 pub(super) fn incomplete(dir: &Path) -> PathBuf {
     dir.join(format!("models--org--m/blobs/{}.incomplete", repo().etag("model.safetensors")))
 }
@@ -98,7 +97,7 @@ fn a_model_arrives_in_the_standard_layout_with_progress() {
         assert!(of_weights.iter().any(|t| t.1 == step && t.2 == size && t.3 == Some(size)), "{step:?}");
     }
     assert!(of_weights.iter().filter(|t| t.1 == Step::Fetching).count() > 2, "in pieces");
-    // From here on files come from the cache, even offline; a second pull contacts the hub but downloads nothing.
+    // From here on, files come from the cache, even offline. A second pull contacts the hub but downloads nothing.
     let before = server.log().len();
     let offline = Settings { offline: true, ..s.clone() };
     assert_eq!(resolve("org/m", "main", &offline, &mut |_| Ok(())).unwrap(), snapshot);
@@ -192,7 +191,7 @@ fn a_damaged_beginning_is_fetched_anew_once() {
     assert_eq!(fs::read(snapshot.join("model.safetensors")).unwrap(), weights_bytes());
     let froms: Vec<Option<usize>> = server.gets("model.safetensors").iter().map(Request::from).collect();
     assert_eq!(froms, [Some(5000), None]);
-    // A partial download that is longer than the file is truncated before any request.
+    // A partial download longer than the file is truncated before any request.
     let dir = tempfile::tempdir().unwrap();
     let at = incomplete(dir.path());
     fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -256,7 +255,7 @@ fn a_server_that_hangs_is_given_up() {
     let said = given_up.unwrap_err().to_string();
     assert!(said.contains("no answer in time"), "{said}");
     assert_eq!(asked, 2);
-    // A hub that stops sending in the middle of a file.
+    // The hub stops sending in the middle of a file.
     let server = serving(repo(), |request, _| {
         let mut reply = repo().answer(request);
         to_weights(request).then(|| {

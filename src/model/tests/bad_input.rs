@@ -1,4 +1,4 @@
-//! Damaged, hostile and unusual folders: each is refused with the file and the fix, or loads as the same model.
+//! Damaged, malicious and unusual folders: each is rejected with the file and the remedy, or loads as the same model.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn answer(m: &Model) -> Trace {
     m.forward(&ids, &plan).unwrap()
 }
 
-/// Header and data of the weights, changed and put back.
+/// Changes the header and data of the weights.
 fn edit_header(dir: &Path, edit: impl FnOnce(&mut Value, &mut Vec<u8>)) {
     let path = dir.join("model.safetensors");
     let bytes = std::fs::read(&path).unwrap();

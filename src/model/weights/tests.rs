@@ -1,4 +1,4 @@
-//! Hostile and damaged weight files are refused with the reason; valid ones are read back exactly.
+//! Malicious and damaged weight files are rejected with the reason; valid ones are read back exactly.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use half::bf16;
 
-/// A file with this header and this many data bytes.
+/// Builds a file with this header and this number of data bytes.
 fn file(header: Value, data: usize) -> Vec<u8> {
     let text = header.to_string();
     let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Results used to be private, as temporary files are.
+/// Regression: results used to have the private mode of temporary files.
 #[cfg(unix)]
 #[test]
 fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
@@ -164,7 +164,7 @@ fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
     assert_eq!(mode(&whole), mode(&ordinary));
 }
 
-/// The program contained three copies of the built-in models, with a fourth in memory.
+/// Regression: the program used to contain three copies of the built-in models, plus a fourth in memory.
 #[test]
 fn a_built_in_model_is_read_where_it_lies() {
     use crate::source::Files;

@@ -52,7 +52,7 @@ fn launch(_: (&str, usize), _: &[&Tensor], _: &Shape, _: usize, _: &[usize]) -> 
 
 /// Runs a kernel with the given number of threads; its arguments are the inputs, the output and the numbers.
 #[cfg(feature = "cuda")]
-#[allow(unsafe_code)] // Memory is allocated without being set and a kernel is launched: see SAFETY.
+#[allow(unsafe_code)] // Allocates uninitialised memory and launches a kernel; see SAFETY.
 fn launch(
     (name, step): (&str, usize),
     inputs: &[&Tensor],

@@ -1,5 +1,5 @@
-//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention; the masked-LM head is implemented here, because
-//! the library has none.
+//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention. The masked-LM head is implemented here because the library lacks
+//! one.
 
 use candle_core::{Device, Module, Tensor};
 use candle_nn::{LayerNorm, Linear};
@@ -14,7 +14,6 @@ use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-/// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["deberta-v2"], describe), open };
 
 #[derive(Deserialize)]
@@ -116,7 +115,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         (l.saturating_mul(9), &[d]),
         (l, &[i]),
         (1, &[d, d]),
-        // The norms of embeddings and relative positions, the head's bias and norm.
+        // Norms of embeddings and relative positions, bias and norm of the head.
         (7, &[d]),
         (1, &[f.vocab_size]),
     ]);
@@ -174,7 +173,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     let root = stored.builder(Rules::default());
     let model = stored.built(DebertaV2Model::load(root.pp("deberta"), &config))?;
     let (d, v) = (f.hidden_size, f.vocab_size);
-    // Published files have the head of the paper's code, transformers writes BERT's names; both compute the same.
+    // Published files name the head as in the paper's code, transformers as in BERT; the computation is the same.
     let (head, bias) = match root.contains_tensor("lm_predictions.lm_head.dense.weight") {
         true => (root.pp("lm_predictions.lm_head"), "lm_predictions.lm_head.bias"),
         false if root.contains_tensor("cls.predictions.decoder.bias") => {
@@ -194,7 +193,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     }))
 }
 
-/// The stack of the library under the head of published checkpoints: dense, activation, norm, the word embeddings.
+/// The library's stack with the head of published checkpoints: dense, activation, norm, word embeddings.
 struct Deberta {
     model: DebertaV2Model,
     dense: Linear,
