@@ -31,8 +31,8 @@ pub struct Conversion {
     pub taken: u64,
     /// Rows of another kind, or without mask, forms or subject number.
     pub unsuited: u64,
-    /// Rows with the text and positions of an earlier row. Rows that only a causal model cannot distinguish are dropped later, once the
-    /// model is known.
+    /// Rows that repeat an earlier row's text and positions. Rows that only a causal model would confuse are dropped later, once the model
+    /// is known.
     pub repeated: u64,
     /// Unsuited and repeated rows by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
@@ -59,7 +59,7 @@ pub enum ConversionError {
         /// Most frequent reason.
         why: &'static str,
     },
-    /// No row has usable labels of the file's own.
+    /// No row has the labels of a task from a user's file.
     #[error("none of {unsuited} rows is usable: {why}")]
     NoneOwn {
         /// Rows examined.
@@ -77,7 +77,7 @@ pub enum ConversionError {
 pub struct Collector {
     task: &'static Task,
     examples: Vec<Example>,
-    /// Each text seen so far with the tokens at which its hidden states are changed and read.
+    /// Texts seen so far, each with the tokens whose hidden states are changed and read.
     seen: HashSet<(String, [Option<Place>; 2])>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
@@ -96,16 +96,16 @@ pub struct Positions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
-    /// At `[MASK]`.
+    /// The `[MASK]` token.
     #[default]
     Mask,
-    /// At the first token of the input, `[CLS]` for BERT.
+    /// The first token of the input, `[CLS]` for BERT.
     First,
-    /// At the last token of the text.
+    /// The last token of the text.
     Last,
-    /// At the last token of the span given as the row's `target`, or else of the words that differ from its twin.
+    /// The last token of the span given as the row's `target`, or else of the words that differ from its twin.
     Marked,
-    /// At every token of the text, separately.
+    /// Every token of the text, separately.
     Every,
     /// The mean over all tokens of the input.
     Mean,
@@ -151,7 +151,7 @@ impl Positions {
     /// Resolves the positions in an example. Without a `span`, the words that differ from its twin are used.
     ///
     /// # Errors
-    /// The example lacks a position; the message names what is missing.
+    /// Names what the example lacks for such a position.
     pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
         let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
         let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);
@@ -279,7 +279,7 @@ impl Collector {
                 false => ConversionError::None { unsuited, why },
             });
         }
-        // These frequencies concern agreement; a task from a user's file ignores them.
+        // These are the frequencies of agreement sentences; tasks from a user's file ignore them.
         let frequencies =
             if self.task.is_own() { Frequencies::natural() } else { Frequencies::from_cells(self.counts)? };
         Ok((ExampleSet::of(self.task, 0, frequencies, self.examples), self.conversion))
@@ -306,7 +306,7 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
     let zc = label("subject_number").ok_or("no label `subject_number`")?;
     let zc = index("subject_number", zc).ok_or("`subject_number` is neither Sg nor Pl")?;
-    // A label that is not a number is an error; it must not count as missing.
+    // A label that is not a number is an error, not a missing label.
     let read = |name: &str, problem: &'static str| match label(name) {
         Some(label) => index(name, label).ok_or(problem).map(Some),
         None => Ok(None),
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!((set.task, set.hash.len()), ("agreement", 64));
     }
 
-    /// Regression: if separate rows marked different words of a sentence, all but the first were lost.
+    /// Regression: all but the first of several rows that mark different words of a sentence used to be lost.
     #[test]
     fn rows_that_differ_in_the_marked_word_alone_are_two_examples() {
         let marked = |from: u32, to: u32| {

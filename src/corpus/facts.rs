@@ -18,13 +18,13 @@ pub const SUBJECT: &str = "[X]";
 /// Placeholder of the object in a prompt.
 pub const OBJECT: &str = "[Y]";
 
-/// Number of subjects that share an object.
+/// Cardinality of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// Every object has a single subject.
     #[serde(rename = "1-1")]
     OneToOne,
-    /// Several subjects share objects.
+    /// Some objects belong to several subjects.
     #[serde(rename = "N-1")]
     ManyToOne,
 }
@@ -54,7 +54,6 @@ pub struct Relation {
     pub id: String,
     /// Name of the relation in words.
     pub label: String,
-    /// Number of subjects that share an object.
     pub kind: Kind,
     pub subject_type: String,
     pub object_type: String,
@@ -114,7 +113,7 @@ pub enum FactsError {
         /// Description of the error.
         what: String,
     },
-    /// A relation has no file, or a file no relation.
+    /// A relation has no file, or a file has no relation.
     #[error("assets/facts/{0}.jsonl and relations.toml do not go together")]
     File(String),
 }
@@ -230,12 +229,12 @@ fn clashes(relations: &[Relation]) -> Vec<String> {
     found
 }
 
-/// Applies rules that keep the sentences made of prompts and facts grammatical.
+/// Checks that prompts and facts combine into grammatical sentences.
 fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
     for p in &r.prompts {
         let before = p.split_once(SUBJECT).map_or("", |(before, _)| before);
         let mut words = before.split_whitespace().rev();
-        // "the island of Baffin Island", "the city of New York City".
+        // Finds repetitions such as "the island of Baffin Island" or "the city of New York City".
         let (of, noun) = (words.next(), words.next().map(str::to_lowercase));
         let noun = noun.filter(|n| of == Some("of") && n.chars().count() > 3);
         for f in &r.facts {
@@ -252,7 +251,7 @@ fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Checks numbers of prompts and facts, and spelling.
+/// Checks spelling and the numbers of prompts and facts.
 fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     if r.prompts.len() < 5 {
         say(format!("{} prompts, fewer than 5", r.prompts.len()));
@@ -364,7 +363,7 @@ mod tests {
         assert_eq!(relations.len(), 39);
     }
 
-    /// Subjects have different objects in different relations; otherwise a model could ignore the prompt.
+    /// Subjects must have different objects in different relations; otherwise a model could ignore the prompt.
     #[test]
     fn subjects_are_shared_across_relations() {
         let mut objects: HashMap<String, HashSet<String>> = HashMap::new();

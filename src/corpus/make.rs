@@ -28,7 +28,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Name on the command line, equal to the reader's.
+    /// Name on the command line, shared with the reader.
     pub fn id(self) -> &'static str {
         match self {
             Layout::Plain => "plain",
@@ -105,9 +105,8 @@ impl From<TemplateError> for MakeError {
 /// validation and test.
 pub(crate) const USUAL: usize = 12_000;
 
-/// Generates the lines of a set. `n` is a number of sentences, of facts (equally many per relation), or of originals of the rationale
-/// benchmark (equally many per dimension), each followed by its partners. Without `n`, a set of fixed size is written whole and others get
-/// [`USUAL`] examples.
+/// Generates the lines of a set. `n` counts sentences, facts (equally many per relation) or originals of the rationale benchmark (equally
+/// many per dimension), whose partners are added. Without `n`, a set of fixed size is written whole and others get [`USUAL`] examples.
 pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     match set.maker {
         Maker::Task(task) => agreement(task, n.unwrap_or(USUAL), seed),
@@ -326,7 +325,7 @@ mod tests {
         }
     }
 
-    /// A run over the file therefore equals a run over the task.
+    /// A run over the file gives the same results as a run over the task.
     #[test]
     fn agreement_rows_are_the_examples_of_the_task() {
         let set = BuiltIn::named("agreement").unwrap();

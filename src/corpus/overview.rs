@@ -17,7 +17,7 @@ const LISTED: usize = 40;
 /// Maximum number of sentences for surface baselines.
 const MAX_SURFACE: usize = 200_000;
 const MAX_CLASSES: usize = 50;
-/// Collective name of names beyond [`MAX_NAMES`].
+/// Name under which names beyond [`MAX_NAMES`] are counted.
 const FURTHER: &str = "(further)";
 
 /// Counts by name, in bounded memory.
@@ -354,7 +354,7 @@ impl Overview {
     }
 }
 
-/// Returns files that were not read, with the reason: they contain no data, or no row despite looking like a known format.
+/// Returns files that were not read, with the reason: no data, or no row although the file looked like a known format.
 pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
     let out = set.left_out.iter().map(|(path, why)| (set.name(path), why.clone()));
     let failed = set.files.iter().zip(reports).filter_map(|(file, report)| {
@@ -449,7 +449,7 @@ mod tests {
         assert!(read.unwrap_err().to_string().contains("a.jsonl"));
     }
 
-    /// Regression: rows of such a table were counted twice, by label and by column name.
+    /// Regression: rows of such a table used to be counted twice, by label and by column name.
     #[test]
     fn a_column_called_label_is_counted_once() {
         let dir = tempfile::tempdir().unwrap();

@@ -113,7 +113,7 @@ pub enum OwnError {
     #[error("{}: {problem}", file.display())]
     TooFew {
         file: PathBuf,
-        /// The kind of example that is too rare.
+        /// Kind of example that is too rare.
         problem: TooFew,
     },
     #[error("{}: it has more than {MOST} sentences; use a part of it", file.display())]
@@ -124,10 +124,10 @@ pub enum OwnError {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TooFew {
-    /// In total.
+    /// Too few in total.
     #[error("only {0} sentences are usable; at least {FEWEST} are needed")]
     All(usize),
-    /// Of one combination.
+    /// Too few of one combination.
     #[error(
         "only {count} sentences whose label `{}` is {} and whose label `{}` is {}; at least {FEWEST_EACH} of each \
          combination are needed, or selectivity cannot be measured",
@@ -171,7 +171,7 @@ const MOST_VALUES: usize = 50;
 /// Returns a file's labels, each with its values in order; for labels with more than 50 values, the first ones found.
 ///
 /// # Errors
-/// [`OwnError`] for a file that cannot be read.
+/// [`OwnError`] if the file cannot be read.
 pub fn labels(file: &Path, pulse: &mut dyn Pulse) -> Result<BTreeMap<String, BTreeSet<String>>, OwnError> {
     first_labels(file, u64::MAX, pulse)
 }

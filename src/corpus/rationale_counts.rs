@@ -17,7 +17,7 @@ pub struct RationaleCount {
     pub pairs: u64,
     /// Inputs with a gold rationale.
     pub with_gold: u64,
-    /// Mean ratio of gold rationale length to input length; several gold rationales count with their mean length.
+    /// Mean ratio of gold rationale length to input length; inputs with several gold rationales use their mean length.
     pub ratio: f64,
 }
 

@@ -15,7 +15,7 @@ use stats::rng::stream;
 pub(crate) enum Allocation {
     /// Equally many rows per stratum; smaller strata contribute all their rows.
     Balanced,
-    /// In proportion to the size of strata, by largest remainder.
+    /// Rows proportional to the size of each stratum, by largest remainder.
     Proportional,
 }
 

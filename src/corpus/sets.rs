@@ -1,7 +1,7 @@
 //! Data sets of all origins: built-in sets by name and others by path, read row by row.
 //!
-//! Sentences of built-in tasks have the form of reader output, so callers need not distinguish the two. A name in [`built_in`] is the
-//! built-in set; `./name` is a file of that name.
+//! Sentences of built-in tasks have the same form as rows from readers, so callers need not distinguish them. A name in [`built_in`] is
+//! the built-in set; `./name` is a file of that name.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl BuiltIn {
         matches!(self.maker, Maker::Task(_) | Maker::Probing(_))
     }
 
-    /// Returns the task behind the set, if it is one with two properties.
+    /// Returns the task that generates the set, if any.
     pub fn task(&self) -> Option<&'static Task> {
         if let Maker::Task(task) = self.maker { Some(task) } else { None }
     }
@@ -245,7 +245,7 @@ pub(super) fn rationale(instance: &Instance) -> Row<'_> {
     })
 }
 
-/// A set that was found, either built in or on disk.
+/// A built-in set, or a set found on disk.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The set's title and its files; built-in sets have no files.
@@ -295,7 +295,7 @@ impl Source {
         Ok(Read { reports: vec![Report { rows, pieces: rows, ..Report::default() }], hash })
     }
 
-    /// Returns the examples behind the rows of a task; `None` for other sets.
+    /// Returns the examples from which a task's rows are made; `None` for other sets.
     pub fn examples(&self) -> Result<Option<ExampleSet>, SetError> {
         let Some(task) = self.built_in.and_then(|b| b.task()) else { return Ok(None) };
         Ok(Some(task.examples(self.draw.examples, self.draw.seed, &self.draw.frequencies()?)?))

@@ -70,7 +70,7 @@ fn length(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-/// Returns the most frequent label; the smallest one wins ties.
+/// Returns the most frequent label; the smallest label wins ties.
 fn most(labels: impl Iterator<Item = usize>, classes: usize) -> usize {
     let mut counts = vec![0usize; classes];
     labels.for_each(|l| counts[l] += 1);

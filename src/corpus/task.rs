@@ -65,7 +65,7 @@ pub struct Task {
     pub id: &'static str,
     /// Name on the screen.
     pub title: &'static str,
-    /// The two properties, one of which a run changes and the other of which it preserves. The verb form agrees with the first.
+    /// The two properties: a run changes one and preserves the other. The verb form agrees with the first.
     pub properties: [Property; 2],
     /// Further labels of generated examples, which interventions should not change.
     pub further: &'static [Property],

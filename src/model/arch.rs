@@ -1,8 +1,8 @@
 //! Networks described as data, which families create and executors run.
 //!
 //! All families of transformers are the same stack with different settings. The same record also describes word vectors and the LSTM
-//! encoder ([`Network`]). A family file turns a `config.json` into an [`Arch`]; an executor needs only this and the parameters listed by
-//! [`Arch::parameters`].
+//! encoder ([`Network`]). A family file turns a `config.json` into an [`Arch`]; an executor needs only the [`Arch`] and the parameters
+//! that [`Arch::parameters`] lists.
 
 mod list;
 mod scaling;
@@ -130,11 +130,11 @@ pub struct Norm {
 /// Position of norms within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// After each residual sum (BERT).
+    /// Norms after each residual sum (BERT).
     Post,
-    /// Before each sublayer (GPT-2, Llama).
+    /// Norms before each sublayer (GPT-2, Llama).
     Pre,
-    /// Before, with the same input for attention and feed-forward (GPT-NeoX).
+    /// Norms before attention and feed-forward, which have the same input (GPT-NeoX).
     Parallel,
 }
 
@@ -189,11 +189,11 @@ pub struct Decoder {
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// First input token of the decoder. Unless given, the decoder's input is the encoder's, shifted right after this token.
+    /// First input token of the decoder. By default, the decoder's input is the encoder's, shifted right after this token.
     pub start_token: u32,
 }
 
-/// Maximum of any size field. It keeps every product below `usize::MAX` and malicious files harmless.
+/// Maximum of any size field; keeps every product below `usize::MAX` and malicious files harmless.
 const LARGEST: usize = 1 << 24;
 
 impl Arch {

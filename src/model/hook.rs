@@ -32,11 +32,11 @@ pub enum HookPoint {
     ResidPost(usize),
     /// `decoder.{l}.hook_resid_pre`: input of block l of an encoder-decoder's decoder, `[B,T',D]`.
     DecoderPre(usize),
-    /// `decoder.{l}.attn.hook_pattern`: its self-attention, `[B,H',T',T']`. Read-only.
+    /// `decoder.{l}.attn.hook_pattern`: self-attention of that block, `[B,H',T',T']`. Read-only.
     DecoderPattern(usize),
-    /// `decoder.{l}.cross_attn.hook_pattern`: its attention to the encoder, `[B,H',T',T]`. Read-only.
+    /// `decoder.{l}.cross_attn.hook_pattern`: attention of that block to the encoder, `[B,H',T',T]`. Read-only.
     CrossPattern(usize),
-    /// `decoder.{l}.hook_resid_post`: its output, `[B,T',D]`.
+    /// `decoder.{l}.hook_resid_post`: output of that block, `[B,T',D]`.
     DecoderPost(usize),
     /// `ln_final.hook_normalized`: after the final norm, if there is one, `[B,T,D]`. Hugging Face's last hidden state for GPT-2, GPT-NeoX,
     /// Llama and Qwen2.

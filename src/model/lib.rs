@@ -252,7 +252,8 @@ impl Model {
         self.arch.depth()
     }
 
-    /// True if only the head follows block `layer` (from 1) and a pass can be resumed there, which is impossible in a decoder.
+    /// True if only the head follows block `layer` (from 1) and a pass can be resumed there. False in a decoder, where passes cannot be
+    /// resumed.
     pub fn ends_at(&self, layer: usize) -> bool {
         layer == self.arch.layers && self.arch.decoder.is_none()
     }

@@ -44,11 +44,11 @@ pub struct LogitsOnly {
 /// Reason for a maximum text length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// Its positions end there.
+    /// The model has no further positions.
     Positions,
-    /// Its attention has a window that the library applies differently from transformers; shorter texts are unaffected.
+    /// The library applies the attention window differently from transformers; shorter texts are unaffected.
     Window,
-    /// Beyond this length its rotary frequencies change for the whole text, but in the library token by token.
+    /// Beyond this length the rotary frequencies change for the whole text, but in the library token by token.
     Rotary,
 }
 

@@ -94,7 +94,7 @@ pub enum EditKind {
 pub struct Gradient {
     /// Scalar to differentiate.
     pub of: Scalar,
-    /// Points of the gradient, which refers to values after edits.
+    /// Hook points of the gradients, which refer to values after edits.
     pub wrt: Vec<HookPoint>,
 }
 

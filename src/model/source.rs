@@ -167,7 +167,7 @@ impl fmt::Display for ModelSource {
 /// Location of a model's files.
 pub enum Files {
     Builtin(&'static Builtin),
-    /// In a folder.
+    /// A folder.
     Dir(PathBuf),
     /// A weights file with a name other than `model.safetensors`, with config and tokenizer in the same folder.
     Beside(PathBuf),
@@ -364,7 +364,7 @@ pub(super) fn plain_text(path: &Path) -> Option<String> {
 mod tests {
     use super::{ModelSource, Settings, in_print};
 
-    /// Regression: both used to count as two models, which were computed twice and compared with each other.
+    /// Regression: a hub id and its cached snapshot used to count as two models, which were computed twice and compared with each other.
     #[test]
     fn a_hub_id_and_its_snapshot_in_the_cache_are_one_model() {
         let cache = tempfile::tempdir().unwrap();

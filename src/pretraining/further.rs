@@ -78,7 +78,7 @@ pub struct Settings {
     pub text: Option<String>,
 }
 
-/// Sentences per step for corrupting an encoder (code of Zhu et al. 2022).
+/// Sentences per step for corrupting an encoder, as in the code of Zhu et al. (2022).
 pub const CORRUPTED_BATCH: usize = 16;
 
 impl Settings {

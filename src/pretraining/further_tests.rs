@@ -190,7 +190,7 @@ fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
     }
 }
 
-/// Regression: the user's text could not be used for training at all.
+/// Regression: the user's text used to be unusable for training.
 #[test]
 fn own_text_takes_the_place_of_micro_english() {
     let dir = tempfile::tempdir().unwrap();

@@ -67,8 +67,8 @@ pub struct Mixture {
     pub held: f64,
 }
 
-/// For lines with neither a fact nor a construction of the rationale benchmark. If those make up 0.25 and 0.40 of all lines, agreement
-/// makes up 0.30.
+/// Constructions of lines with neither a fact nor a rationale construction. If those make up 0.25 and 0.40 of all lines, agreement makes
+/// up 0.30.
 const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Agreement, 0.857),
     (Construction::Tense, 0.020),
@@ -182,14 +182,14 @@ pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
     rationales: Training,
-    /// Facts that are written, with their phrasings and cumulative weights; held-out phrasings are excluded.
+    /// Facts that are written, with their weighted phrasings; held-out phrasings are excluded.
     facts: Vec<Written>,
 }
 
 struct Written {
     relation: usize,
     fact: usize,
-    /// Prompt, index of the name, cumulative weight.
+    /// Prompt, index of the name, weight.
     phrasings: Vec<(usize, usize, f64)>,
     total: f64,
 }

@@ -192,7 +192,7 @@ fn right<'a>(
     Ok(asked.answers(&questions)?.into_iter().zip(objects).map(|(a, o)| a == o).collect())
 }
 
-/// Tests all prompts; returns recall by prompt with the answers behind it.
+/// Tests all prompts; returns recall by prompt with the underlying answers.
 fn by_prompt(
     asked: &Asked<'_>,
     relation: &Relation,

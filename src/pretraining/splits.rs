@@ -23,11 +23,11 @@ pub fn share(purpose: &str, key: &[&str]) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lot {
-    /// In the training text of the built-in models.
+    /// Written in the training text of the built-in models.
     Trained,
-    /// Only in the text of `probity gallery mix`.
+    /// Written only in the text of `probity gallery mix`.
     Taught,
-    /// In no text.
+    /// Never written.
     Never,
 }
 
@@ -158,8 +158,8 @@ impl Judgement {
         }
     }
 
-    /// True if this half contains a sentence. The combination that is split for training decides (subject and verb, actor and events,
-    /// cause and effect, numbers); sentences with several of them are split by their words.
+    /// True if this half contains a sentence. Sentences are divided by the combination that is also split for training (subject and verb,
+    /// actor and events, cause and effect, numbers), or by their words if they contain several.
     pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
         let key = match construction {
             Construction::Tense => tense_key(s),

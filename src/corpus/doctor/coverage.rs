@@ -23,7 +23,7 @@ impl TextCount {
         self.single + self.several + self.outside
     }
 
-    /// One line of text with the counts as percentages.
+    /// Formats the counts as one line of text with percentages.
     pub(super) fn said(&self) -> String {
         let share = |n: u64| 100.0 * n as f64 / self.words().max(1) as f64;
         format!(

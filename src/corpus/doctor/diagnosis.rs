@@ -14,13 +14,13 @@ const SKEW: f64 = 1.25;
 const MAX_OBJECTS: usize = 10_000;
 /// Maximum number of labels and words listed, and the default number of relations.
 pub const LISTED: usize = 8;
-/// A relation counts as N-M if at least this share of its facts is ambiguous; below it, the source is assumed to contain errors.
+/// A relation counts as N-M if at least this share of its facts is ambiguous; with fewer, the source is assumed to contain errors.
 const MUCH: f64 = 0.05;
 
 /// Function that returns the number of tokens of a word, or `None` for an unknown token.
 pub type Tokens<'v> = Box<dyn Fn(&str) -> Option<usize> + 'v>;
 
-/// The vocabulary of a model, for words in running text.
+/// Name and tokenizer of a model, used to check words.
 pub struct Vocabulary<'v> {
     pub name: String,
     pub tokens: Tokens<'v>,
@@ -59,7 +59,7 @@ pub struct Example {
     pub what: String,
 }
 
-/// Number of rows with a finding, and the first of them.
+/// Number of rows with a finding, and the first such row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
     pub count: u64,
@@ -164,7 +164,7 @@ pub struct Diagnosis {
 }
 
 impl Doctor<'_> {
-    /// Closes the counts and returns the findings for `set`.
+    /// Completes the counts and returns the findings for `set`.
     pub fn finish(mut self, set: &Set, reports: &[Report]) -> Diagnosis {
         let mut unread = Drops::default();
         reports.iter().for_each(|r| unread.merge(&r.dropped));

@@ -29,7 +29,7 @@ use super::readers::{Fact, Pair, Prompt, Rationale, Row, Sentence, Set};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// An object, answer or verb form that is several tokens in a model.
+    /// An object, answer or verb form that a model splits into several tokens.
     MultiToken,
     /// An object, answer or verb form that is not in a model's vocabulary.
     OutsideVocabulary,
@@ -192,7 +192,7 @@ impl<'v> Doctor<'v> {
                 what: beginning(what, MAX_SAID),
             });
         }
-        // Rows with mere warnings would crowd out dropped rows.
+        // Rows with only warnings would crowd out dropped rows.
         if drops && self.flagged.len() < self.keep {
             let findings = found.iter().map(|f| f.0).collect();
             let what = found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
@@ -260,7 +260,7 @@ impl<'v> Doctor<'v> {
         }
     }
 
-    /// Checks a word against all models; true if some model does not have it as a single token.
+    /// Checks a word against all models; true if it is not a single token in some model.
     fn word(&mut self, word: &str, found: &mut Found) -> bool {
         if self.models.is_empty() {
             return false;

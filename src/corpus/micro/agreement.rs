@@ -22,7 +22,7 @@ pub struct Sentence {
     pub verb: usize,
     /// Singular and plural of the verb, indexed by [`Number::index`].
     pub forms: [String; 2],
-    /// Singular and plural of the subject noun, indexed likewise.
+    /// Singular and plural of the subject noun, indexed by [`Number::index`].
     pub(crate) nouns: [String; 2],
     pub kind: Kind,
     /// Z_c: number of the subject.
@@ -223,7 +223,7 @@ impl<R: Rng> Builder<'_, R> {
         }
     }
 
-    /// Writes `[the | possessive] (adjective) noun`; only the noun shows number.
+    /// Writes `[the | possessive] (adjective) noun`; only the noun is marked for number.
     fn noun_phrase(&mut self, noun: &Noun, number: Number, adjective: f64) {
         if self.flip(share::THE) {
             self.tokens.push("the");

@@ -108,11 +108,11 @@ fn sides_do_not_overlap() {
     let overlap = held.iter().filter(|s| texts.contains(&s.text())).count();
     println!("verbatim overlap of {} held with {} training sentences: {overlap}", held.len(), texts.len());
     assert_eq!(overlap, 0);
-    // Prefixes, the input of causal models, do repeat: two sentences may differ only from the verb on.
+    // Prefixes, the input of causal models, do repeat: sentences may differ only after them.
     let beginnings: HashSet<String> = train.iter().map(Sentence::prefix).collect();
     let repeated = held.iter().filter(|s| beginnings.contains(&s.prefix())).count();
     println!("of the words before the verb: {repeated}");
-    // Within one side sentences do repeat; otherwise this test could not fail.
+    // Sentences do repeat within one side; otherwise this test could not fail.
     assert!(texts.len() < train.len());
 }
 

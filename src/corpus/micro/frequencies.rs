@@ -205,7 +205,7 @@ mod tests {
                 counts[zc.index()][ze.map_or(0, |z| 1 + z.index())] += 1.0;
             }
             for (count, share) in counts.iter().flatten().zip(f.cells().iter().flatten()) {
-                // Six standard deviations.
+                // Tolerance of six standard deviations.
                 let tolerance = 6.0 * (n as f64 * share * (1.0 - share)).sqrt() + 1e-9;
                 prop_assert!((count - n as f64 * share).abs() <= tolerance, "{count} for {share}");
             }

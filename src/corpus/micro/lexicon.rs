@@ -46,13 +46,13 @@ pub struct Noun {
 /// Complement of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
-    /// `is`, `are`: with an adjective, prepositional phrase or participle.
+    /// Adjective, prepositional phrase or participle (`is`, `are`).
     Copula,
-    /// `seems`, `looks`: with an adjective.
+    /// Adjective (`seems`, `looks`).
     Linking,
-    /// With an object of one of these kinds.
+    /// Object of one of these kinds.
     Transitive(Kinds),
-    /// With nothing, an adverb or a prepositional phrase.
+    /// Nothing, an adverb or a prepositional phrase.
     Intransitive,
 }
 
@@ -327,7 +327,7 @@ mod tests {
         assert!(irregular >= 30, "{irregular}");
     }
 
-    /// Ambiguous forms (noun and verb, or singular and plural) would make annotations ambiguous.
+    /// Forms that are both noun and verb, or both singular and plural, would make annotations ambiguous.
     #[test]
     fn every_form_has_one_category_and_number() {
         let mut owner: HashMap<&str, String> = HashMap::new();

@@ -232,7 +232,7 @@ impl Text<'_> {
     }
 }
 
-/// Returns the verbs held out from training with this subject.
+/// Returns the verbs whose pair with this subject is held out from training.
 fn held(noun: &Noun, transitive: bool) -> impl Iterator<Item = &'static Verb> {
     let noun = *noun;
     lexicon::VERBS.iter().filter(move |v| {

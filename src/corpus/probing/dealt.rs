@@ -28,7 +28,7 @@ pub(crate) struct Deck {
 }
 
 impl Deck {
-    /// Divides the words, seeded. Kinds of noun and frames of verbs are spread evenly over the groups.
+    /// Divides the words at random, with kinds of noun and frames of verbs spread evenly over the groups.
     pub(crate) fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
         let mut deck = Self { dealt, nouns: vec![Vec::new(); GROUPS], verbs: vec![Vec::new(); GROUPS] };
         let mut rng = stream(seed, &format!("probing {task} words"));

@@ -66,7 +66,8 @@ pub struct Labelled {
 pub struct LabelledSet {
     pub task: &'static str,
     pub seed: u64,
-    /// Distinct sentences. Every block of one sentence per label is balanced, and a shorter set is a prefix of a longer one.
+    /// Distinct sentences. Every consecutive block of as many sentences as labels has each label once. A shorter set is a prefix of a
+    /// longer one.
     pub examples: Vec<Labelled>,
     /// SHA-256 of labels and texts, in hexadecimal.
     pub hash: String,

@@ -41,30 +41,30 @@ fn one(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<Vec<String>> {
     whole(clause(rng, wish).tokens)
 }
 
-/// Label: present or past.
+/// Draws a sentence in the present or past tense.
 pub(crate) fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { past: label == 1, among, ..any(rng) };
     one(rng, wish)
 }
 
-/// Share of past tense, in which the verb does not reveal the subject's number. With one half, a bag of words could predict over three
-/// quarters of the labels from verb forms alone.
+/// Share of past tense, in which the verb does not reveal the subject's number. At 0.5, a bag of words could predict over three quarters
+/// of the labels from verb forms alone.
 const PAST_SUBJECTS: f64 = 0.65;
 
-/// Label: singular or plural subject.
+/// Draws a sentence with a singular or plural subject.
 pub(crate) fn subject_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let past = unit(rng) < PAST_SUBJECTS;
     one(rng, Wish { subject: Number::ALL[label], past, among, ..wish })
 }
 
-/// Label: singular or plural direct object.
+/// Draws a sentence with a singular or plural direct object.
 pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { object: Some(Number::ALL[label]), among, ..any(rng) };
     one(rng, wish)
 }
 
-/// Label: original, or with two neighbouring words swapped so that the result is not a sentence.
+/// Draws a sentence that is unchanged or has two neighbouring words swapped, so that it is not English.
 pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
@@ -109,7 +109,7 @@ fn is_verb(word: &str) -> bool {
     FORMS.contains(word)
 }
 
-/// Label: two clauses in their order, or inverted. The second has the first one's subject as its object, as a pronoun. Both begin with a
+/// Draws two clauses in their order or inverted. The second has the subject of the first as its object, as a pronoun. Both begin with a
 /// noun phrase, so the first word reveals nothing.
 pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 2) as usize, ..any(rng) };
@@ -121,7 +121,7 @@ pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Amon
     whole(clauses.join(&[",".to_owned(), joint.to_owned()][..]))
 }
 
-/// Label: length bin.
+/// Draws a sentence with a length in the bin.
 pub(crate) fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let (low, high) = BINS[label];
     // All lengths of a bin are equally likely.
@@ -137,7 +137,7 @@ pub(crate) fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) 
     (tokens.len() + 1 == length).then(|| whole(tokens)).flatten()
 }
 
-/// Label: tree depth.
+/// Draws a sentence with this tree depth.
 pub(crate) fn tree_depth(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 4) as usize, ..any(rng) };
     let Clause { tokens, depth, .. } = clause(rng, wish);

@@ -3,8 +3,8 @@
 use super::{Dimension, Instance, Language, MASK, Perturbation};
 use crate::micro::{arithmetic::NUMBERS, hash};
 
-/// True if the benchmark keeps this instance. Of the sums of a template, in either order, every second one belongs to the benchmark under
-/// all seeds; models are trained on the others. Instances without a sum or without English number words always belong to it.
+/// True if the benchmark keeps this instance. Every second sum of a template (in either order) belongs to the benchmark under all seeds;
+/// models are trained on the others. Instances without a sum or without English number words always belong to it.
 pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
         return true;

@@ -332,7 +332,7 @@ mod tests {
                 let shared = source.patterns.iter().filter(|p| theirs.contains(p.as_str())).count();
                 found += source.patterns.len();
                 let repeated = source.template.rows.iter().find(|r| asked.contains(&bare(r)));
-                // Computation rows have no test vocabulary: their sums are disjoint, their nouns may overlap.
+                // Computation needs no separate vocabulary: its sums are disjoint, so its nouns may overlap.
                 assert!(shared == 0 || repeated.is_none(), "{}: {repeated:?}", template.name);
             }
             assert!(found > 0, "'{}' is not trained", template.name);

@@ -144,7 +144,7 @@ pub struct Context {
 pub(crate) enum Lists {
     /// Determined from all rows of the file when first needed; true for masks.
     Asked(Rc<OnceCell<bool>>),
-    /// Left as they are, to determine the interpretation.
+    /// Unchanged, for determining the interpretation.
     Raw,
 }
 
@@ -184,7 +184,7 @@ impl Context {
 /// Beginning of a file, used to recognise its format.
 #[derive(Debug)]
 pub struct Head<'a> {
-    /// First lines without line ends, blank lines, or an incomplete last line.
+    /// First lines, without line ends, blank lines and an incomplete last line.
     pub lines: Vec<&'a str>,
     /// Keys of the JSON object at the beginning.
     pub keys: Keys,

@@ -30,7 +30,7 @@ pub(crate) const FORMAT: Format = Format {
     },
 };
 
-/// The same as JSON lines, as written by Hugging Face. Rows with the key `text` are plain rows.
+/// Labelled texts as JSON lines, as written by Hugging Face. Rows with the key `text` are plain rows.
 pub(crate) const JSON: Format = Format {
     id: "labelled-json",
     title: "labelled texts (JSON lines)",
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Regression: text columns had to be called `text`, `sentence`, `masked` or `document`.
+    /// Regression: text columns used to be recognised only as `text`, `sentence`, `masked` or `document`.
     #[test]
     fn texts_have_other_names_too() {
         for name in ["Review", "smiles", "content", "sequence"] {
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(rows[1].1.as_deref(), Some("1"));
     }
 
-    /// Regression: such headers used to be unrecognised.
+    /// Regression: such headers used to go unrecognised.
     #[test]
     fn tables_with_tabs_may_quote_their_cells() {
         let (id, rows) = read("\"text\"\t\"label\"\n\"He said \"\"no\"\",\tthen left.\"\t\"1\"\n");
@@ -319,7 +319,7 @@ mod tests {
         );
     }
 
-    /// Regression: words could be marked only in JSON lines.
+    /// Regression: only JSON lines used to support marked words.
     #[test]
     fn two_columns_mark_a_word() {
         let text = "text|start|end|tense\nHe ran .|3|6|past\nHe runs .|||present\nHe sang .|3|70|past\n";

@@ -216,7 +216,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// Regression: only JSON lines were recognised, and empty types were rejected.
+    /// Regression: only JSON lines used to be recognised, and empty types used to be rejected.
     #[test]
     fn relations_may_be_a_table() {
         for text in [

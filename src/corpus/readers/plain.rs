@@ -2,9 +2,9 @@
 //!
 //! One object per line. Its keys determine the kind of a row:
 //!
-//! | row | keys (those in parentheses may be left out) |
+//! | row | keys (those in parentheses may be omitted) |
 //! | --- | --- |
-//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the right word for it and the other one; any further key is a label of that name where there is no `labels`; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
+//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the correct word for it and the other one; any further key is a label of that name if `labels` is absent; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
 //! | fact | `object`; (`subject`, `relation`, `aliases`, `subject_id`, `object_id`, `contexts`: sentences with `[MASK]`, `id`) |
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
@@ -14,7 +14,7 @@
 //! | measure | `metric`; (`value`, `labels`) |
 //! | vector | `word`, `dimension` |
 //!
-//! Indices count from 0. Keys that are not listed are ignored. Reading what was written gives the same rows.
+//! Indices count from 0. Keys that are not listed are ignored. Parsing written rows gives the same rows.
 
 use serde::{Deserialize, Serialize};
 

@@ -133,8 +133,8 @@ fn repeats(list: &[u32]) -> bool {
     list.iter().enumerate().any(|(k, n)| list[..k].contains(n))
 }
 
-/// True if the rationale lists of a file are masks: apart from empty lists, they contain only 0 and 1. In addition, either all have an
-/// entry for every token, or one does that cannot be positions because it repeats 0 or 1; shorter lists are then masks of the wrong
+/// True if the rationale lists of a file are masks. Apart from empty lists, they must contain only 0 and 1. Also, either all have an entry
+/// for every token, or some list of full length repeats 0 or 1 and so cannot be positions; shorter lists are then masks of the wrong
 /// length. Returns false for files that cannot be read twice.
 fn all_masks(file: &Path) -> bool {
     let (mut all, mut certain) = (true, false);
@@ -315,7 +315,7 @@ mod tests {
         assert!(sets(r#"["second"]"#, 3).unwrap_err().contains("`second`"));
     }
 
-    /// Regression: HateXplain's keys were unknown, and plain rows required lists of numbers.
+    /// Regression: HateXplain's keys used to be unknown, and plain rows used to require lists of numbers.
     #[test]
     fn masks_are_read_under_the_keys_of_hatexplain_and_in_plain_rows() {
         let bare = r#"{"tokens": ["a", "b", "c"], "rationales": []}"#;
@@ -343,7 +343,8 @@ mod tests {
         }
     }
 
-    /// Regression: rationales of one or two tokens were written as positions, and a file of only such texts was parsed as masks.
+    /// Regression: rationales of one or two tokens used to be written as positions, and a file of only such texts used to be parsed as
+    /// masks.
     #[test]
     fn written_rationales_come_back_the_same() {
         let dir = tempfile::tempdir().unwrap();

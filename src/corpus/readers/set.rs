@@ -37,7 +37,7 @@ pub struct SetFile {
 pub struct Set {
     /// Path requested by the user.
     pub root: PathBuf,
-    /// Title: the only format's, a folder layout's, or "files of several formats".
+    /// Title of the only format, name of the folder layout, or "files of several formats".
     pub title: String,
     /// Files that are read, in order.
     pub files: Vec<SetFile>,
@@ -98,8 +98,8 @@ impl Set {
         Ok(set)
     }
 
-    /// Rejects several languages. mLAMA has a folder per language with the same relations, and prompts of one language do not fit objects
-    /// of another.
+    /// Rejects folders with several languages. mLAMA has a folder per language with the same relations, and prompts of one language do not
+    /// fit objects of another.
     fn one_language(&self) -> Result<(), ReadError> {
         let templates = self.files.iter().filter(|f| f.path.file_name().is_some_and(|name| name == TEMPLATES));
         let folders: Vec<String> = templates.filter_map(|f| f.path.parent()).map(|folder| self.name(folder)).collect();
@@ -213,7 +213,7 @@ impl Set {
             });
             let report = match read {
                 Ok(report) => report,
-                // A partial file must not pass for a whole one; a caller that stops needs no report.
+                // A partial file must not pass for a complete one; a caller that stops needs no report.
                 Err(e) if rows > 0 || self.files.len() == 1 || watch(0).is_break() => return Err(e),
                 Err(e) => {
                     let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));

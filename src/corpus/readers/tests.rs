@@ -246,7 +246,7 @@ fn published_tables_give_a_row_for_every_number() {
     assert_eq!(values, [Some(25.5), Some(12.0), None, Some(0.75)]);
 }
 
-/// Regression: tables with capitalized column names, as written by spreadsheets, used to be unrecognised.
+/// Regression: tables with capitalized column names, as written by spreadsheets, used to go unrecognised.
 #[test]
 fn tables_are_recognised_with_header_names_of_any_case_and_any_separator() {
     for mark in ["\t", ",", ";"] {

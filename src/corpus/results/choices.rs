@@ -14,7 +14,7 @@ pub(crate) struct Choices {
     pub continuations: Vec<String>,
 }
 
-/// Extracts log-likelihoods from responses: `[[-3.2, false], …]`, each pair possibly in a separate list, or text.
+/// Extracts log-likelihoods from responses: `[[-3.2, false], …]`, each pair possibly nested in another list or given as text.
 pub(crate) fn logliks(responses: &Value) -> Option<Vec<f64>> {
     let one = |value: &Value| {
         let pair = match value.as_array()?.as_slice() {

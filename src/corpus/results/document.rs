@@ -24,7 +24,7 @@ pub(crate) enum Layout {
     Lists,
     /// Samples by task (evalplus).
     EvalPlus,
-    /// Lists of rows by task under `samples`, of which a single task is supported (lm-evaluation-harness).
+    /// Lists of rows by task under `samples`; only a single task is supported (lm-evaluation-harness).
     ByTask,
     /// List of rows.
     List,

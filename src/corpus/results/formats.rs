@@ -254,7 +254,7 @@ fn tables_from_a_spreadsheet() {
     assert_eq!(run.clusters.as_ref().unwrap().get(0), Some("p1"));
 }
 
-/// Regression: files used to be unrecognised if the window ended between a key and its value.
+/// Regression: files used to go unrecognised if the window ended between a key and its value.
 #[test]
 fn documents_longer_than_the_window_are_recognised() {
     for filler in 0..40 {

@@ -233,7 +233,7 @@ impl<'a> Gather<'a> {
         if line.prediction.is_some() && line.expected_answer().is_some() {
             return Ok(Shape::Prediction);
         }
-        // Columns that are the only number or have a metric's name.
+        // A column counts if it is the only number or has a metric's name.
         let numbers = line.numbers();
         let named = |name: &&&str| numbers.len() == 1 || is_metric(name);
         self.named = numbers.iter().filter(named).map(|name| (*name).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Result files: whether a model answered each item correctly, so that models can be compared on the same items.
+//! Result files, which state whether a model answered each item correctly, so that models can be compared on the same items.
 //!
 //! Supported formats:
 //! - lm-evaluation-harness samples (`samples_*.jsonl`, and JSON arrays of older versions); an item is a `doc_id` under a `filter`;
@@ -40,7 +40,7 @@ use super::readers::source::open;
 /// Maximum number of items per file: indices have 32 bits, and the last one means none.
 const MOST_ITEMS: usize = u32::MAX as usize;
 
-/// Filter name of rows without one.
+/// Name of the filter for rows that have none.
 pub const NO_FILTER: &str = "none";
 
 /// Parts of a file to read.

@@ -102,10 +102,10 @@ pub(super) struct Storage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct View {
     pub(super) storage: usize,
-    /// In elements.
+    /// Offset in elements.
     pub(super) offset: usize,
     pub(super) shape: Vec<usize>,
-    /// In elements.
+    /// Strides in elements.
     pub(super) stride: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Executors, which run an architecture. All return the same [`Trace`] for the same [`Plan`]; [`logits`] provides only logits.
+//! Executors of models. All return the same [`Trace`] for the same [`Plan`]; [`logits`] provides only logits.
 
 #[cfg(test)]
 mod agreement;

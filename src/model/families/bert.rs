@@ -49,7 +49,7 @@ pub(super) struct Fields {
     pub(crate) intermediate_size: usize,
     /// Rows of the position table.
     pub max_position_embeddings: usize,
-    /// Number of token types. The default is 2, as in the reference implementation; so are the following defaults.
+    /// Number of token types. All defaults follow the reference implementation; this one is 2.
     #[serde(default = "two")]
     pub(crate) type_vocab_size: usize,
     /// Name of the activation; default `gelu`.

@@ -113,7 +113,7 @@ fn field<'a>(step: &'a Value, key: &str) -> &'a str {
     step.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Maximum factor by which a step can lengthen a text, which a single byte attains.
+/// Maximum factor by which a step can lengthen a text, reached by a text of one byte.
 fn growth(step: &Value) -> f64 {
     // An empty pattern matches around every byte.
     let replaced = |found: usize, by: usize| if found > 0 { by as f64 / found as f64 } else { (2 * by + 1) as f64 };

@@ -23,7 +23,7 @@ struct Header {
     facts: Lot,
 }
 
-/// Where to save outcomes.
+/// Locations for saving outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keep {
     /// File with one line per mixture; mixtures in it are not trained again.

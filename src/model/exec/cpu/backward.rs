@@ -221,7 +221,7 @@ impl Climb<'_> {
         if let Some(grads) = grads {
             self.qkv_grads(b, back, grads);
         }
-        // Backpropagates through the norm of the block's input, unless norms come after.
+        // Backpropagates through the norm of the block's input, if it comes before the attention.
         let post = pass.arch.place == Place::Post;
         let Back { qkv, q, normed, part, .. } = back;
         let to = if post { d.as_mut() } else { normed.zeroed(n * width) };

@@ -173,7 +173,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     let root = stored.builder(Rules::default());
     let model = stored.built(DebertaV2Model::load(root.pp("deberta"), &config))?;
     let (d, v) = (f.hidden_size, f.vocab_size);
-    // Published files name the head as in the paper's code, transformers as in BERT; the computation is the same.
+    // Published files name the head as the paper's code does, transformers as BERT does; the computation is the same.
     let (head, bias) = match root.contains_tensor("lm_predictions.lm_head.dense.weight") {
         true => (root.pp("lm_predictions.lm_head"), "lm_predictions.lm_head.bias"),
         false if root.contains_tensor("cls.predictions.decoder.bias") => {

@@ -114,7 +114,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         // The size in the file is already rounded up.
         pad_vocab_size_multiple: 1,
     };
-    // The library uses the name of the first release, checkpoints for transformers the current one.
+    // The library uses the name of the first release; checkpoints for transformers use the current one.
     let rules = Rules { renamed: vec![("embedding.weight", "embeddings.weight")], ..Rules::default() };
     let model = stored.built(Model::new(&config, stored.builder(rules).pp("backbone")))?;
     Ok(Box::new(Mamba { model, config, device: stored.device().clone() }))

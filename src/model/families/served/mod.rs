@@ -1,7 +1,7 @@
 //! Families that candle-transformers runs, which provide only logits.
 //!
-//! A family is supported where it agrees with Hugging Face transformers. Where the library differs, one of two things happens; the code
-//! states the reason.
+//! A family is supported where it agrees with Hugging Face transformers. The library's differences are handled in one of two ways, with
+//! the reason stated in the code:
 //! - The difference is corrected from outside, by scaling or padding weights, changing a setting, or implementing the head here.
 //! - The request is rejected with a message: beyond a certain length (`Limit`), or for a setting that was never compared with
 //!   transformers.
