@@ -92,7 +92,6 @@ pub struct Positions {
     pub read: Option<Position>,
 }
 
-/// A position in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
@@ -115,7 +114,6 @@ impl Position {
     pub const ALL: [Position; 6] =
         [Position::Mask, Position::First, Position::Last, Position::Marked, Position::Every, Position::Mean];
 
-    /// Name on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Mask => "mask",
@@ -173,7 +171,6 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// Creates a collector of examples for this task.
     pub fn of(task: &'static Task) -> Self {
         Self {
             task,

@@ -50,9 +50,7 @@ impl Fact {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
-    /// Stable name.
     pub id: String,
-    /// Name of the relation in words.
     pub label: String,
     pub kind: Kind,
     pub subject_type: String,
@@ -96,10 +94,8 @@ pub fn said(prompt: &str, name: &str) -> String {
     format!("{before}{name}{after}")
 }
 
-/// Errors in the facts.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FactsError {
-    /// `relations.toml` is invalid.
     #[error("assets/facts/relations.toml: {0}")]
     Relations(String),
     /// A line of a relation's file is invalid.
@@ -110,7 +106,6 @@ pub enum FactsError {
         relation: String,
         /// Line number, from 1.
         line: usize,
-        /// Description of the error.
         what: String,
     },
     /// A relation has no file, or a file has no relation.
@@ -193,7 +188,6 @@ pub(crate) const SMALLEST_NAMED: f64 = 0.60;
 /// Objects that need an article, which prompts ending in `in [Y] .` lack; a relation may show them as headings.
 const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];
 
-/// Returns a description of every problem in these relations.
 pub fn problems(relations: &[Relation]) -> Vec<String> {
     let mut found = Vec::new();
     let mut ids = HashSet::new();

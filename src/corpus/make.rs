@@ -14,7 +14,6 @@ use super::sample::{Allocation, Sampler};
 use super::sets::{self, BuiltIn, Draw, Maker, SetError};
 use super::task::{MASK, Task};
 
-/// Layout of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Probity's JSON lines ([`plain`]).
@@ -74,9 +73,7 @@ pub enum MakeError {
     #[error("`{set}` has {found} {what}, not {wanted}; ask for fewer, or leave the number out for all")]
     Size {
         set: &'static str,
-        /// Number requested.
         wanted: usize,
-        /// Number available.
         found: usize,
         /// Unit counted.
         what: &'static str,

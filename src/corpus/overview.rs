@@ -63,15 +63,12 @@ impl Tally {
     }
 }
 
-/// Counts for one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileCount {
-    /// Name within the set.
     pub name: String,
     pub format: &'static str,
     /// Columns or keys that are read.
     pub columns: &'static [&'static str],
-    /// True if the file is compressed.
     pub gzip: bool,
     /// Size on disk.
     pub bytes: u64,
@@ -82,7 +79,6 @@ pub struct FileCount {
 /// One of the first rows of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct First {
-    /// Index of the file.
     pub file: usize,
     /// Line number, or row number in a built-in set, from 1.
     pub line: u64,
@@ -98,19 +94,15 @@ pub struct Overview {
     /// Files that were not read, each with the reason.
     pub left_out: Vec<(String, String)>,
     pub rows: u64,
-    /// Number of blank lines.
     pub blank: u64,
     /// Rows that could not be read.
     pub dropped: Drops,
-    /// Number of rows of each kind.
     pub kinds: BTreeMap<&'static str, u64>,
     /// Number of rows with each stated split.
     pub splits: Tally,
     /// Label counts of each property.
     pub properties: BTreeMap<String, Tally>,
-    /// Number of facts of each relation.
     pub facts: Tally,
-    /// Number of prompts of each relation.
     pub prompts: Tally,
     /// Pairs and rationale ratio by dimension.
     pub rationales: RationaleCounts,
@@ -365,7 +357,6 @@ pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
 }
 
 impl FileCount {
-    /// Formats the counts.
     fn lines(&self, with_columns: bool, out: &mut Vec<String>) {
         let gz = if self.gzip { ", gzip" } else { "" };
         let Report { rows, blank, dropped, rationales, .. } = &self.report;

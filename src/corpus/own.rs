@@ -134,7 +134,6 @@ pub enum TooFew {
         properties[0], values[0], properties[1], values[1]
     )]
     Combination {
-        /// Properties of the task.
         properties: [&'static str; 2],
         values: [&'static str; 2],
         /// Number of examples found.

@@ -9,13 +9,11 @@ use super::readers::Rationale;
 /// Maximum number of dimensions counted separately.
 const MOST: usize = 40;
 
-/// Counts of one dimension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct RationaleCount {
     pub originals: u64,
     /// Perturbed inputs; each forms a pair with its original.
     pub pairs: u64,
-    /// Inputs with a gold rationale.
     pub with_gold: u64,
     /// Mean ratio of gold rationale length to input length; inputs with several gold rationales use their mean length.
     pub ratio: f64,

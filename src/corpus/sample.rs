@@ -10,7 +10,6 @@ use rand_chacha::rand_core::Rng;
 
 use stats::rng::stream;
 
-/// Allocation of the sample to strata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocation {
     /// Equally many rows per stratum; smaller strata contribute all their rows.

@@ -21,7 +21,6 @@ use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
 /// Size and seed of a generated set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Draw {
-    /// Number of examples.
     pub examples: usize,
     pub seed: u64,
     /// Correlation of a task's two properties; `None` for the natural frequencies.
@@ -38,7 +37,6 @@ impl Draw {
     }
 }
 
-/// A built-in set.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     pub id: &'static str,
@@ -46,7 +44,6 @@ pub struct BuiltIn {
     pub(super) maker: Maker,
 }
 
-/// Generators of built-in sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Maker {
     Task(&'static Task),
@@ -88,7 +85,6 @@ pub enum SetError {
 }
 
 impl BuiltIn {
-    /// Returns the built-in set of this name.
     pub fn named(name: &str) -> Option<BuiltIn> {
         built_in().find(|b| b.id == name)
     }
@@ -159,7 +155,6 @@ const CHINESE_ROWS: u64 = 720;
 
 type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
 
-/// Converts an example of a task to a row.
 pub(super) fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
     let named = task.labelled().filter_map(|p| {
         let value = p.values.get(usize::from(p.of(example)?))?;
@@ -204,7 +199,6 @@ pub(super) fn relation(
     ControlFlow::Continue(())
 }
 
-/// Converts a fact to a row.
 pub(super) fn fact<'f>(relation: &'f str, fact: &'f facts::Fact) -> Row<'f> {
     Row::Fact(Fact {
         relation: Some(relation.into()),

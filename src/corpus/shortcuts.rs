@@ -9,7 +9,6 @@ use stats::Estimate;
 use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
-/// Level of the intervals.
 const LEVEL: f64 = 0.95;
 /// Training epochs of the bag-of-words model.
 const PASSES: usize = 12;

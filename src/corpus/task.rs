@@ -23,7 +23,6 @@ pub const MASK: &str = "[MASK]";
 pub struct Property {
     /// Name in specs and findings.
     pub id: &'static str,
-    /// Name on the screen.
     pub title: &'static str,
     /// Names of the values, indexed by label.
     pub values: &'static [&'static str],
@@ -58,12 +57,10 @@ impl Property {
     }
 }
 
-/// A probing task.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     /// Name in specs and findings.
     pub id: &'static str,
-    /// Name on the screen.
     pub title: &'static str,
     /// The two properties: a run changes one and preserves the other. The verb form agrees with the first.
     pub properties: [Property; 2],
@@ -153,7 +150,6 @@ pub enum Place {
     Last,
     /// Last token of a character range (end exclusive) that carries the property.
     Marked(u32, u32),
-    /// The mask.
     Mask,
     /// Every token of the text, separately, without special tokens.
     Every,
@@ -216,7 +212,6 @@ pub struct ExampleSet {
     pub hash: String,
 }
 
-/// Errors of tasks.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TaskError {
     #[error("there is no task `{name}`; known are {known}")]
@@ -236,7 +231,6 @@ pub enum TaskError {
 }
 
 impl Task {
-    /// Returns the task of this name.
     pub fn named(name: &str) -> Result<&'static Task, TaskError> {
         TASKS.iter().find(|t| t.id == name).ok_or_else(|| TaskError::Unknown {
             name: name.to_owned(),
@@ -284,7 +278,6 @@ impl Task {
         self.write.is_none()
     }
 
-    /// Returns the index of the property of this name.
     pub fn property(&self, id: &str) -> Option<usize> {
         self.properties.iter().position(|p| p.id == id)
     }
@@ -366,12 +359,10 @@ fn content_hash(task: &Task, examples: &[Example]) -> String {
     hex(&hash.finalize())
 }
 
-/// Creates the generator of agreement examples.
 fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
     written(stream(seed, "task agreement"), frequencies)
 }
 
-/// Creates the generator of examples with an attractor.
 fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
     // If attractors occur in one number only, the natural frequencies apply.
     written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))

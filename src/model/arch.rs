@@ -34,7 +34,6 @@ pub struct Arch {
     pub heads: usize,
     /// Key/value heads; H unless grouped.
     pub kv_heads: usize,
-    /// Width of one head.
     pub head_dim: usize,
     /// Inner width F of the feed-forward part.
     pub intermediate: usize,
@@ -97,7 +96,6 @@ impl Embedding {
     }
 }
 
-/// Encoding of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Positions {
     None,
@@ -184,7 +182,6 @@ pub enum Head {
 /// the encoder. It shares the word-embedding table but has separate positions and a separate embedding norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decoder {
-    /// Number of blocks.
     pub layers: usize,
     pub heads: usize,
     /// Feed-forward width.

@@ -98,7 +98,6 @@ impl Batch {
         Batch { ids, types: vec![0; self.ids.len()], ..self.clone() }
     }
 
-    /// Number of rows B.
     pub fn rows(&self) -> usize {
         self.lengths.len()
     }

@@ -50,7 +50,6 @@ pub static BUILTINS: &[Builtin] = builtins![
     "bart-tiny"
 ];
 
-/// Returns the built-in model of this name.
 pub fn find(name: &str) -> Option<&'static Builtin> {
     BUILTINS.iter().find(|b| b.name == name)
 }

@@ -23,7 +23,6 @@ use base::text::shortened;
 /// Summary of a conversion.
 #[derive(Debug, Default)]
 pub struct Converted {
-    /// Number of tensors written.
     pub tensors: usize,
     /// Total size of the tensors in bytes.
     pub bytes: u64,

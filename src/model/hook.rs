@@ -124,7 +124,6 @@ impl fmt::Display for HookPoint {
     }
 }
 
-/// A name that is not a hook point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a hook point; known: hook_embed, blocks.N.{{hook_resid_pre, attn.hook_pattern, hook_attn_out, \

@@ -48,7 +48,6 @@ pub struct Settings {
     pub(crate) patience: Patience,
 }
 
-/// Step of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Requesting a file's metadata.
@@ -77,7 +76,6 @@ pub struct Transfer<'a> {
 /// Called for every piece of data; `Err` stops the download and keeps the bytes received.
 pub type OnTransfer<'a> = dyn FnMut(&Transfer<'_>) -> std::result::Result<(), Cancelled> + 'a;
 
-/// A complete model in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cached {
     /// Hub id.

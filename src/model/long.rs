@@ -23,7 +23,6 @@ impl Long {
     /// All treatments, in menu order.
     pub const ALL: [Self; 3] = [Self::Drop, Self::Truncate, Self::Window];
 
-    /// Name in specs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Drop => "drop",

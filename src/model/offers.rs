@@ -8,7 +8,6 @@ use super::Model;
 use super::arch::{Arch, Head, Network};
 use super::error::{ModelError, Result};
 
-/// A capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Offer {

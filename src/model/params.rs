@@ -42,7 +42,6 @@ pub enum Rows {
     },
 }
 
-/// Location of a parameter in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Possible names in checkpoints; the first is used for export.
@@ -101,7 +100,6 @@ impl Params {
         self.0.remove(name)
     }
 
-    /// Hashes names and values.
     pub fn hash_into(&self, hash: &mut Sha256) {
         for (name, array) in self.iter() {
             hash.update(name.as_bytes());
@@ -220,7 +218,6 @@ fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result
 const TABLE: &str = "embed.tokens.weight";
 const OUTPUT: &str = "head.decoder.weight";
 
-/// Returns the location and name of a parameter in the weights.
 fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -> Result<(Location, String)> {
     let mut location = family.locate(parameter);
     if parameter == TABLE && arch.is_tied() {

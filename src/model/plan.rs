@@ -92,7 +92,6 @@ pub enum EditKind {
 /// Rows do not influence each other, so the gradient of a sum over rows consists of each row's own gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradient {
-    /// Scalar to differentiate.
     pub of: Scalar,
     /// Hook points of the gradients, which refer to values after edits.
     pub wrt: Vec<HookPoint>,
@@ -267,7 +266,6 @@ impl Plan {
 /// See [`Plan::extent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Number of blocks that run.
     pub blocks: usize,
     /// Number of decoder blocks that run, if there is a decoder.
     pub(crate) decoder_blocks: usize,
@@ -275,7 +273,6 @@ pub struct Extent {
     pub output: bool,
 }
 
-/// Context for checking a plan.
 struct Check<'a> {
     name: &'a str,
     arch: &'a Arch,

@@ -26,7 +26,6 @@ pub struct Pooling {
 }
 
 impl Pooling {
-    /// Creates a pooling without normalization.
     pub fn plain(over: PoolOver) -> Pooling {
         Pooling { over, normalise: false }
     }
@@ -66,7 +65,6 @@ impl std::fmt::Display for Pooling {
     }
 }
 
-/// Readout of a sentence for a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readout {
     /// Vector at one position per sentence.

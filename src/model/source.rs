@@ -20,7 +20,6 @@ pub fn in_print(name: &str) -> &str {
     if is_path && !last.is_empty() { last } else { name }
 }
 
-/// Address of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ModelSource {
     /// Name of a built-in model.
@@ -39,7 +38,6 @@ pub enum ModelSource {
     Untrained {
         /// Model whose architecture and tokenizer are used.
         of: Box<ModelSource>,
-        /// Seed of the parameters.
         seed: u64,
     },
 }
@@ -229,7 +227,6 @@ impl Files {
         }
     }
 
-    /// Returns the folder, if there is one.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
             Files::Builtin(_) => None,
@@ -309,7 +306,6 @@ impl Files {
         Err(self.missing("model.safetensors", hint))
     }
 
-    /// Creates an error for a missing file.
     pub fn missing(&self, file: &str, hint: &str) -> ModelError {
         ModelError::MissingFile { place: self.label(), file: file.to_owned(), hint: hint.to_owned() }
     }

@@ -105,7 +105,6 @@ impl StaticVectors {
         Ok(found.vectors)
     }
 
-    /// Number of words.
     pub(crate) fn len(&self) -> usize {
         self.words.len()
     }

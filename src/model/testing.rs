@@ -36,7 +36,6 @@ pub(crate) fn bert() -> Arch {
     }
 }
 
-/// One architecture of each kind.
 pub(crate) fn archs() -> Vec<Arch> {
     let bert = bert();
     let gpt2 = Arch {

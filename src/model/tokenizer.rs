@@ -42,7 +42,6 @@ pub struct Special {
     pub bos: Option<u32>,
     /// End of text.
     pub eos: Option<u32>,
-    /// Unknown token.
     pub unk: Option<u32>,
 }
 
@@ -270,13 +269,11 @@ impl Tokenizer {
         guarded(|| self.inner.decode(ids, skip_special)).map_err(|e| self.wrong(e))
     }
 
-    /// Serializes the tokenizer as a `tokenizer.json`.
     #[cfg(test)]
     pub(crate) fn to_json(&self) -> Result<String> {
         self.inner.to_string(false).map_err(|e| self.wrong(e.to_string()))
     }
 
-    /// Spelling of an id.
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
     }

@@ -18,7 +18,6 @@ use base::text::shortened;
 /// Maximum header length: the limit of the reference implementation.
 const LONGEST_HEADER: usize = 100_000_000;
 
-/// Bytes of one weights file.
 pub(super) enum Bytes {
     Mapped(Mmap),
     Held(Cow<'static, [u8]>),
@@ -83,7 +82,6 @@ impl Checkpoint {
         Checkpoint { label: Some(label.to_owned()), ..self }
     }
 
-    /// Name of the weights in errors.
     pub fn label(&self) -> String {
         let own = || self.shards.first().map_or_else(|| "weights".into(), |p| p.label.clone());
         self.label.clone().unwrap_or_else(own)

@@ -61,7 +61,6 @@ pub struct Settings {
     /// Number of steps per mixture; overrides `epochs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
-    /// Number of steps on shuffled words.
     pub shuffled_steps: usize,
     /// Sentences per step.
     pub batch: usize,
@@ -71,7 +70,6 @@ pub struct Settings {
     pub masking: f64,
     /// Seed of text, order and masks.
     pub seed: u64,
-    /// Number of relations tested.
     pub relations: usize,
     /// SHA-256 of the user's text, if [`Start::with_text`] received one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,13 +111,11 @@ impl Default for Settings {
 pub struct Outcome {
     /// Text used for training.
     pub diet: Diet,
-    /// Number of steps taken.
     pub steps: usize,
     /// Mean loss in nats over the last tenth of the steps; `None` without steps.
     pub loss: Option<f64>,
     /// P@1 on the taught facts of all relations: first prompt with the usual name, and each relation's best prompt.
     pub scores: Vec<Score>,
-    /// Recall by relation and prompt.
     pub facts: Vec<RelationRecall>,
 }
 

@@ -95,7 +95,6 @@ pub struct Line {
 }
 
 impl Mixture {
-    /// Returns the mixture of a recipe.
     pub fn of(recipe: &Recipe) -> Self {
         let (most, least) = PROMPTS;
         Self {

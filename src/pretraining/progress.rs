@@ -6,7 +6,6 @@ use base::Cancelled;
 pub enum Stage {
     /// Optimizer steps.
     Train,
-    /// Measurement of scores.
     Score,
 }
 

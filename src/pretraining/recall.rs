@@ -21,7 +21,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts one answer.
     pub fn count(&mut self, hit: bool) {
         self.hits += u64::from(hit);
         self.n += 1;
@@ -38,7 +37,6 @@ impl Tally {
     }
 }
 
-/// Recall for one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptRecall {
     pub text: String,

@@ -6,7 +6,6 @@ use corpus::Frequencies;
 use model::arch::Arch;
 use model::families::Size;
 
-/// Training objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
@@ -64,11 +63,9 @@ pub struct Recipe {
     pub layers: usize,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Number of attention heads.
     pub heads: usize,
     /// Maximum input length in tokens.
     pub max_positions: usize,
-    /// Number of optimizer steps.
     pub steps: usize,
     /// Peak learning rate.
     pub rate: f64,
@@ -130,7 +127,6 @@ pub const RECIPES: &[Recipe] = &[
 ];
 
 impl Recipe {
-    /// Returns the recipe of this name.
     pub fn named(name: &str) -> Option<&'static Recipe> {
         RECIPES.iter().find(|r| r.name == name)
     }

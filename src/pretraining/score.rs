@@ -5,14 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use stats::Estimate;
 
-/// Level of the intervals.
 pub const LEVEL: f64 = 0.95;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Stable name.
     pub id: String,
-    /// Description of the score.
     pub what: String,
     /// Share of correct answers with a Wilson interval, or the quantity named in `what`.
     pub share: Estimate,

@@ -37,7 +37,6 @@ const TAUGHT: f64 = 0.15;
 impl Lot {
     pub const ALL: [Lot; 3] = [Lot::Trained, Lot::Taught, Lot::Never];
 
-    /// Name on cards.
     pub fn title(self) -> &'static str {
         match self {
             Lot::Trained => "trained",
@@ -91,7 +90,6 @@ impl Lots {
         Ok(lots)
     }
 
-    /// Returns the use of a fact.
     pub fn of(&self, relation: &Relation, fact: &Fact) -> Lot {
         if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
     }

@@ -66,7 +66,6 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     learned(base, texts.iter().map(String::as_str).chain(boosted))
 }
 
-/// Learns the vocabulary from texts.
 fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<String> {
     Ok(match base {
         Base::Bert => tokenizer::wordpiece(&tokenizer::words_in_lower_case(counted)?, ENTRIES)?,

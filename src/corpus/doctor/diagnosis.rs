@@ -36,7 +36,6 @@ pub struct ModelCount {
     pub several: u64,
     /// Rows whose word is outside the vocabulary.
     pub outside: u64,
-    /// Counts for running text.
     pub text: TextCount,
 }
 
@@ -88,7 +87,6 @@ pub struct RelationCount {
 }
 
 impl RelationCount {
-    /// Counts the object of a row.
     pub(super) fn add_object(&mut self, object: &str, kept: bool) {
         let object = &super::beginning(object, super::MAX_NAME);
         if kept && (self.frequencies.len() < MAX_OBJECTS || self.frequencies.contains_key(object)) {
@@ -118,10 +116,8 @@ impl RelationCount {
     }
 }
 
-/// Label counts of a property.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PropertyCount {
-    /// Rows by label.
     pub labels: BTreeMap<String, u64>,
     pub majority: f64,
     /// True if `majority` is at least [`SKEW`] times the even share, for a property that can be probed.
@@ -137,9 +133,7 @@ pub struct Diagnosis {
     /// Files that were not read, each with the reason.
     pub left_out: Vec<(String, String)>,
     pub rows: u64,
-    /// Number of rows of each kind.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Number of blank lines.
     pub blank: u64,
     /// Rows that could not be read.
     pub unread: Drops,
@@ -151,9 +145,7 @@ pub struct Diagnosis {
     /// The first dropped rows.
     pub examples: Vec<Example>,
     pub relations: BTreeMap<String, RelationCount>,
-    /// Labels by property.
     pub properties: BTreeMap<String, PropertyCount>,
-    /// Vocabulary counts of each model.
     pub models: Vec<ModelCount>,
     /// Words of the set that are a single token in every model, sorted; `None` without models.
     pub intersection: Option<Vec<String>>,

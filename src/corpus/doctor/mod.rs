@@ -43,7 +43,6 @@ pub enum Finding {
     EmptyRationale,
     /// A minimal pair of equal sentences.
     EqualPair,
-    /// A fact without a subject.
     NoSubject,
     /// The object is part of the subject's name, which gives it away.
     Overlap,
@@ -57,7 +56,6 @@ pub enum Finding {
     ObjectFirst,
     /// A prompt that also occurs in another source within the set.
     RepeatedPrompt,
-    /// Control characters in a text.
     ControlCharacters,
 }
 

@@ -18,7 +18,6 @@ pub struct Sentence {
     pub tokens: Vec<String>,
     /// Index of the subject noun.
     pub subject: usize,
-    /// Index of the verb.
     pub verb: usize,
     /// Singular and plural of the verb, indexed by [`Number::index`].
     pub forms: [String; 2],
@@ -74,7 +73,6 @@ mod share {
     pub(crate) const FRONTED_PLACE: f64 = 0.35;
     /// Share of `the` among determiners; the rest are possessives.
     pub(crate) const THE: f64 = 0.55;
-    /// Share of subjects with an adjective.
     pub(crate) const SUBJECT_ADJECTIVE: f64 = 0.35;
     /// Share of other nouns with an adjective.
     pub(crate) const OTHER_ADJECTIVE: f64 = 0.15;
@@ -101,7 +99,6 @@ mod share {
 /// Generates agreement sentences for one side with given frequencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// Frequency of each combination of numbers.
     pub frequencies: Frequencies,
     /// Side of the subject-verb pairs.
     pub side: Side,

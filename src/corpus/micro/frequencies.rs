@@ -7,7 +7,6 @@ use thiserror::Error;
 use super::Number;
 use stats::rng::unit;
 
-/// Errors in frequencies.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FrequencyError {
     /// The correlation is impossible with these margins.
@@ -105,7 +104,6 @@ impl Frequencies {
         if scale > 0.0 { (a * d - b * c) / scale } else { 0.0 }
     }
 
-    /// Draws a combination.
     pub(super) fn draw(&self, rng: &mut impl Rng) -> (Number, Option<Number>) {
         let mut left = unit(rng);
         let mut last = (Number::Sg, None);

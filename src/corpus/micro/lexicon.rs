@@ -62,7 +62,6 @@ pub struct Verb {
     /// Singular and plural, indexed by [`super::Number::index`].
     pub forms: [&'static str; 2],
     pub frame: Frame,
-    /// Possible kinds of the subject.
     pub subjects: Kinds,
     /// Relative frequency.
     pub weight: u32,

@@ -25,7 +25,6 @@ pub const EVENTS: &[[&str; 2]] = &[
     ["fell from the horse", "saw a doctor"], ["won the race", "received the prize"],
 ];
 
-/// Actors with their pronouns.
 #[rustfmt::skip]
 pub const ACTORS: &[[&str; 2]] = &[
     ["man", "he"], ["woman", "she"], ["boy", "he"], ["girl", "she"], ["king", "he"], ["queen", "she"],

@@ -20,7 +20,6 @@ pub(crate) enum Among<'w> {
     Verbs(&'w [&'static Verb]),
 }
 
-/// Constraints on a clause.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish<'w> {
     /// Words allowed at the probed position.

@@ -48,7 +48,6 @@ impl Deck {
         deck
     }
 
-    /// Returns the words of a group.
     pub(crate) fn among(&self, group: usize) -> Among<'_> {
         match self.dealt {
             Dealt::Nothing => Among::Any,

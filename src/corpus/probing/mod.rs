@@ -73,7 +73,6 @@ pub struct LabelledSet {
     pub hash: String,
 }
 
-/// Errors of probing tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProbingError {
     #[error("there is no probing task '{name}'; known are {known}")]
@@ -96,7 +95,6 @@ pub enum ProbingError {
 const TRIES: usize = 100_000;
 
 impl ProbingTask {
-    /// Returns the task of this name.
     pub fn named(name: &str) -> Result<&'static ProbingTask, ProbingError> {
         PROBING.iter().find(|t| t.id == name).ok_or_else(|| ProbingError::Unknown {
             name: name.chars().take(80).collect::<String>().escape_debug().to_string(),

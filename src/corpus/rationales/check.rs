@@ -35,7 +35,6 @@ pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
     short.chars().count() >= 4 && long.starts_with(short)
 }
 
-/// Checks a single instance.
 pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
     let text = &i.sent_text;
     if i.mask_index == 0 {

@@ -90,7 +90,6 @@ impl Perturbation {
 pub enum SampleType {
     #[serde(rename = "ori")]
     Original,
-    /// A perturbed partner.
     #[serde(rename = "disturb")]
     Perturbed,
 }
@@ -121,7 +120,6 @@ pub struct Instance {
     pub several_tokens: bool,
     /// Token indices of the rationale, ascending, without the mask.
     pub rationale_ids: Vec<usize>,
-    /// Tokens at these indices.
     pub rationale_tokens: Vec<String>,
     /// Partners of an original.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -153,7 +151,6 @@ impl Instance {
     }
 }
 
-/// Error in a template.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("assets/rationales/{file}.toml, template '{template}': {what}")]
 pub struct TemplateError {
@@ -161,7 +158,6 @@ pub struct TemplateError {
     pub file: &'static str,
     /// Name of the template; empty if the file itself cannot be read.
     pub template: String,
-    /// Description of the error.
     pub what: String,
 }
 

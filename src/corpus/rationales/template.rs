@@ -13,7 +13,6 @@ use stats::rng::below;
 /// equals a given number.
 const TRIES: usize = 200;
 
-/// A file of templates.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Book {
@@ -87,7 +86,6 @@ fn word(language: Language, n: u32) -> Option<&'static str> {
 pub(crate) type Filling<'a> = BTreeMap<&'a str, &'a str>;
 
 impl Book {
-    /// Parses the templates of a language.
     pub(crate) fn parse(language: Language) -> Result<Book, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: String::new(), what };
         let text = language.templates().text().map_err(|e| wrong(e.to_string()))?;

@@ -80,7 +80,6 @@ impl DropKind {
     }
 }
 
-/// An error in one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
     pub kind: DropKind,
@@ -131,7 +130,6 @@ pub struct DropCount {
     pub count: u64,
     /// Line of the first such row, from 1.
     pub first_line: u64,
-    /// Error in that row.
     pub example: String,
 }
 

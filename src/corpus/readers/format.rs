@@ -113,7 +113,6 @@ pub struct Format {
     pub(crate) framing: Framing,
     /// True if a file with this beginning has the format.
     pub(crate) recognise: fn(&Head<'_>) -> bool,
-    /// Creates the parser of one file.
     pub parser: fn(&Head<'_>, &Context) -> Result<Parser, ReadError>,
 }
 
@@ -162,7 +161,6 @@ impl Lists {
 }
 
 impl Context {
-    /// Returns the context of a file.
     pub fn of(file: &Path) -> Self {
         let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();
@@ -219,7 +217,6 @@ impl<'a> Head<'a> {
         Self { lines, keys: Keys::default(), columns, file }
     }
 
-    /// True if the object has all of these keys.
     pub fn has(&self, keys: &[&str]) -> bool {
         keys.iter().all(|k| self.keys.top.iter().any(|t| t == k))
     }

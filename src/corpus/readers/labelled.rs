@@ -152,7 +152,6 @@ struct Columns {
 }
 
 impl Columns {
-    /// True if a column contains labels.
     fn is_label(&self, name: &str) -> bool {
         let marks = self.marks && has_name(&SPAN, name);
         !(name.is_empty() || marks || has_name(self.text, name) || has_name(&OTHERS, name))

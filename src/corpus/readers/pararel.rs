@@ -30,7 +30,6 @@ pub(crate) const FACTS: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
-/// Keys of a line with a pattern.
 #[derive(Deserialize)]
 pub(super) struct PatternKeys<'a> {
     #[serde(borrow)]

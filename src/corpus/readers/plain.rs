@@ -365,7 +365,6 @@ fn marks(positions: Vec<u32>, tokens: usize) -> Vec<Mark> {
     positions.into_iter().map(Mark::Number).collect()
 }
 
-/// Returns the keys of a row.
 fn keys(row: Row<'_>) -> Keys<'_> {
     let none = Keys::default();
     match row {

@@ -21,7 +21,6 @@ pub struct Report {
     pub rows: u64,
     /// Number of non-blank lines or JSON objects.
     pub pieces: u64,
-    /// Number of blank lines.
     pub blank: u64,
     pub dropped: Drops,
     /// True if the sink stopped reading before the end.

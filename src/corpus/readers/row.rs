@@ -85,7 +85,6 @@ pub enum Split {
 }
 
 impl Split {
-    /// Name in plain rows.
     pub fn name(self) -> &'static str {
         match self {
             Split::Train => "train",
@@ -194,7 +193,6 @@ impl Sentence<'_> {
 }
 
 row! {
-    /// Minimal pair.
     Pair {
         /// Identifier in the source.
         id: Option<Text<'a>>,
@@ -238,7 +236,6 @@ row! {
         dimension: Option<Text<'a>>,
         /// Identifier of the original, for perturbed inputs.
         perturbs: Option<Text<'a>>,
-        /// Kind of perturbation.
         perturbation: Option<Text<'a>>,
         /// Identifiers of the perturbed inputs, for originals.
         partners: Option<Vec<Text<'a>>>,

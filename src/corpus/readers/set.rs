@@ -26,7 +26,6 @@ const FILES: usize = 20_000;
 pub struct SetFile {
     pub path: PathBuf,
     pub format: &'static Format,
-    /// True if the file is compressed.
     pub gzip: bool,
     /// Size on disk, in bytes.
     pub bytes: u64,
@@ -177,7 +176,6 @@ impl Set {
         self.files.iter().map(|f| self.name(&f.path)).collect()
     }
 
-    /// Returns the name of a path in this set.
     pub fn name(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).ok().filter(|p| !p.as_os_str().is_empty());
         inside.unwrap_or(path).display().to_string()

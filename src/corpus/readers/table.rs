@@ -4,7 +4,6 @@ use super::error::{DropKind, ReadError, Unread};
 use super::format::{Emit, Head, Parser};
 use super::text::Text;
 
-/// Maximum number of fields per line.
 const MAX_FIELDS: usize = 256;
 
 #[derive(Debug, Clone)]

@@ -83,7 +83,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 pub struct Labels<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
 impl Labels<'_> {
-    /// Returns the label of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(k, _)| k.as_str() == name).map(|(_, v)| v.as_str())
     }

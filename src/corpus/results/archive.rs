@@ -20,10 +20,8 @@ pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     }
 }
 
-/// Maximum number of entries in an archive.
 const MOST_ENTRIES: usize = 65_534;
 
-/// Location of an entry.
 struct Entry {
     name: String,
     method: u16,

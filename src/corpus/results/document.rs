@@ -26,7 +26,6 @@ pub(crate) enum Layout {
     EvalPlus,
     /// Lists of rows by task under `samples`; only a single task is supported (lm-evaluation-harness).
     ByTask,
-    /// List of rows.
     List,
 }
 

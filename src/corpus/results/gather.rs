@@ -17,7 +17,6 @@ const MOST_NAMES: usize = 1_000;
 /// Way in which rows state correctness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// Numbers by metric name.
     Metrics,
     /// `correct` or an equivalent key.
     Correct(&'static str),

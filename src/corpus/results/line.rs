@@ -74,12 +74,10 @@ fn is_trait(name: &str) -> bool {
 }
 
 impl<'a> Line<'a> {
-    /// Returns the number under a key.
     pub(crate) fn value(&self, key: &str) -> Option<f64> {
         self.values.iter().find(|(k, _)| k == key).map(|(_, v)| *v)
     }
 
-    /// Returns the keys with numbers.
     pub(crate) fn numbers(&self) -> Vec<&str> {
         self.values.iter().map(|(k, _)| k.as_ref()).collect()
     }

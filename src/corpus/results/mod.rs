@@ -91,7 +91,6 @@ pub struct Detail {
     pub traits: Vec<(String, String)>,
 }
 
-/// Results of one run.
 #[derive(Debug, Clone)]
 pub struct Results {
     pub file: PathBuf,

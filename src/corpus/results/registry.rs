@@ -22,7 +22,6 @@ pub(crate) struct Reader {
     pub read: Read,
 }
 
-/// Way of reading a format.
 #[derive(Clone, Copy)]
 pub(crate) enum Read {
     /// A binary file.

@@ -13,7 +13,6 @@ pub enum Role {
     Scale,
 }
 
-/// A parameter with its canonical name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// Canonical name, e.g. `blocks.0.attn.q.weight`.

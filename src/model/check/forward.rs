@@ -354,7 +354,6 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Returns the required positions.
     pub(crate) fn position(&self) -> Result<&[usize]> {
         self.positions.as_deref().ok_or_else(|| self.expected.wrong_tensor("position", "is missing".into()))
     }

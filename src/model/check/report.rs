@@ -29,7 +29,6 @@ pub struct Row {
 /// Results of checking one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Name of the model.
     pub model: String,
     /// Identity of the model.
     pub hash: String,
@@ -37,7 +36,6 @@ pub struct Report {
     pub device: String,
     /// Origin of the expected values, as stated in the file.
     pub reference: String,
-    /// Rows in the order of the checks.
     pub rows: Vec<Row>,
 }
 

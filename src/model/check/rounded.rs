@@ -138,7 +138,6 @@ impl<'a> Text<'a> {
         self.model.read(&self.batch, self.model.top(), &Readout::Sentence(pooling))
     }
 
-    /// Compares the first numbers of a vector.
     fn compare(&self, what: &str, vector: &Array, want: &[f64], table: &mut Table) {
         let got = &vector.data[..want.len().min(vector.data.len())];
         table.close(what, &self.place, got, want, PROBABILITY);

@@ -34,7 +34,6 @@ impl From<String> for Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// Supported globals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Global {
     /// `torch._utils._rebuild_tensor_v2`.
@@ -115,7 +114,6 @@ impl View {
     }
 }
 
-/// Contents of a pickle.
 #[derive(Debug, Default)]
 pub(super) struct Pickle {
     pub(super) texts: Vec<String>,
@@ -160,7 +158,6 @@ impl<'a> Input<'a> {
 }
 
 impl Pickle {
-    /// Index of the storage with this key.
     pub(super) fn storage_of(&self, key: &str) -> Option<usize> {
         self.keys.get(key).copied()
     }

@@ -67,7 +67,6 @@ pub fn open(arch: &Arch, params: Params, device: Device, dtype: Dtype) -> Result
     Ok(Box::new(CandleExecutor::new(arch, params, device, dtype)?))
 }
 
-/// True if the device resolves to the CPU executor.
 pub(crate) fn on_cpu(device: Device) -> bool {
     device.resolve() == Device::Cpu
 }

@@ -43,7 +43,6 @@ impl Default for AdamW {
     }
 }
 
-/// Interface of the executors' trainers.
 pub(super) trait Training: Send {
     fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32>;
     fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32>;
@@ -77,7 +76,6 @@ impl Trainer {
         Trainer::from_params(arch, &params, settings, device)
     }
 
-    /// Starts from the given parameters.
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
         Ok(Trainer(if on_cpu(device) {
             Box::new(cpu::train::Trainer::from_params(arch, params, settings)?)

@@ -37,13 +37,10 @@ pub(super) const HEAD: &[Entry] = &[
 /// Fields of `config.json` used by BERT and its close descendants.
 #[derive(Deserialize)]
 pub(super) struct Fields {
-    /// Vocabulary size.
     pub(crate) vocab_size: usize,
     /// Width of the residual stream.
     pub(crate) hidden_size: usize,
-    /// Number of blocks.
     pub num_hidden_layers: usize,
-    /// Heads per block.
     pub(crate) num_attention_heads: usize,
     /// Width of the feed-forward part.
     pub(crate) intermediate_size: usize,

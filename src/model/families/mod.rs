@@ -116,7 +116,6 @@ impl Family {
         weights.names().filter(unused).map(str::to_owned).collect()
     }
 
-    /// Returns the family of an [`Arch`].
     pub fn of(arch: &Arch) -> Result<&'static Family> {
         find(&arch.family).ok_or_else(|| unknown("architecture description", &arch.family))
     }
@@ -240,7 +239,6 @@ impl ConfigFile {
         }
     }
 
-    /// Returns the width of a head, if `hidden` is divisible by `heads`.
     fn head_width(&self, hidden: usize, heads: usize) -> Result<usize> {
         if heads == 0 || !hidden.is_multiple_of(heads) {
             return Err(self.wrong(format!("a hidden size of {hidden} does not split into {heads} heads")));
@@ -265,7 +263,6 @@ pub struct Size {
     pub vocab: usize,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Number of blocks.
     pub layers: usize,
     pub heads: usize,
     /// Maximum input length in tokens.

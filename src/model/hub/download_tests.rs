@@ -57,7 +57,6 @@ pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply>
     })
 }
 
-/// True for requests to download the weights.
 pub(super) fn to_weights(request: &Request) -> bool {
     request.method == "GET" && request.path.ends_with("model.safetensors")
 }

@@ -66,7 +66,6 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client with these settings.
     pub(crate) fn new(settings: &Settings) -> Result<Client, String> {
         let base = settings.endpoint.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/').to_owned();
         let shown = without_password(&base);

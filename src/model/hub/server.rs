@@ -82,7 +82,6 @@ impl Server {
         Server { base, log }
     }
 
-    /// All requests so far.
     pub(crate) fn log(&self) -> Vec<Request> {
         self.log.lock().unwrap().clone()
     }

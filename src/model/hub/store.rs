@@ -27,7 +27,6 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Returns the folders of `id` in the cache.
     pub(crate) fn new(cache: &Path, id: &str) -> Store {
         let name = folder_name(id);
         let repo = Cache::new(cache.to_owned()).model(id.to_owned());

@@ -72,12 +72,10 @@ struct Sum {
     /// Maximum factor by which they can lengthen a text.
     growth: f64,
     steps: usize,
-    /// Number of character tables.
     tables: usize,
 }
 
 impl Sum {
-    /// Adds a step and its inner steps.
     fn add(&mut self, step: &Value) {
         let inner = ["normalizers", "pretokenizers", "decoders"].iter().find_map(|k| step.get(*k)?.as_array());
         if let Some(steps) = inner {

@@ -22,7 +22,6 @@ pub enum Split {
     Spaces,
 }
 
-/// Options of a word tokenizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordRules {
     /// True to look up words in lower case.
@@ -34,7 +33,6 @@ pub struct WordRules {
     pub(crate) drop_unknown: bool,
 }
 
-/// Splits a text into words.
 pub fn split(how: Split, text: &str) -> Vec<String> {
     let mut pieces = PreTokenizedString::from(text);
     let done = match how {

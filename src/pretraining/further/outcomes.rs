@@ -80,7 +80,6 @@ fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
     Ok(FileMark::new(name.into(), key))
 }
 
-/// Folder name of a mixture.
 fn folder(diet: Diet) -> String {
     match diet {
         Diet::None => "untouched".into(),

@@ -65,7 +65,6 @@ fn launch(
     use candle_core::op::BackpropOp;
     use candle_core::{CudaStorage, DType, Device, Storage};
 
-    /// Threads per block.
     const BLOCK: usize = 256;
     const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
     let Device::Cuda(device) = inputs[0].device() else { return Ok(None) };

@@ -79,7 +79,6 @@ pub(crate) fn open_device(device: Device) -> Result<candle_core::Device> {
     }
 }
 
-/// Copies a tensor to the host.
 fn to_host(t: &Tensor, shape: &[usize]) -> Result<Array> {
     Ok(Array::new(shape, t.flatten_all()?.to_dtype(DType::F32)?.to_vec1()?))
 }

@@ -18,7 +18,6 @@ struct Frame {
     rows: usize,
     /// Number of queries T per row.
     len: usize,
-    /// Number of keys per row.
     keys: usize,
     heads: usize,
     kv_heads: usize,

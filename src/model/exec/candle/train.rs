@@ -48,7 +48,6 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Starts from the given parameters.
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
         let device = open_device(device)?;
         let (mut values, mut decaying, mut places) = (Vec::new(), Vec::new(), Vec::new());
@@ -102,7 +101,6 @@ impl Trainer {
         Ok((log.tensor.mean_all()?.neg()?, log.backward(share)?))
     }
 
-    /// Concatenates the gradients.
     fn flat(&self, mut gradients: Gradients) -> Result<Tensor> {
         let mut parts = Vec::with_capacity(self.slots.len() + 1);
         let mut rest = self.values.elem_count();

@@ -18,21 +18,18 @@ pub(super) struct Grads {
 /// Rows of a matrix with their stride.
 #[derive(Clone, Copy)]
 pub(super) struct RowsOf<'a> {
-    /// Data from the first row on.
     pub data: &'a [f32],
     /// Stride between rows, in floats.
     pub ld: usize,
 }
 
 impl Grads {
-    /// Creates empty gradients.
     pub(crate) fn new(arch: &Arch) -> Grads {
         let sizes: Vec<usize> = arch.parameters().iter().map(|p| p.shape.iter().product()).collect();
         let buffers = sizes.iter().map(|_| Buffer::default()).collect();
         Grads { buffers, reached: vec![false; sizes.len()], sizes }
     }
 
-    /// Discards all gradients.
     pub(crate) fn clear(&mut self) {
         self.reached.fill(false);
     }

@@ -34,7 +34,6 @@ pub(super) struct Rows {
     spare: Selection,
 }
 
-/// A subset of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
     /// Indices among all rows.
@@ -179,7 +178,6 @@ impl Rows {
         }
     }
 
-    /// Number of rows.
     pub(crate) fn count(&self) -> usize {
         self.positions.len()
     }

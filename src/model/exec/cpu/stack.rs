@@ -9,7 +9,6 @@ use crate::hook::HookPoint;
 use kernels::attention::Span;
 use kernels::rotary::{Angles, Heads};
 
-/// Hook points within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockPoint {
     Pre,
@@ -26,7 +25,6 @@ pub(super) struct Stack<'a> {
     pub batch: &'a Batch,
     /// True for the decoder.
     pub second: bool,
-    /// Number of query heads.
     pub heads: usize,
     /// Number of key/value heads; fewer than `heads` if shared.
     pub kv_heads: usize,
@@ -94,7 +92,6 @@ impl Stack<'_> {
         [0, q, q + kv, q + 2 * kv]
     }
 
-    /// Columns of the queries by head.
     pub(crate) fn query_heads(&self) -> Heads {
         Heads { from: 0, count: self.heads, dim: self.dim }
     }

@@ -107,10 +107,8 @@ pub(super) struct CrossSpans {
     pub kept: usize,
 }
 
-/// Values of one stack.
 #[derive(Default)]
 pub(super) struct StackState {
-    /// Rows of the sentences.
     pub rows: Rows,
     /// Attention of all decoder rows to the encoder's rows.
     pub cross: CrossSpans,
@@ -175,7 +173,6 @@ pub(super) struct Back {
 }
 
 impl StackState {
-    /// Reserves space for `blocks` blocks.
     pub(crate) fn reserve(&mut self, keep: Keep, blocks: usize) {
         let room = |wanted: bool| if wanted { blocks.max(1) } else { 1 };
         let (kept, inputs) = (room(keep >= Keep::Hidden), room(keep == Keep::Weights));

@@ -214,7 +214,6 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Stores the values of targets.
     pub(crate) fn put_values(&self, targets: &[usize], values: &[f32]) {
         let mut out = lock(&self.values);
         targets.iter().zip(values).for_each(|(i, v)| out[*i] = *v);

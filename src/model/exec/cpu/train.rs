@@ -40,7 +40,6 @@ pub(crate) struct Trainer {
 }
 
 impl Trainer {
-    /// Starts from the given parameters.
     pub(crate) fn from_params(arch: &Arch, params: &Params, settings: AdamW) -> Result<Trainer> {
         let executor = CpuExecutor::new(arch, params.clone(), Dtype::F32)?;
         let mut slots = Vec::new();

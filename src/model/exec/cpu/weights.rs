@@ -20,13 +20,11 @@ pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 pub(super) struct Member {
     pub weight: Id,
     pub bias: Option<Id>,
-    /// Number of outputs.
     pub out: usize,
 }
 
 /// A linear map of rows from `[n, input]` to `[n, outputs]`.
 pub(super) struct Linear {
-    /// Number of inputs.
     pub input: usize,
     /// Matrices in the order of their outputs.
     pub parts: Vec<Member>,
@@ -48,7 +46,6 @@ impl Linear {
         self.weight.bytes() + self.back.get().map_or(0, Packed::bytes) + 4 * self.bias.len()
     }
 
-    /// Returns the transposed weights.
     pub(crate) fn back(&self) -> &Packed {
         self.back.get_or_init(|| self.weight.transposed())
     }
@@ -129,7 +126,6 @@ pub(super) struct StackWeights {
 }
 
 impl StackWeights {
-    /// Returns the block of layer `l`.
     pub(crate) fn block(&self, l: usize) -> &Block {
         // A shared block serves all layers.
         &self.blocks[l.min(self.blocks.len() - 1)]
@@ -166,7 +162,6 @@ pub(super) struct Weights {
     pub head: Option<HeadWeights>,
 }
 
-/// Builds the structure without values.
 struct Builder {
     dtype: Dtype,
     ids: HashMap<String, Id>,
@@ -305,7 +300,6 @@ impl Weights {
         Ok(weights)
     }
 
-    /// Bytes allocated.
     pub(crate) fn bytes(&self) -> usize {
         let table = |t: &Table| t.data.bytes();
         let norm = |n: &NormWeights| 4 * (n.weight.len() + n.bias.as_ref().map_or(0, Vec::len));

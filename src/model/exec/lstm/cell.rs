@@ -48,7 +48,6 @@ impl Layout {
     }
 }
 
-/// Parameters of one direction.
 pub(super) struct Direction {
     width: usize,
     input: usize,
@@ -90,7 +89,6 @@ impl Direction {
         }
     }
 
-    /// Bytes of the parameters.
     pub(crate) fn bytes(&self) -> usize {
         let back = self.back.get().map_or(0, |(a, b)| a.bytes() + b.bytes());
         self.ih.bytes() + self.hh.bytes() + 4 * self.bias.len() + back

@@ -58,7 +58,6 @@ pub(crate) fn find(model_type: &str) -> Option<&'static Served> {
 
 /// Texts of equal length, without padding.
 pub(crate) struct Texts<'a> {
-    /// Token ids of each text.
     pub ids: Vec<&'a [u32]>,
     /// Explicit decoder input of an encoder-decoder, also of equal length.
     pub decoder: Option<Vec<&'a [u32]>>,
