@@ -371,13 +371,16 @@ impl Arch {
             return Err(format!("{} layers; at most 4096 are accepted", self.layers));
         }
         if self.embedding.types > LARGEST || self.embedding.tasks > LARGEST {
-            return Err(format!("{} token types, {} task types", self.embedding.types, self.embedding.tasks));
+            return Err(format!(
+                "{} token types and {} task types; at most {LARGEST} of each are accepted",
+                self.embedding.types, self.embedding.tasks
+            ));
         }
         match self.network {
             Network::Transformer => {}
             Network::Table if self.layers > 0 => return Err("word vectors have no layers".into()),
             Network::BiLstm if !self.hidden.is_multiple_of(2) => {
-                return Err(format!("{} does not split into two directions", self.hidden));
+                return Err(format!("a hidden size of {} is odd; two directions need an even one", self.hidden));
             }
             Network::Table | Network::BiLstm | Network::LogitsOnly(_) => {}
         }
@@ -401,7 +404,7 @@ impl Arch {
                 return Err(format!("a decoder of {} layers and width {}", second.layers, second.intermediate));
             }
             if second.heads == 0 || !self.hidden.is_multiple_of(second.heads) {
-                return Err(format!("a hidden size of {} does not split into {} heads", self.hidden, second.heads));
+                return Err(format!("a hidden size of {} is not divisible by {} heads", self.hidden, second.heads));
             }
             if second.start_token as usize >= self.vocab {
                 return Err(format!("start token {} is outside the vocabulary", second.start_token));
@@ -409,7 +412,7 @@ impl Arch {
         }
         self.validate_rotary()?;
         if !(self.norm.eps > 0.0 && self.norm.eps < 1.0) {
-            return Err(format!("norm epsilon {}; it must lie between 0 and 1", self.norm.eps));
+            return Err(format!("norm epsilon {}; it must be between 0 and 1", self.norm.eps));
         }
         Ok(())
     }
@@ -417,7 +420,9 @@ impl Arch {
     fn validate_rotary(&self) -> std::result::Result<(), String> {
         let Positions::Rotary { fraction, theta, scaling } = self.positions else { return Ok(()) };
         if !scaling.is_sound() {
-            return Err(format!("rotary scaling {scaling:?}: factors and lengths are positive, low below high"));
+            return Err(format!(
+                "rotary scaling {scaling:?}: factors and lengths must be positive, and low must be below high"
+            ));
         }
         let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
         if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {

@@ -51,7 +51,7 @@ impl Batch {
     pub fn with_types<R: AsRef<[u32]>, S: AsRef<[u32]>>(rows: &[R], types: &[S], pad: u32) -> Result<Batch> {
         let mut batch = Batch::new(rows, pad)?;
         if types.len() != rows.len() {
-            return Err(ModelError::Plan(format!("{} type lists for {} sentences", types.len(), rows.len())));
+            return Err(ModelError::Plan(format!("{} lists of token types for {} sentences", types.len(), rows.len())));
         }
         for (b, row) in types.iter().enumerate() {
             let row = row.as_ref();

@@ -77,7 +77,7 @@ pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     let stored = paths.iter().filter_map(|p| std::fs::metadata(p).ok()).map(|m| m.len()).sum::<u64>();
     let bytes = named.iter().filter(|t| t.from.is_some()).map(|t| t.bytes() as u64).sum::<u64>();
     if bytes > stored {
-        return Err(wrong(format!("its tensors claim {bytes} bytes of a file of {stored}: damaged")));
+        return Err(wrong(format!("damaged: its tensors need {bytes} bytes, but the file has {stored}")));
     }
     // The largest element types come first, so that every tensor is aligned.
     named.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(&b.name)));
@@ -118,7 +118,7 @@ fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     match found.len() {
         1 => Ok((from.to_owned(), found)),
         0 => Err(files.missing("pytorch_model.bin", "give a folder or a file with pickled PyTorch weights")),
-        n => Err(files.missing("pytorch_model.bin", &format!("{n} other files may be the weights: name one of them"))),
+        n => Err(files.missing("pytorch_model.bin", &format!("{n} files may be the weights; name one of them"))),
     }
 }
 

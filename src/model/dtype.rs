@@ -20,7 +20,7 @@ pub fn parse(name: &str) -> Result<Dtype> {
 pub fn check(dtype: Dtype, plan: &Plan) -> Result<()> {
     match (dtype, &plan.gradient) {
         (Dtype::F32, _) | (_, None) => Ok(()),
-        _ => Err(ModelError::Plan(format!("a gradient in {dtype}: {dtype} is forward only; load the model in f32"))),
+        _ => Err(ModelError::Plan(format!("no gradients in {dtype}, which is forward only; load the model in f32"))),
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn check_range(dtype: Dtype, name: &str, values: &[f32]) -> Result<()
         None => Ok(()),
         Some(v) => Err(ModelError::Weights {
             file: "parameters".into(),
-            what: format!("'{name}' holds {v}, which f16 cannot; load the model in bf16 or f32"),
+            what: format!("'{name}' contains {v}, which f16 cannot represent; load the model in bf16 or f32"),
         }),
     }
 }

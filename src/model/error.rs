@@ -48,7 +48,7 @@ pub enum ModelError {
     },
     /// Pickled weights name a Python object that tensors do not need, so loading them could run code.
     #[error(
-        "{file}: its pickle names {global}, which tensors do not need and which could run code; save the state dict alone"
+        "{file}: its pickle names {global}, which tensors do not need and which could run code; save only the state dict"
     )]
     PickledCode {
         file: String,
@@ -77,7 +77,7 @@ pub enum ModelError {
         kind: &'static str,
     },
     /// The model does not support the request.
-    #[error("{model}: no {what}: {serves}; take a model that offers them (`probity models` lists what each serves)")]
+    #[error("{model}: no {what} ({serves}); choose another model (`probity models` lists what each supports)")]
     NotOffered {
         model: String,
         what: Offer,
@@ -85,7 +85,7 @@ pub enum ModelError {
         serves: &'static str,
     },
     /// A row exceeds the length up to which a logits-only family agrees with its reference.
-    #[error("sentence {row} has {len} tokens; this model is offered up to {max} tokens: {why}; shorten it")]
+    #[error("sentence {row} has {len} tokens; this model supports up to {max} tokens: {why}; shorten it")]
     BeyondLimit {
         /// Row in the batch, from 0.
         row: usize,
@@ -95,7 +95,7 @@ pub enum ModelError {
         why: &'static str,
     },
     /// A row exceeds the model's number of positions.
-    #[error("sentence {row} has {len} tokens, the model takes {max}; shorten it")]
+    #[error("sentence {row} has {len} tokens; the model accepts at most {max}; shorten it")]
     TooLong {
         /// Row in the batch, from 0.
         row: usize,
@@ -110,9 +110,7 @@ pub enum ModelError {
         row: usize,
     },
     /// A token id is outside the vocabulary.
-    #[error(
-        "token id {id} in sentence {row} has no embedding: the model has {vocab}; leave that token out of the text"
-    )]
+    #[error("token id {id} in sentence {row} has no embedding: the model has {vocab}; remove that token from the text")]
     TokenId {
         id: u32,
         /// Row in the batch, from 0.
@@ -125,7 +123,7 @@ pub enum ModelError {
     Plan(String),
     /// The backward pass did not reach a requested tensor, because of a bug or an operation without a backward pass. Never treated as
     /// zero.
-    #[error("no gradient arrived at {0}: the scalar does not depend on it, or an operation has no backward")]
+    #[error("no gradient reached {0}: the scalar does not depend on it, or an operation has no backward pass")]
     MissingGradient(HookPoint),
     /// The device cannot be used.
     #[error("device {device}: {what}")]

@@ -181,7 +181,7 @@ pub(super) fn cached_model(id: &str, revision: &str, settings: &Settings) -> Res
     let dir = cached_snapshot(&settings.cache.join(store::folder_name(id)), revision);
     dir.filter(|dir| first_missing(dir).is_none()).ok_or_else(|| ModelError::Hub {
         id: id.to_owned(),
-        what: "not in the cache yet; running or inspecting it fetches it, and so does `probity models pull`".into(),
+        what: "not in the cache yet; it is downloaded when it is used, or with `probity models pull`".into(),
     })
 }
 

@@ -105,7 +105,7 @@ impl Model {
         }
         let files = Files::open(source, on)?;
         let config = files.text("config.json")?.ok_or_else(|| {
-            files.missing("config.json", "a model folder holds config.json, model.safetensors and a tokenizer")
+            files.missing("config.json", "a model folder contains config.json, model.safetensors and a tokenizer")
         })?;
         let label = format!("{}/config.json", files.label());
         let file = ConfigFile::parse(&label, &config)?;
@@ -165,7 +165,7 @@ impl Model {
         let files = Files::at_hand(source)?;
         let config = files
             .text("config.json")?
-            .ok_or_else(|| files.missing("config.json", "a model folder holds config.json and weights"))?;
+            .ok_or_else(|| files.missing("config.json", "a model folder contains config.json and weights"))?;
         Ok(ConfigFile::parse(&format!("{}/config.json", files.label()), &config)?.describe()?.1)
     }
 
@@ -290,10 +290,11 @@ impl Model {
             add(what, "correct config.json, or read the results as those of the smaller network");
         }
         if self.untied {
-            let what = "config.json ties the output matrix to the word embeddings, but the weights hold another one, which is used";
+            let what =
+                "config.json ties the output matrix to the word embeddings, but a different one in the weights is used";
             add(
                 what.into(),
-                "set tie_word_embeddings to false in config.json if that is the trained one, else remove it",
+                "if it was trained, set tie_word_embeddings to false in config.json; otherwise remove it from the weights",
             );
         }
         notices

@@ -55,12 +55,12 @@ impl Limit {
     /// Text of the reason, to follow `up to N tokens:`.
     pub fn reason(self) -> &'static str {
         match self {
-            Limit::Positions => "its positions end there",
+            Limit::Positions => "it has no further positions",
             Limit::Window => {
-                "its attention has a window of that size, which candle-transformers applies differently from transformers"
+                "its attention window has that size, and candle-transformers applies it differently from transformers"
             }
             Limit::Rotary => {
-                "beyond it the rotary frequencies change, which candle-transformers applies differently from transformers"
+                "its rotary frequencies change there, and candle-transformers applies them differently from transformers"
             }
         }
     }

@@ -148,7 +148,7 @@ impl Params {
             if found != wanted {
                 return Err(ModelError::Weights {
                     file: weights.label(),
-                    what: format!("tensor '{name}' has shape {:?}; config.json asks for {wanted:?}", array.shape),
+                    what: format!("tensor '{name}' has shape {:?}; config.json requires {wanted:?}", array.shape),
                 });
             }
             let values = if location.layout == Layout::default() {

@@ -305,14 +305,14 @@ impl Check<'_> {
             }
         };
         if shape[..] != wanted {
-            return refuse(format!("starting array of shape {shape:?}; {wanted:?} is needed"));
+            return refuse(format!("starting array of shape {shape:?}; expected {wanted:?}"));
         }
         self.finite(finite, "the starting array")
     }
 
     fn finite(&self, array: &Array, what: &str) -> Result<()> {
         match array.data.iter().position(|v| !v.is_finite()) {
-            Some(i) => refuse(format!("{what} holds {} at {i}", array.data[i])),
+            Some(i) => refuse(format!("{what} contains {} at index {i}", array.data[i])),
             None => Ok(()),
         }
     }
@@ -333,7 +333,7 @@ impl Check<'_> {
             p => p.layer().is_some_and(|l| l < self.first),
         };
         if below {
-            return refuse(format!("{p} lies below block {}, where the pass resumes", self.first));
+            return refuse(format!("{p} is below block {}, where the pass resumes", self.first));
         }
         Ok(())
     }
@@ -388,7 +388,7 @@ impl Check<'_> {
         e.sites.iter().try_for_each(|&s| self.site(s, self.side(e.at)))?;
         if e.value.shape != [width] && e.value.shape != [e.sites.len(), width] {
             return refuse(format!(
-                "an edit at {} with a value of shape {:?}; [{width}] or [{}, {width}] is needed",
+                "an edit at {} with a value of shape {:?}; expected [{width}] or [{}, {width}]",
                 e.at,
                 e.value.shape,
                 e.sites.len()
@@ -402,12 +402,12 @@ impl Check<'_> {
             return refuse(format!("'{}' has word vectors, read from a table: nothing to differentiate", self.name));
         }
         if g.wrt.is_empty() {
-            return refuse("a gradient with respect to nothing".into());
+            return refuse("a gradient without hook points".into());
         }
         for &p in &g.wrt {
             self.reached(p)?;
             if p.width(self.arch).is_none() {
-                return refuse(format!("gradients with respect to {p} are not offered"));
+                return refuse(format!("gradients with respect to {p} are not available"));
             }
         }
         match &g.of {
@@ -416,7 +416,7 @@ impl Check<'_> {
                 self.sites(sites, self.side(*at))?;
                 let wanted = at.capture_shape(self.arch, self.batch, sites);
                 if value.shape != wanted {
-                    return refuse(format!("a cotangent of shape {:?} at {at}; {wanted:?} is needed", value.shape));
+                    return refuse(format!("a cotangent of shape {:?} at {at}; expected {wanted:?}", value.shape));
                 }
                 self.finite(value, "the cotangent")
             }

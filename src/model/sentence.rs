@@ -343,7 +343,7 @@ pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     let others = ["pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"];
     let chosen: Vec<PoolOver> = known.iter().filter(|(key, _)| on(key)).map(|k| k.1).collect();
     let [over] = chosen[..] else {
-        return Err(wrong("one pooling is supported: mean, cls, max or last token".into()));
+        return Err(wrong("exactly one pooling must be set: mean, cls, max or last token".into()));
     };
     if others.iter().any(|key| on(key)) {
         return Err(wrong("pooling by the mean, cls, max or last token is supported".into()));
@@ -366,7 +366,7 @@ fn normalises(files: &Files) -> Result<bool> {
             _ => {
                 let kind: String = kind.chars().take(80).collect();
                 return Err(wrong(format!(
-                    "module '{}' is not supported: Transformer, Pooling and Normalize are",
+                    "module '{}' is not supported; supported: Transformer, Pooling, Normalize",
                     kind.escape_debug()
                 )));
             }

@@ -51,7 +51,7 @@ impl FromStr for ModelSource {
     fn from_str(s: &str) -> Result<ModelSource> {
         if let Some((of, seed)) = untrained::parse(s)? {
             if untrained::parse(of)?.is_some() {
-                let what = "an untrained twin has no twin".to_owned();
+                let what = "an untrained model has no untrained twin".to_owned();
                 let file = of.chars().take(200).collect::<String>().escape_debug().to_string();
                 return Err(ModelError::Config { file, what });
             }
@@ -191,7 +191,7 @@ impl Files {
                 place: path.display().to_string(),
                 file: "such folder".into(),
                 hint: match path.is_file() {
-                    true => "a file of another kind; give config.json, a .safetensors file or their folder",
+                    true => "this kind of file is not supported; give config.json, a .safetensors file or their folder",
                     false => "give a folder with config.json, model.safetensors and a tokenizer",
                 }
                 .into(),
@@ -295,14 +295,14 @@ impl Files {
             let paths: Vec<PathBuf> = names.iter().map(|n| dir.join(n)).collect();
             for (name, path) in names.iter().zip(&paths) {
                 if regular(path)?.is_none() {
-                    return Err(self.missing(name, &format!("{INDEX} names it; fetch it")));
+                    return Err(self.missing(name, &format!("{INDEX} lists it; download it")));
                 }
             }
             return Ok(Checkpoint::open(&paths)?.labelled(&label));
         }
         let pickled = dir.join("pytorch_model.bin").is_file() || dir.join("pytorch_model.bin.index.json").is_file();
         let hint =
-            if pickled { PICKLED } else { "a model folder holds config.json, model.safetensors and a tokenizer" };
+            if pickled { PICKLED } else { "a model folder contains config.json, model.safetensors and a tokenizer" };
         Err(self.missing("model.safetensors", hint))
     }
 
@@ -312,8 +312,8 @@ impl Files {
 }
 
 /// Hint for a model with only pickled weights.
-pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not loaded; \
-    `probity models convert FOLDER -o NEW_FOLDER` turns it into safetensors without running any";
+pub(super) const PICKLED: &str = "only pytorch_model.bin was found, a pickle, which can run code and is not loaded; \
+    `probity models convert FOLDER -o NEW_FOLDER` converts it to safetensors without running any";
 
 /// Windows editors write this mark before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -343,7 +343,7 @@ pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
         Ok(about) => Ok(Some(about.len())),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             if std::fs::symlink_metadata(path).is_ok() {
-                return unusable("a link to a file that is gone; fetch the model again");
+                return unusable("a link to a missing file; fetch the model again");
             }
             Ok(None)
         }

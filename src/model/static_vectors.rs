@@ -181,7 +181,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn wrong<T>(&self, what: impl fmt::Display) -> Result<T> {
-        let hint = "one word and its numbers per line, separated by blanks, are expected";
+        let hint = "expected one word and its numbers per line, separated by blanks";
         Err(ModelError::Weights { file: self.label.to_owned(), what: format!("line {}: {what}; {hint}", self.line) })
     }
 }
@@ -236,10 +236,12 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
     }
     let wrong = |what: String| Err(ModelError::Weights { file: label.to_owned(), what });
     let Some(d) = width.filter(|_| lines > 0) else {
-        return wrong("the file is empty; one word and its numbers per line are expected".into());
+        return wrong("the file is empty; expected one word and its numbers per line".into());
     };
     if let Some(n) = header.filter(|n| *n != lines) {
-        return wrong(format!("the first line says {n} words, {lines} are there: the file was cut; fetch it again"));
+        return wrong(format!(
+            "the first line states {n} words, but there are {lines}: the file is truncated; fetch it again"
+        ));
     }
     if seen.is_empty() {
         return wrong("no word of the vocabulary has a vector here".into());
@@ -298,7 +300,7 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
     let mut rest = text;
     for _ in 0..d {
         let Some((before, piece)) = rest.rsplit_once(BLANKS) else {
-            return place.wrong(format_args!("{} numbers, {d} are expected", values.len()));
+            return place.wrong(format_args!("{} numbers; expected {d}", values.len()));
         };
         match piece.parse::<f32>() {
             Ok(v) if v.is_finite() => values.push(v),
@@ -308,7 +310,7 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
                 return place.wrong(format_args!("{fields} fields; expected a word and {d} numbers"));
             }
             Err(_) => {
-                return place.wrong(format_args!("'{}' is not a number ({d} are expected)", shown(piece)));
+                return place.wrong(format_args!("'{}' is not a number; expected {d} numbers", shown(piece)));
             }
         }
         rest = before;

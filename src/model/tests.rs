@@ -143,8 +143,8 @@ fn impossible_configurations_are_refused() {
     let cases: [(Change, &str); 10] = [
         (|c| c["model_type"] = json!("rwkv"), "'rwkv' is not supported; supported: bert,"),
         (|c| c["model_type"] = json!(null), "is not supported"),
-        (|c| c["num_attention_heads"] = json!(0), "does not split into 0 heads"),
-        (|c| c["num_attention_heads"] = json!(3), "does not split into 3 heads"),
+        (|c| c["num_attention_heads"] = json!(0), "is not divisible by 0 heads"),
+        (|c| c["num_attention_heads"] = json!(3), "is not divisible by 3 heads"),
         (|c| c["vocab_size"] = json!(-5), "config.json"),
         (|c| c["hidden_size"] = json!(1u64 << 40), "does not"),
         (|c| c["num_hidden_layers"] = json!(1_000_000), "layers"),
@@ -156,7 +156,7 @@ fn impossible_configurations_are_refused() {
                 c["model_type"] = json!("llama");
                 c["rope_parameters"] = json!({"rope_type": "default", "partial_rotary_factor": 0.5});
             },
-            "rotated as a whole",
+            "rotates whole heads",
         ),
     ];
     for (change, said) in cases {

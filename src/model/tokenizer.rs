@@ -344,7 +344,7 @@ impl Tokenizer {
 fn guarded<T>(work: impl FnOnce() -> tokenizers::Result<T>) -> std::result::Result<T, String> {
     match std::panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|e| e.to_string()),
-        Err(_) => Err("the file contradicts itself; fetch it again".into()),
+        Err(_) => Err("the file is inconsistent; fetch it again".into()),
     }
 }
 

@@ -39,7 +39,7 @@ impl Trace {
     /// # Errors
     /// [`ModelError::Plan`] if the plan did not request them.
     pub fn logits(&self) -> Result<&Array> {
-        self.logits.as_ref().ok_or_else(|| ModelError::Plan("logits were not asked for".into()))
+        self.logits.as_ref().ok_or_else(|| ModelError::Plan("logits were not requested".into()))
     }
 
     /// Returns the gradient with respect to `p`.

@@ -146,7 +146,7 @@ pub fn shards(label: &str, index: &str, extension: &str) -> Result<Vec<String>> 
         let plain = f.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
         if !plain || f.starts_with('.') || !f.ends_with(extension) {
             return Err(wrong(format!(
-                "shard '{}' is not a plain {extension} file name; shards lie beside their index",
+                "shard '{}' is not a plain {extension} file name; shards must be in the folder of their index",
                 printable(f)
             )));
         }
@@ -221,7 +221,7 @@ impl Shard {
 
     fn not_finite(&self, name: &str, value: f64, at: usize) -> ModelError {
         self.wrong(format!(
-            "tensor '{}' holds {value} at element {at}: the file is damaged or its training diverged",
+            "tensor '{}' contains {value} at element {at}: the file is damaged or its training diverged",
             printable(name)
         ))
     }
@@ -234,7 +234,7 @@ impl Shard {
             Dtype::BF16 => stored::from_bf16(bytes),
             other => {
                 return Err(self.wrong(format!(
-                    "tensor '{}' has element type {other:?}; F32, F16 and BF16 are read",
+                    "tensor '{}' has element type {other:?}; supported: F32, F16, BF16",
                     printable(name)
                 )));
             }
@@ -280,7 +280,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
             return Err(format!("tensor '{name}' claims bytes {from} to {to} of {data}: truncated or damaged"));
         }
         if from != end {
-            let what = if from < end { "overlaps another" } else { "leaves a hole before it" };
+            let what = if from < end { "overlaps another" } else { "leaves a gap before it" };
             return Err(format!("tensor '{name}' at byte {from} {what}: damaged"));
         }
         let bits = t
@@ -331,7 +331,7 @@ pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> 
         for &v in &array.data {
             let half = f16::from_f32(v);
             if !half.is_finite() {
-                return Err(wrong(format!("tensor '{name}' holds {v}, which f16 cannot")));
+                return Err(wrong(format!("tensor '{name}' contains {v}, which f16 cannot represent")));
             }
             data.extend_from_slice(&half.to_le_bytes());
         }

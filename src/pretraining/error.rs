@@ -61,7 +61,7 @@ pub enum GalleryError {
         what: String,
     },
     /// Another process is training into the same folder.
-    #[error("{}: another `probity gallery train --all` is at work there; wait for it, or choose another folder with --out", .0.display())]
+    #[error("{}: another `probity gallery train --all` is running there; wait for it to finish, or choose another folder with --out", .0.display())]
     Busy(PathBuf),
     /// Threads could not be started.
     #[error("cannot start threads: {0}")]

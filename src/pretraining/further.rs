@@ -153,7 +153,7 @@ impl Start {
         let files = Files::at_hand(source)?;
         let text = files
             .text("config.json")?
-            .ok_or_else(|| files.missing("config.json", "a model folder holds config.json and model.safetensors"))?;
+            .ok_or_else(|| files.missing("config.json", "a model folder contains config.json and model.safetensors"))?;
         let (family, mut arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
         let weights = files.weights()?;
         let mut hash = Sha256::new();
@@ -161,7 +161,7 @@ impl Start {
         let params = Params::read(&mut arch, family, &weights)?;
         let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
         let missing =
-            |what: &str| model::ModelError::Training(format!("{source} has no {what}; it cannot be asked for words"));
+            |what: &str| model::ModelError::Training(format!("{source} has no {what}, so it cannot predict words"));
         let tokenizer = Tokenizer::from_files(&files.label(), read)?.ok_or_else(|| missing("tokenizer"))?;
         if arch.head_parameters().is_empty() && arch.head == model::arch::Head::None {
             return Err(missing("language-model head").into());

@@ -29,7 +29,7 @@ pub(crate) struct Expected {
 impl Expected {
     pub(crate) fn open(dir: &Path) -> Result<Expected> {
         let files = Files::Dir(dir.to_owned());
-        let hint = "a check needs expected.json, and expected.safetensors for values that are not rounded, \
+        let hint = "a check needs expected.json, and expected.safetensors for unrounded values, \
                     computed by another implementation (hidden states, logits, gradients ...)";
         let text = files.text("expected.json")?.ok_or_else(|| files.missing("expected.json", hint))?;
         let json_label = dir.join("expected.json").display().to_string();
@@ -48,7 +48,7 @@ impl Expected {
         let wrong = |what: String| ModelError::Config { file: json_label.to_owned(), what };
         let info: Value = serde_json::from_str(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
         if !info.is_object() {
-            return Err(wrong("a JSON object is needed".into()));
+            return Err(wrong("expected a JSON object".into()));
         }
         Ok(Expected { tensors_label: tensors_label.to_owned(), json_label: json_label.to_owned(), tensors, info })
     }
@@ -86,7 +86,7 @@ impl Expected {
     pub(crate) fn shaped(&self, key: &str, shape: &[usize]) -> Result<Tensor> {
         let t = self.get(key)?;
         if t.shape != shape {
-            return Err(self.wrong_tensor(key, format!("has shape {:?}; this model gives {shape:?}", t.shape)));
+            return Err(self.wrong_tensor(key, format!("has shape {:?}; expected {shape:?}", t.shape)));
         }
         Ok(t)
     }
@@ -95,7 +95,9 @@ impl Expected {
     pub(crate) fn indices(&self, key: &str, shape: &[usize], bound: usize) -> Result<Vec<usize>> {
         let t = self.shaped(key, shape)?;
         match t.data.iter().find(|v| v.fract() != 0.0 || **v < 0.0 || **v >= bound as f64) {
-            Some(v) => Err(self.wrong_tensor(key, format!("holds {v}; 0 to below {bound} is possible"))),
+            Some(v) => {
+                Err(self.wrong_tensor(key, format!("contains {v}; expected whole numbers from 0 to below {bound}")))
+            }
             None => Ok(t.data.iter().map(|&v| v as usize).collect()),
         }
     }
@@ -139,7 +141,7 @@ impl<'a> Json<'a> {
 
     fn wrong(&self, wanted: &str) -> ModelError {
         let what = match self.value {
-            None => format!("is missing; {wanted} is needed"),
+            None => format!("is missing; expected {wanted}"),
             Some(_) => format!("is not {wanted}"),
         };
         ModelError::Expected { file: self.file.to_owned(), key: self.at.clone(), what }

@@ -28,7 +28,7 @@ impl<'a> Case<'a> {
     pub(crate) fn open(model: &'a Model, expected: &'a Expected) -> Result<Case<'a>> {
         let ids = expected.get("input_ids")?;
         let [b, t] = ids.shape[..] else {
-            let what = format!("has shape {:?}; [sentences, tokens] is needed", ids.shape);
+            let what = format!("has shape {:?}; expected [sentences, tokens]", ids.shape);
             return Err(expected.wrong_tensor("input_ids", what));
         };
         if b == 0 || t == 0 || b > super::expected::MOST {
@@ -41,7 +41,7 @@ impl<'a> Case<'a> {
         for row in mask.chunks(t) {
             let n = row.iter().sum::<usize>();
             if n == 0 || row[..n].contains(&0) {
-                let what = "marks no token, or padding that is not on the right".to_owned();
+                let what = "has a row without tokens, or padding that is not on the right".to_owned();
                 return Err(expected.wrong_tensor("attention_mask", what));
             }
             lengths.push(n);
@@ -61,7 +61,10 @@ impl<'a> Case<'a> {
         };
         batch.check(model.arch())?;
         if batch.len() != t {
-            return Err(expected.wrong_tensor("attention_mask", format!("leaves {} of {t} columns", batch.len())));
+            return Err(expected.wrong_tensor(
+                "attention_mask",
+                format!("masks whole columns: only {} of {t} contain tokens", batch.len()),
+            ));
         }
         let batch = Case::decoder_input(model, expected, batch, pad)?;
         let positions = if expected.has("position") {
@@ -85,7 +88,7 @@ impl<'a> Case<'a> {
         }
         let shape = expected.get("decoder_input_ids")?.shape;
         let [b, t] = shape[..] else {
-            let what = format!("has shape {shape:?}; [sentences, tokens] is needed");
+            let what = format!("has shape {shape:?}; expected [sentences, tokens]");
             return Err(expected.wrong_tensor("decoder_input_ids", what));
         };
         if b != batch.rows() || t == 0 {
@@ -222,7 +225,7 @@ impl<'a> Case<'a> {
                 self.close("logits", ("", "logits"), &got.shape, &got.data, &want.data, LOGITS, table);
             }
             None if self.expected.has("logits") => {
-                let why = "the file has logits, the weights have no head";
+                let why = "the file has logits, but the weights have no head";
                 table.add("logits", why, 0, f64::INFINITY, LOGITS);
             }
             None if has_head => table.not_checked("logits", "the file has none"),
@@ -237,7 +240,7 @@ impl<'a> Case<'a> {
         match answer {
             Err(ModelError::NoHead { .. }) => table.add("logits are refused without a head", "", 1, 0.0, 0.0),
             Err(e) => return Err(e),
-            Ok(_) => table.add("logits are refused without a head", "they were given", 1, 1.0, 0.0),
+            Ok(_) => table.add("logits are refused without a head", "logits were returned", 1, 1.0, 0.0),
         }
         Ok(())
     }
@@ -256,7 +259,7 @@ impl<'a> Case<'a> {
                     table.close("sentence embeddings", "", &pooled.data, &want.data, HIDDEN);
                 }
                 None => {
-                    let why = "the folder does not say how to pool (1_Pooling/config.json)";
+                    let why = "the folder does not specify a pooling (1_Pooling/config.json)";
                     table.add("sentence embeddings", why, 0, f64::INFINITY, HIDDEN);
                 }
             }

@@ -124,7 +124,7 @@ impl<'a> Text<'a> {
             return Ok(None);
         }
         let Some(pooling) = self.model.pooling() else {
-            let why = "the folder does not say how to pool (1_Pooling/config.json)";
+            let why = "the folder does not specify a pooling (1_Pooling/config.json)";
             table.add("sentence embeddings", why, 0, f64::INFINITY, PROBABILITY);
             return Ok(None);
         };

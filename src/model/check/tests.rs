@@ -162,7 +162,7 @@ fn broken_json_is_refused_by_file_and_key() {
         run(dir.path()).unwrap_err().to_string()
     };
     for (info, said) in [
-        (json!([]), "a JSON object is needed"),
+        (json!([]), "expected a JSON object"),
         (json!({"pad_id": 99}), "'pad_id': is not a whole number from 0 to 22"),
         (json!({"texts": []}), "'texts': is not a list of 1 to"),
         (json!({"texts": ["the"]}), "'ids.0': is missing"),

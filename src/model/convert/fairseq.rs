@@ -81,7 +81,7 @@ fn joint(name: &str) -> Option<(String, &str)> {
 fn split<'a>(tensor: &Named<'a>, block: &str, kind: &str) -> Result<Vec<Named<'a>>, String> {
     let rows = tensor.shape.first().copied().unwrap_or(0);
     let Some((file, view)) = tensor.from.as_ref().filter(|_| rows > 0 && rows.is_multiple_of(3)) else {
-        return Err(format!("{block}: a joint projection of {rows} rows does not split into three parts"));
+        return Err(format!("{block}: a joint projection of {rows} rows is not divisible into three parts"));
     };
     let part = |(i, part): (usize, &str)| {
         let mut view = view.clone();

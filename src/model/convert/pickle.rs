@@ -153,7 +153,7 @@ impl<'a> Input<'a> {
         let end = self.0.iter().position(|&b| b == b'\n').ok_or("its pickle is truncated")?;
         let line = self.take(end)?;
         self.byte()?;
-        std::str::from_utf8(line).map_err(|_| "its pickle names a global that is not text".into())
+        std::str::from_utf8(line).map_err(|_| "its pickle has a global whose name is not text".into())
     }
 }
 
@@ -252,7 +252,7 @@ impl Pickle {
                 self.build_object(callable, args)?
             }
             b'b' => return self.skip_state(),
-            other => return Err(format!("its pickle holds opcode {other:#04x}, which no tensor needs").into()),
+            other => return Err(format!("its pickle contains opcode {other:#04x}, which tensors do not need").into()),
         };
         self.stack.push(value);
         Ok(())
@@ -268,7 +268,7 @@ impl Pickle {
     }
 
     fn text(&mut self, bytes: &[u8]) -> Result<Value> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "its pickle holds text not in UTF-8")?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "its pickle contains text that is not UTF-8")?;
         self.texts.push(text.to_owned());
         Ok(Value::Text(self.texts.len() - 1))
     }
@@ -281,11 +281,11 @@ impl Pickle {
 
     fn top(&self) -> Result<Value> {
         let floor = self.marks.last().copied().unwrap_or(0);
-        self.stack[floor..].last().copied().ok_or_else(|| "its pickle takes more than it has put down".into())
+        self.stack[floor..].last().copied().ok_or_else(|| "its pickle takes a value from an empty stack".into())
     }
 
     fn pop_to_mark(&mut self) -> Result<Vec<Value>> {
-        let mark = self.marks.pop().ok_or("its pickle closes what it has not opened")?;
+        let mark = self.marks.pop().ok_or("its pickle closes a list or tuple that it has not opened")?;
         Ok(self.stack.split_off(mark))
     }
 
@@ -296,7 +296,7 @@ impl Pickle {
     }
 
     fn recall(&self, slot: u32) -> Result<Value> {
-        self.memo.get(&slot).copied().ok_or_else(|| "its pickle refers to an object that is not there".into())
+        self.memo.get(&slot).copied().ok_or_else(|| "its pickle refers to a missing object".into())
     }
 
     fn new_items(&mut self, items: Vec<Value>) -> Value {
@@ -331,7 +331,7 @@ impl Pickle {
 
     /// Builds the object that Python would build by calling `callable`.
     fn build_object(&mut self, callable: Value, args: Value) -> Result<Value> {
-        let Value::Items(args) = args else { return Err("its pickle calls without a tuple of arguments".into()) };
+        let Value::Items(args) = args else { return Err("its pickle has a call without a tuple of arguments".into()) };
         let args = self.items[args].clone();
         match (callable, &args[..]) {
             (Value::Global(Global::OrderedDict), []) => Ok(self.new_dict()),
@@ -342,7 +342,7 @@ impl Pickle {
                     _ => None,
                 };
                 let entries = self.items[pairs].iter().map(pair).collect::<Option<Vec<_>>>();
-                self.dicts.push(entries.ok_or("its pickle fills a dict with what are not pairs")?);
+                self.dicts.push(entries.ok_or("its pickle fills a dict with items that are not pairs")?);
                 Ok(Value::Dict(self.dicts.len() - 1))
             }
             (Value::Global(Global::Namespace), []) => Ok(Value::Other),
@@ -351,14 +351,14 @@ impl Pickle {
                 Value::Global(Global::Tensor),
                 &[Value::Storage(storage), Value::Int(offset), Value::Items(shape), Value::Items(stride), ..],
             ) => self.tensor(storage, offset, shape, stride),
-            (Value::Global(global), _) => Err(format!("its pickle calls {global:?} with other arguments").into()),
+            (Value::Global(global), _) => Err(format!("its pickle calls {global:?} with unexpected arguments").into()),
             _ => Err("its pickle calls an object that is not a global".into()),
         }
     }
 
     /// Adds a storage from `("storage", type, key, location, length)`; older files append None.
     fn storage(&mut self, id: Value) -> Result<Value> {
-        let Value::Items(id) = id else { return Err("its pickle names a storage without a tuple".into()) };
+        let Value::Items(id) = id else { return Err("its pickle has a storage that is not a tuple".into()) };
         let &[
             Value::Text(_),
             Value::Global(Global::Storage(dtype)),
@@ -368,10 +368,10 @@ impl Pickle {
             ref rest @ ..,
         ] = &self.items[id][..]
         else {
-            return Err("its pickle describes a storage in another way than torch.save".into());
+            return Err("its pickle describes a storage differently from torch.save".into());
         };
         if !matches!(rest, [] | [Value::None]) {
-            return Err("a storage in it is a view of another (written before PyTorch 0.4); save it anew".into());
+            return Err("a storage in it is a view of another (from before PyTorch 0.4); save it again".into());
         }
         let len = usize::try_from(len).map_err(|_| format!("a storage in it has {len} elements"))?;
         let new = Storage { key: self.texts[key].clone(), dtype, len };
@@ -410,7 +410,7 @@ impl Pickle {
             && last.is_some_and(|last| count == Some(0) || last < len);
         if !fits {
             return Err(format!(
-                "a tensor of shape {shape:?}, strides {stride:?} and offset {offset} lies outside its {len} elements"
+                "a tensor of shape {shape:?}, strides {stride:?} and offset {offset} exceeds its storage of {len} elements"
             )
             .into());
         }

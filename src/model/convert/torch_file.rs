@@ -65,7 +65,7 @@ impl TorchFile {
             Value::Text(text) => Some(self.pickle.texts[text].as_str()),
             _ => None,
         };
-        let root = named(self.root).ok_or_else(|| wrong("holds no dictionary of tensors".into()))?;
+        let root = named(self.root).ok_or_else(|| wrong("contains no dictionary of tensors".into()))?;
         let nested = NESTED.iter().find_map(|key| {
             let (_, value) = root.iter().find(|(k, _)| text(*k) == Some(key))?;
             named(*value)
@@ -140,12 +140,14 @@ fn parse_zip(all: &[u8]) -> Parsed {
         let start = entry.data_start().and_then(|s| usize::try_from(s).ok());
         let end = start.zip(usize::try_from(entry.size()).ok()).and_then(|(start, size)| start.checked_add(size));
         let span = start.zip(end).filter(|(_, end)| *end <= all.len()).map(|(start, end)| start..end);
-        span.map(Some).ok_or_else(|| format!("entry '{}' lies outside the file: truncated", shortened(name, 80)).into())
+        span.map(Some).ok_or_else(|| {
+            format!("truncated: entry '{}' extends past the end of the file", shortened(name, 80)).into()
+        })
     };
     if let Some(order) = span("byteorder")?
         && &all[order.clone()] != b"little"
     {
-        return Err("its numbers are big-endian; save it anew on another machine".into());
+        return Err("its numbers are big-endian; save it again on a little-endian machine".into());
     }
     let data = span(DATA)?.ok_or("a zip archive without data.pkl")?;
     let (pickle, root, _) = Pickle::read(&all[data])?;
@@ -186,7 +188,7 @@ fn parse_legacy(all: &[u8]) -> Parsed {
         matches!(key, Value::Text(t) if system.texts[t] == "little_endian") && value == Value::Bool(false)
     };
     if matches!(about, Value::Dict(d) if system.dicts[d].iter().any(says_big)) {
-        return Err("its numbers are big-endian; save it anew on another machine".into());
+        return Err("its numbers are big-endian; save it again on a little-endian machine".into());
     }
     let (pickle, root) = next()?;
     let (order, keys) = next()?;
@@ -200,7 +202,7 @@ fn parse_legacy(all: &[u8]) -> Parsed {
         let Some((length, rest)) = all[at..].split_first_chunk::<8>() else { return Err("truncated".into()) };
         check_size(storage, rest.len())?;
         if u64::from_le_bytes(*length) != storage.len as u64 {
-            return Err(format!("storage '{}' has another length than it claims", shortened(key, 40)).into());
+            return Err(format!("storage '{}' does not have its stated length", shortened(key, 40)).into());
         }
         starts[found] = Some(at + 8);
         at += 8 + storage.len * (storage.dtype.bitsize() / 8);

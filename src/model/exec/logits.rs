@@ -57,7 +57,7 @@ impl LogitsExecutor {
         let device = open_device(device)?;
         let family = served::find(file.model_type()).ok_or_else(|| ModelError::Config {
             file: weights.label(),
-            what: format!("'{}' is not run by its logits", arch.family),
+            what: format!("'{}' does not run in the mode for logits only", arch.family),
         })?;
         if arch.is_tied() {
             for (output, table) in OUTPUTS {

@@ -135,9 +135,9 @@ impl Trainer {
     pub fn export(&self, dir: &Path) -> Result<()> {
         let arch = self.arch();
         let family = Family::of(arch)?;
-        let config = family
-            .config
-            .ok_or_else(|| ModelError::Training(format!("folders of '{}' are read, not written", arch.family)))?;
+        let config = family.config.ok_or_else(|| {
+            ModelError::Training(format!("folders of '{}' can be loaded but not written", arch.family))
+        })?;
         let tensors = self.params()?.to_checkpoint(arch, family)?;
         std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         weights::write_f16(&dir.join("model.safetensors"), &tensors)?;
@@ -173,7 +173,7 @@ pub(super) fn check(arch: &Arch, batch: &Batch, targets: &[Target]) -> Result<()
     }
     for t in targets {
         if !batch.output().is_token(t.row, t.position) || t.token as usize >= arch.vocab {
-            return Err(ModelError::Training(format!("target {t:?} lies outside the batch or vocabulary")));
+            return Err(ModelError::Training(format!("target {t:?} is outside the batch or vocabulary")));
         }
     }
     Ok(())

@@ -81,7 +81,9 @@ pub(super) fn yes() -> bool {
 /// Creates a post-norm encoder with these fields, which is BERT itself.
 pub(super) fn encoder(file: &ConfigFile, f: &Fields) -> Result<Arch> {
     if let Some(kind) = f.position_embedding_type.as_deref().filter(|k| *k != "absolute") {
-        return Err(file.wrong(format!("position_embedding_type '{}'; absolute is supported", kind.escape_debug())));
+        return Err(
+            file.wrong(format!("position_embedding_type '{}' is not supported; only absolute is", kind.escape_debug()))
+        );
     }
     if f.is_decoder {
         return Err(file.wrong("is_decoder is set; only the encoder form is supported".into()));

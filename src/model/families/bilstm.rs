@@ -120,11 +120,13 @@ pub(crate) fn words(
 fn beside(file: &ConfigFile, files: &Files, name: &str, fold: Option<bool>, split: Split) -> Result<StaticVectors> {
     let plain = !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
     let (Some(dir), true) = (files.folder(), plain) else {
-        return Err(file.wrong("word_vectors is not a plain file name; the file lies beside config.json".into()));
+        return Err(
+            file.wrong("word_vectors is not a plain file name; the file must be in the folder of config.json".into())
+        );
     };
     let path = dir.join(name);
     if !path.is_file() {
-        return Err(files.missing(name, "config.json names it as word_vectors; put the file there"));
+        return Err(files.missing(name, "config.json names it under word_vectors; put the file there"));
     }
     StaticVectors::read(&Address { path, fold, split, vocabulary: None })
 }
@@ -144,7 +146,7 @@ fn inside(arch: &Arch, files: &Files, weights: &Checkpoint, fold: Option<bool>) 
         return Err(ModelError::Weights {
             file: weights.label(),
             what: format!(
-                "tensor 'embeddings.weight' has shape {:?}; vocab.txt and config.json ask for [{}, {}]",
+                "tensor 'embeddings.weight' has shape {:?}; vocab.txt and config.json require [{}, {}]",
                 table.shape,
                 words.len(),
                 arch.embedding.width

@@ -195,7 +195,7 @@ impl ConfigFile {
         let wrong = |what| ModelError::Config { file: label.to_owned(), what };
         let value = python_json(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
         if !value.is_object() {
-            return Err(wrong("a JSON object is needed".into()));
+            return Err(wrong("expected a JSON object".into()));
         }
         Ok(ConfigFile { label: label.to_owned(), value })
     }
@@ -241,7 +241,7 @@ impl ConfigFile {
 
     fn head_width(&self, hidden: usize, heads: usize) -> Result<usize> {
         if heads == 0 || !hidden.is_multiple_of(heads) {
-            return Err(self.wrong(format!("a hidden size of {hidden} does not split into {heads} heads")));
+            return Err(self.wrong(format!("a hidden size of {hidden} is not divisible by {heads} heads")));
         }
         Ok(hidden / heads)
     }

@@ -75,7 +75,7 @@ fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<
             })
         }
         Some(kind) => Err(file.wrong(format!(
-            "rotary scaling '{}' is not supported; default, dynamic, linear, llama3 and yarn are",
+            "rotary scaling '{}' is not supported; supported: default, dynamic, linear, llama3, yarn",
             kind.chars().take(40).collect::<String>().escape_debug()
         ))),
     }

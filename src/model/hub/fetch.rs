@@ -53,7 +53,7 @@ pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTr
     let mut fetch = Fetch { id, client, store, commit: String::new(), seen: BTreeMap::new(), on };
     let info = fetch.info(revision)?;
     if !is_plain(&info.sha) {
-        return Err(failed("the server names a commit that is none".into()));
+        return Err(failed("the server returned an invalid commit id".into()));
     }
     fetch.commit = info.sha;
     let has = |name: &str| info.siblings.iter().any(|s| s.rfilename == name);
@@ -71,7 +71,7 @@ pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTr
         let index = base::read::text(&path, LARGEST_TEXT).map_err(ModelError::io(&path))?;
         for shard in weights::shards(&path.display().to_string(), &index, ".safetensors")? {
             if !has(&shard) {
-                return Err(failed(format!("{INDEX} names {shard}, which the hub does not have")));
+                return Err(failed(format!("{INDEX} lists {shard}, which the hub does not have")));
             }
             fetch.file(&shard)?;
         }
@@ -111,7 +111,7 @@ impl Fetch<'_, '_> {
                 }
                 if begun.elapsed() > whole {
                     let come = text.len();
-                    return Err(Failure::Away(format!("only {come} bytes came in {} s", whole.as_secs())));
+                    return Err(Failure::Away(format!("received only {come} bytes in {} s", whole.as_secs())));
                 }
             }
         })?;
@@ -119,7 +119,7 @@ impl Fetch<'_, '_> {
             return Err(self.failed(format!("its list of files is longer than {LARGEST_LIST} bytes")));
         }
         serde_json::from_slice(&body)
-            .map_err(|e| self.failed(format!("the list of files is not what a hub sends ({e}); check HF_ENDPOINT")))
+            .map_err(|e| self.failed(format!("the list of files is not in the hub's format ({e}); check HF_ENDPOINT")))
     }
 
     /// Sends a request on a separate thread, so that a silent server cannot prevent cancellation. An abandoned thread ends with its own
@@ -136,7 +136,7 @@ impl Fetch<'_, '_> {
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Timeout) => self.tell(file, step, done, total)?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(Err(Failure::Final("the request ended without an answer".into())));
+                    return Ok(Err(Failure::Final("the request ended without a response".into())));
                 }
             }
         }
@@ -187,7 +187,7 @@ impl Fetch<'_, '_> {
                  private",
                 self.client.shown()
             ),
-            Failure::Status(status) => format!("cannot fetch {file}: the server answers {status}"),
+            Failure::Status(status) => format!("cannot fetch {file}: the server responded with {status}"),
         };
         self.failed(match self.client.withheld {
             Some(why) => format!("{what} ({why})"),
@@ -235,10 +235,11 @@ impl Fetch<'_, '_> {
     fn download(&mut self, file: &str, path: &str, about: &About) -> Result<()> {
         let weights = file.ends_with(".safetensors");
         if weights && about.size.is_none() {
-            return Err(self.failed(format!("the server does not say how long {file} is")));
+            return Err(self.failed(format!("the server does not state the length of {file}")));
         }
         if !weights && about.size.is_some_and(|s| s > LARGEST_TEXT) {
-            return Err(self.failed(format!("{file} has more than {LARGEST_TEXT} bytes; no such file is read")));
+            return Err(self
+                .failed(format!("{file} has more than {LARGEST_TEXT} bytes, the limit for files other than weights")));
         }
         let incomplete = self.store.incomplete(&about.etag);
         let io = |e| ModelError::Io { path: incomplete.clone(), source: e };
@@ -267,7 +268,7 @@ impl Fetch<'_, '_> {
                 Some(what) => {
                     fs::remove_file(&incomplete).map_err(io)?;
                     return Err(self.failed(format!(
-                        "{file} arrived with the wrong content ({what}) and was removed; a proxy or mirror changed \
+                        "{file} has the wrong content ({what}) and was removed; a proxy or mirror changed \
                          it: fetch it again, or set HF_ENDPOINT to another"
                     )));
                 }
@@ -341,9 +342,9 @@ impl Fetch<'_, '_> {
             let come = match arriving.recv_timeout(LOOK) {
                 Ok(Ok(piece)) if !piece.is_empty() => Ok(piece),
                 Ok(Ok(_)) if about.size.is_none_or(|s| done >= s) => return Ok(None),
-                Ok(Ok(_)) => Err(format!("the connection was cut after {done} of {most} bytes")),
-                Ok(Err(e)) => Err(format!("broken off after {done} bytes: {}", said(&e))),
-                Err(RecvTimeoutError::Disconnected) => Err(format!("broken off after {done} bytes")),
+                Ok(Ok(_)) => Err(format!("the connection was closed after {done} of {most} bytes")),
+                Ok(Err(e)) => Err(format!("interrupted after {done} bytes: {}", said(&e))),
+                Err(RecvTimeoutError::Disconnected) => Err(format!("interrupted after {done} bytes")),
                 Err(RecvTimeoutError::Timeout) => {
                     self.tell(file, Step::Fetching, done, about.size)?;
                     continue;
@@ -409,10 +410,10 @@ fn arriving(response: Response<ureq::Body>) -> Receiver<std::io::Result<Vec<u8>>
 /// Extracts ETag and size from a file's headers.
 fn describe(headers: &HeaderMap) -> std::result::Result<About, String> {
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-    let etag = text("x-linked-etag").or_else(|| text("etag")).ok_or("the server names no version of it (ETag)")?;
+    let etag = text("x-linked-etag").or_else(|| text("etag")).ok_or("the server states no version (ETag)")?;
     let etag = etag.trim().trim_start_matches("W/").trim_matches('"').to_owned();
     if !is_plain(&etag) {
-        return Err("the server names a version (ETag) that cannot be a file name".into());
+        return Err("the server states a version (ETag) that cannot be a file name".into());
     }
     let length = text("x-linked-size").or_else(|| text("content-length"));
     Ok(About { etag, size: length.and_then(|s| s.trim().parse().ok()) })

@@ -163,8 +163,8 @@ impl Client {
 
     fn unreachable(&self, e: &ureq::Error) -> Failure {
         let why = match e {
-            ureq::Error::HostNotFound => "the host is not known".to_owned(),
-            ureq::Error::Timeout(t) => format!("no answer in time ({t})"),
+            ureq::Error::HostNotFound => "unknown host".to_owned(),
+            ureq::Error::Timeout(t) => format!("no response in time ({t})"),
             ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => "connection refused".into(),
             e => e.to_string().replace(&self.base, &self.shown),
         };
@@ -216,7 +216,7 @@ fn accepted(response: Response<Body>) -> Result<Response<Body>, Failure> {
     if status.is_success() {
         Ok(response)
     } else if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        Err(Failure::Passing(format!("the server answers {status}")))
+        Err(Failure::Passing(format!("the server responded with {status}")))
     } else {
         Err(Failure::Status(status))
     }
@@ -227,7 +227,7 @@ fn redirect(response: &Response<Body>, from: &Uri) -> Result<Option<Uri>, Failur
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let wrong = || Failure::Final("a redirect to what is not an http address".into());
+    let wrong = || Failure::Final("a redirect to an address that is neither http nor https".into());
     let target = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).ok_or_else(wrong)?;
     let (scheme, authority) = (from.scheme_str().unwrap_or("https"), from.authority().map_or("", |a| a.as_str()));
     let absolute = match target {

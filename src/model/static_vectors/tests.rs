@@ -53,7 +53,7 @@ fn every_kind_of_damage_is_told_with_its_line() {
         (b"a 1 2\n\nb 1 2\n", &["line 2", "empty"]),
         (b"a 1 2\nb\0 1 2\n", &["line 2", "NUL"]),
         (b"a 1 2\n\xff\xfe 1 2\n", &["line 2", "UTF-8"]),
-        (b"3 2\na 1 2\nb 1 2\n", &["says 3 words, 2 are there"]),
+        (b"3 2\na 1 2\nb 1 2\n", &["states 3 words, but there are 2"]),
         (b"word\n", &["line 1", "without numbers"]),
         (&long, &["line 2", "longer than"]),
     ];

@@ -192,7 +192,7 @@ impl Outside {
         let id = match (self.id, known) {
             (Some(wanted), Some(known)) if wanted != known => {
                 return Err(format!(
-                    "{} gives '{}' the id {wanted}, tokenizer.json the id {known}; correct one of them",
+                    "{} gives '{}' the id {wanted}, but tokenizer.json gives it the id {known}; correct one of them",
                     self.file,
                     content.escape_debug()
                 ));

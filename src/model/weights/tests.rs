@@ -44,7 +44,7 @@ fn false_claims_are_refused_with_the_reason() {
         (file(json!({"a": 3}), 0), "header entry 'a'"),
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 4, 12)}), 12), "overlaps"),
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 0, 8)}), 8), "overlaps"),
-        (file(json!({"a": tensor("F32", &[2], 4, 12)}), 12), "hole"),
+        (file(json!({"a": tensor("F32", &[2], 4, 12)}), 12), "gap"),
         (file(json!({"a": tensor("F32", &[2], 8, 0)}), 8), "claims bytes 8 to 0"),
         (file(json!({"a": tensor("F32", &[3], 0, 8)}), 8), "cannot take 8 bytes"),
         (file(json!({"a": tensor("F32", &[u64::MAX, 4], 0, 8)}), 8), "claims the shape"),

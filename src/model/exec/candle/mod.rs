@@ -29,7 +29,8 @@ use crate::trace::Trace;
 fn reason(e: &candle_core::Error) -> String {
     let text = e.to_string();
     if text.contains("OUT_OF_MEMORY") {
-        return "the GPU is out of memory; end what else runs on it, take a smaller model, or use --device cpu".into();
+        return "the GPU is out of memory; stop other programs on it, choose a smaller model, or use --device cpu"
+            .into();
     }
     // Further lines are a stack trace, if the environment enables it.
     text.lines().next().unwrap_or_default().to_owned()
@@ -53,7 +54,7 @@ impl CandleExecutor {
     pub(crate) fn new(arch: &Arch, mut params: Params, device: Device, dtype: Dtype) -> Result<CandleExecutor> {
         let opened = open_device(device)?;
         if dtype == Dtype::Bf16 && opened.is_cpu() {
-            let what = "candle has no products in bf16 there; use the device cpu, or f16 or f32".into();
+            let what = "candle does not support bf16 on this device; use the device cpu, or f16 or f32".into();
             return Err(ModelError::Device { device: device.to_string(), what });
         }
         let net = Network::frozen(arch, &mut params, &opened, dtype)?;
@@ -68,10 +69,10 @@ pub(crate) fn open_device(device: Device) -> Result<candle_core::Device> {
         Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),
         Device::Auto => open_device(device.resolve()),
         Device::Cuda(_) if !candle_core::utils::cuda_is_available() => {
-            refuse("this build has no CUDA; build with --features cuda, or use cpu".into())
+            refuse("this build has no CUDA support; build with --features cuda, or use cpu".into())
         }
         Device::Metal if !candle_core::utils::metal_is_available() => {
-            refuse("this build has no Metal; build with --features metal, or use cpu".into())
+            refuse("this build has no Metal support; build with --features metal, or use cpu".into())
         }
         Device::Cuda(n) => candle_core::Device::new_cuda(n)
             .or_else(|e| refuse(format!("{}; nvidia-smi lists the GPUs, which are numbered from 0", reason(&e)))),

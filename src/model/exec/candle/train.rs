@@ -105,7 +105,7 @@ impl Trainer {
         let mut parts = Vec::with_capacity(self.slots.len() + 1);
         let mut rest = self.values.elem_count();
         for s in &self.slots {
-            let missing = || ModelError::Training(format!("no gradient arrived at {}", s.name));
+            let missing = || ModelError::Training(format!("no gradient reached {}", s.name));
             let g = gradients.take(&s.value).ok_or_else(missing)?.flatten_all()?;
             rest -= g.elem_count();
             parts.push(g);

@@ -135,7 +135,7 @@ impl View<'_, '_> {
         if let Some(wanted) = wanted.filter(|w| **w != array.shape[..]) {
             return Err(ModelError::Weights {
                 file: self.stored.weights.label(),
-                what: format!("tensor '{found}' has shape {:?}; config.json asks for {wanted:?}", array.shape),
+                what: format!("tensor '{found}' has shape {:?}; config.json requires {wanted:?}", array.shape),
             });
         }
         let tensor = Tensor::from_vec(array.data, array.shape, &self.stored.device)?;
