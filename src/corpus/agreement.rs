@@ -22,7 +22,7 @@ pub struct LeftOut {
 }
 
 /// Reason for dropping a row that repeats an earlier one.
-pub(crate) const REPEATED: &str = "same text as an earlier row, at the same position";
+pub(crate) const REPEATED: &str = "same text and position as an earlier row";
 
 /// Result of converting rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -50,8 +50,8 @@ impl Conversion {
 pub enum ConversionError {
     /// No row is usable.
     #[error(
-        "none of {unsuited} rows is an agreement sentence ({why}); expected a text with {MASK}, two forms and a label \
-         `subject_number` (Sg or Pl), or the names of other labels as task.target and task.keep"
+        "none of {unsuited} rows is an agreement sentence ({why}); each row needs a text with {MASK}, two forms and a label \
+         `subject_number` (Sg or Pl), or name other labels as task.target and task.keep"
     )]
     None {
         /// Rows examined.
@@ -68,7 +68,7 @@ pub enum ConversionError {
         why: &'static str,
     },
     /// A subject number never occurs.
-    #[error("the sentences cannot be probed for the number of the subject: {0}")]
+    #[error("the subject number of these sentences cannot be probed: {0}")]
     OneSided(#[from] FrequencyError),
 }
 
@@ -131,7 +131,7 @@ impl Position {
             (Self::Mask, 1, _) => Place::Mask,
             (Self::Mask, 0, _) => {
                 return Err(
-                    "no [MASK] in the text: put it in, or set task.position to first, last, marked, every or mean",
+                    "no [MASK] in the text: add it, or set task.position to first, last, marked, every or mean",
                 );
             }
             (Self::Mask, ..) => return Err("more than one [MASK] in the text"),
@@ -296,7 +296,7 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     if after.contains(MASK) {
         return Err("more than one [MASK] in the text");
     }
-    let [singular, plural] = sentence.forms.as_ref().ok_or("no two forms for the mask")?;
+    let [singular, plural] = sentence.forms.as_ref().ok_or("not exactly two forms for the mask")?;
     if singular == plural {
         return Err("both forms are the same");
     }

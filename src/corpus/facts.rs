@@ -109,7 +109,7 @@ pub enum FactsError {
         what: String,
     },
     /// A relation has no file, or a file has no relation.
-    #[error("assets/facts/{0}.jsonl and relations.toml do not go together")]
+    #[error("assets/facts/{0}.jsonl does not match relations.toml")]
     File(String),
 }
 

@@ -70,7 +70,7 @@ pub enum MakeError {
     #[error(transparent)]
     Set(#[from] SetError),
     /// A set of fixed size has fewer rows than requested.
-    #[error("`{set}` has {found} {what}, not {wanted}; ask for fewer, or leave the number out for all")]
+    #[error("`{set}` has {found} {what}, not {wanted}; request fewer, or omit the number to get all")]
     Size {
         set: &'static str,
         wanted: usize,

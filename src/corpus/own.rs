@@ -95,7 +95,7 @@ pub enum OwnError {
         file: PathBuf,
     },
     /// No row is usable.
-    #[error("{}: {source}; `probity data show` shows what it holds", file.display())]
+    #[error("{}: {source}; `probity data show` shows its contents", file.display())]
     Unfit {
         file: PathBuf,
         /// Reason why its rows are unusable.
@@ -116,7 +116,7 @@ pub enum OwnError {
         /// Kind of example that is too rare.
         problem: TooFew,
     },
-    #[error("{}: it has more than {MOST} sentences; use a part of it", file.display())]
+    #[error("{}: it has more than {MOST} sentences; use a smaller file", file.display())]
     TooMany { file: PathBuf },
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -130,7 +130,7 @@ pub enum TooFew {
     /// Too few of one combination.
     #[error(
         "only {count} sentences whose label `{}` is {} and whose label `{}` is {}; at least {FEWEST_EACH} of each \
-         combination are needed, or selectivity cannot be measured",
+         combination are needed; otherwise selectivity cannot be measured",
         properties[0], values[0], properties[1], values[1]
     )]
     Combination {
@@ -228,10 +228,10 @@ pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -
     }
     if chosen.len() < 2 {
         let others = match known.len() {
-            1 => format!("`{target}` is the only label of the file: add a column for another property"),
+            1 => format!("`{target}` is the only label of the file; add a column for another property"),
             _ => format!("the file has {}", listed(&known, target)),
         };
-        return Err(wrong("task.keep", format!("is missing: selectivity needs a property that should stay; {others}")));
+        return Err(wrong("task.keep", format!("is missing; selectivity needs a property to preserve: {others}")));
     }
     Ok(Task::own(&chosen))
 }
@@ -334,8 +334,8 @@ fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
     let named = match known.len() {
-        1 => "name it as task.target, and add a column for a property that should stay, named as task.keep",
-        _ => "name one as task.target and those that should stay as task.keep",
+        1 => "name it as task.target, and add a column for a property to preserve, named as task.keep",
+        _ => "name one as task.target and the ones to preserve as task.keep",
     };
     let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));
     Ok(OwnError::Label { file: file.to_owned(), key: "task.target", what })
@@ -376,7 +376,7 @@ fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
 
 /// Returns the SHA-256 of a file, as printed by `sha256sum`.
 fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
-    let fail = |e: std::io::Error| ReadError::file(path, format!("cannot read it again: {e}"), "a readable file");
+    let fail = |e: std::io::Error| ReadError::file(path, format!("cannot reread it: {e}"), "a readable file");
     let mut file = base::read::open(path).map_err(fail)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];

@@ -214,14 +214,16 @@ pub struct ExampleSet {
 
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TaskError {
-    #[error("there is no task `{name}`; known are {known}")]
+    #[error("there is no task `{name}`; choose one of {known}")]
     Unknown {
         name: String,
         /// Names of the tasks in [`TASKS`].
         known: String,
     },
     /// The grammar repeats sentences too often at these frequencies.
-    #[error("task `{task}` has no {wanted} different examples at these frequencies, only {found}")]
+    #[error(
+        "task `{task}`: {wanted} different examples were requested, but these frequencies give only {found}; request fewer"
+    )]
     Exhausted {
         task: &'static str,
         wanted: usize,

@@ -11,7 +11,7 @@ use stats::rng::unit;
 pub enum FrequencyError {
     /// The correlation is impossible with these margins.
     #[error(
-        "a correlation (phi) of {phi} is not possible with the natural shares of subject and attractor number; allowed are \
+        "a correlation (phi) of {phi} is impossible with the natural shares of subject and attractor number; allowed are \
          {lo:.3} to {hi:.3}"
     )]
     Phi {
@@ -22,9 +22,7 @@ pub enum FrequencyError {
         hi: f64,
     },
     /// A share is negative, infinite or NaN, or one subject number never occurs.
-    #[error(
-        "the shares {0:?} are not frequencies: each must be finite and at least 0, with a positive sum in each row"
-    )]
+    #[error("the shares {0:?} are invalid: each must be finite and at least 0, and each row needs a positive sum")]
     Cells([[f64; 3]; 2]),
 }
 

@@ -75,14 +75,16 @@ pub struct LabelledSet {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProbingError {
-    #[error("there is no probing task '{name}'; known are {known}")]
+    #[error("there is no probing task '{name}'; choose one of {known}")]
     Unknown {
         name: String,
         /// Names of the tasks in [`PROBING`].
         known: String,
     },
     /// The grammar repeats sentences too often.
-    #[error("probing task '{task}' has no {wanted} different sentences, only {found} were found")]
+    #[error(
+        "probing task '{task}': {wanted} different sentences were requested, but only {found} were found; request fewer"
+    )]
     Exhausted {
         task: &'static str,
         wanted: usize,

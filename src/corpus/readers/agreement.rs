@@ -112,7 +112,7 @@ fn masked(sentence: &str, index: usize, form: &str) -> Result<String, Unread> {
             Ok(text)
         }
         Some((_, word)) => {
-            let what = format!("token {index} is `{word}`, not the form `{form}`");
+            let what = format!("token {index} is `{word}`; expected the form `{form}`");
             Err(Unread::new(DropKind::Value, what))
         }
         None => Err(Unread::new(DropKind::Index, format!("no token {index} in `{sentence}`"))),
@@ -176,7 +176,7 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     let (at, subject_at) = (from_one("verb_index")?, from_one("subj_index")?);
     let text = masked(&sentence, at, &verb)?;
     let other = verbs::other(&verb, subject == "Sg")
-        .ok_or_else(|| Unread::new(DropKind::Value, format!("no other form is known for `{}`", verb.as_str())))?;
+        .ok_or_else(|| Unread::new(DropKind::Value, format!("the other form of `{}` is unknown", verb.as_str())))?;
     let attractor = attractor(fields, &sentence, subject_at, at);
     Ok(Sentence {
         text: text.into(),
@@ -266,5 +266,5 @@ impl Parse for Nonce {
 }
 
 fn alone() -> Unread {
-    Unread::new(DropKind::Reference, "a form without the other form of its sentence")
+    Unread::new(DropKind::Reference, "only one form of this sentence")
 }

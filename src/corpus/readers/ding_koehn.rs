@@ -47,7 +47,7 @@ pub(crate) const PARTS: Format = Format {
     framing: Framing::Lines,
     recognise: |head| is_part(head),
     parser: |head, _| {
-        let what = "a file that belongs to a prefix file";
+        let what = "a companion of a prefix file";
         Err(ReadError::file(head.file, what, "the prefix file itself (such as all.prefx.txt)"))
     },
 };
@@ -89,7 +89,7 @@ fn indices(spans: &[[u32; 2]], tokens: usize) -> Result<Vec<u32>, Unread> {
     let mut set = Vec::new();
     for [from, to] in spans {
         if from > to || *to as usize >= tokens {
-            let what = format!("span {from} to {to}, but there are {tokens} tokens");
+            let what = format!("span {from} to {to}, but the sentence has {tokens} tokens");
             return Err(Unread::new(DropKind::Index, what));
         }
         set.extend(*from..=*to);
@@ -162,7 +162,7 @@ impl Parse for Prefixes {
             match frames.next_line() {
                 Ok(None) => {}
                 Ok(Some((line, _))) => {
-                    let what = "one line more than there are prefixes";
+                    let what = "more lines than prefixes";
                     self.failure = Some(ReadError::line(frames.file(), line, what, "a line for every prefix"));
                 }
                 Err(failure) => self.failure = Some(failure),

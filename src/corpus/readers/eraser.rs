@@ -100,7 +100,7 @@ fn listed(path: &Path) -> Result<BTreeMap<String, String>, super::error::ReadErr
         })?;
         bytes += found.document.len();
         if bytes > MOST {
-            let what = format!("more than {MOST} bytes of documents");
+            let what = format!("the documents exceed {MOST} bytes");
             return Err(super::error::ReadError::file(path, what, "a folder `docs` with a file for each"));
         }
         documents.insert(found.docid, found.document);

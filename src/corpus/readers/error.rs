@@ -75,7 +75,7 @@ impl DropKind {
             DropKind::Value => "impossible value",
             DropKind::Label => "unknown label",
             DropKind::Index => "index outside the sentence",
-            DropKind::Reference => "refers to something that is not there",
+            DropKind::Reference => "reference to a missing item",
         }
     }
 }

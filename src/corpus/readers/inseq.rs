@@ -172,7 +172,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
         Dtype::F16 => data.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f64()).collect(),
         Dtype::BF16 => data.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f64()).collect(),
         other => {
-            let what = format!("scores in {other:?}; save them with scores_precision=\"float32\"");
+            let what = format!("scores of type {other:?}; save them with scores_precision=\"float32\"");
             return Err(wrong(what));
         }
     };

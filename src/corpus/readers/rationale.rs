@@ -159,7 +159,7 @@ fn all_masks(file: &Path) -> bool {
 /// Returns the numbers of a list, with true as 1.
 fn indices(list: Vec<Mark>) -> Result<Vec<u32>, Unread> {
     let wrong = |found: String| {
-        Unread::new(DropKind::Index, format!("{found} in a rationale is neither a position nor 0 or 1"))
+        Unread::new(DropKind::Index, format!("{found} in a rationale is neither a position nor a mask entry (0 or 1)"))
     };
     list.into_iter()
         .map(|mark| match mark {

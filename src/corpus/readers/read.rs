@@ -286,7 +286,7 @@ fn nearest(names: &[String]) -> String {
         let lacks = lacks.join(", ");
         match found {
             0 => format!("{} ({}): {}", format.id, format.title, lacks),
-            _ => format!("{} ({}), of which it lacks {}", format.id, format.title, lacks),
+            _ => format!("{} ({}), but without {}", format.id, format.title, lacks),
         }
     };
     // If no name matches, suggests the two formats that are easiest to write.

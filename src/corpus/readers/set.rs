@@ -106,7 +106,7 @@ impl Set {
         let named = folders.iter().take(6).cloned().collect::<Vec<_>>().join(", ");
         let more = if folders.len() > 6 { ", …" } else { "" };
         let what =
-            format!("it has templates in {} languages, which are not asked together: {named}{more}", folders.len());
+            format!("it has templates in {} languages, which must be used separately: {named}{more}", folders.len());
         let expected = format!("one of these folders, for example {}", self.root.join(first).display());
         Err(ReadError::file(&self.root, what, expected))
     }
@@ -128,11 +128,11 @@ impl Set {
             // Links to folders are not followed, because they may form cycles.
             let real = fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir());
             if documents && (real && path.ends_with("docs") || path.ends_with(eraser::DOCUMENTS)) {
-                self.left_out.push((path, "documents, read with the rows that name them".to_owned()));
+                self.left_out.push((path, "documents, read with the rows that refer to them".to_owned()));
             } else if real && depth < DEPTH {
                 self.walk(&path, depth + 1, watch)?;
             } else if path.is_dir() {
-                self.left_out.push((path, "a folder that is a link or too deep".to_owned()));
+                self.left_out.push((path, "a folder that is a link or nested too deep".to_owned()));
             } else {
                 self.add(path, watch)?;
             }

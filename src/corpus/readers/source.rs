@@ -56,7 +56,7 @@ impl Read for Watched {
         let n = self.file.read(buffer)?;
         match (self.watch)(n as u64) {
             ControlFlow::Continue(()) => Ok(n),
-            ControlFlow::Break(()) => Err(std::io::Error::other("the reading was stopped")),
+            ControlFlow::Break(()) => Err(std::io::Error::other("reading was stopped")),
         }
     }
 }
@@ -178,11 +178,11 @@ impl Frames {
 
     fn broken(&self, error: &std::io::Error) -> ReadError {
         let what = match error.kind() {
-            ErrorKind::UnexpectedEof if self.gzip => "the compressed data ends in the middle".to_owned(),
+            ErrorKind::UnexpectedEof if self.gzip => "the compressed data is truncated".to_owned(),
             ErrorKind::InvalidInput | ErrorKind::InvalidData if self.gzip => {
                 format!("the compressed data is damaged ({error})")
             }
-            _ => format!("cannot read on: {error}"),
+            _ => format!("cannot continue reading: {error}"),
         };
         ReadError::line(&self.file, self.line + 1, what, "a whole file; fetch it again")
     }

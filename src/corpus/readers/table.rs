@@ -28,7 +28,7 @@ impl Header {
         let bad = names.iter().enumerate().find(|(k, n)| !n.is_empty() && names[..*k].contains(*n));
         match bad {
             Some((k, name)) => {
-                let what = format!("column {} is called `{name}`", k + 1);
+                let what = format!("column {} is named `{name}`", k + 1);
                 Err(ReadError::line(head.file, 1, what, "a header with a different name for every column"))
             }
             None => Ok(Self { names, line: head.lines.first().map_or_else(String::new, |l| (*l).to_owned()) }),
@@ -54,7 +54,7 @@ impl Header {
             return Ok(Fields { header: self, values });
         }
         let hint = if found > wanted { " (a tab in the text?)" } else { "" };
-        Err(Unread::new(DropKind::Fields, format!("{found} fields{hint} where the header has {wanted}")))
+        Err(Unread::new(DropKind::Fields, format!("{found} fields{hint}, but the header has {wanted}")))
     }
 }
 

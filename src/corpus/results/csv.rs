@@ -112,7 +112,7 @@ fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Re
         let Some((number, range)) = frames.next_line()? else {
             return match begun {
                 Some(number) => {
-                    let what = "the file ends inside a quoted field";
+                    let what = "a quoted field is not closed";
                     Err(ReadError::line(frames.file(), number, what, "a closing quotation mark"))
                 }
                 None => Ok(None),

@@ -35,7 +35,7 @@ pub(crate) fn whole(frames: &mut Frames, layout: Layout, gather: &mut Gather<'_>
         Layout::Under("samples") => ReadError::file(
             gather.file,
             "an Inspect log that is too large to read as one JSON document",
-            "the same as .eval: inspect log convert LOG.json --to eval --output-dir DIR",
+            "an .eval log; convert it: inspect log convert LOG.json --to eval --output-dir DIR",
         ),
         _ => e,
     })?;
@@ -68,7 +68,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
 /// Removes the position from a JSON error, because it is relative to the row.
 fn words(error: &serde_json::Error) -> String {
     if error.is_eof() {
-        return "the line ends in the middle (file cut off?)".into();
+        return "the line is incomplete (truncated file?)".into();
     }
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()

@@ -187,8 +187,8 @@ impl<'a> Gather<'a> {
             None => self.clusters.push("", None),
         }
         if self.clustered != 0 && self.clustered != place + 1 {
-            let what = "some rows have a `cluster` and some have none";
-            return self.refuse(number, what, "it in all rows, or none");
+            let what = "only some rows have a `cluster`";
+            return self.refuse(number, what, "it in all rows or in none");
         }
         self.prints.push(if self.summaries { Print { input: 0, ..line.print } } else { line.print });
         if self.wanted.detail {
@@ -226,7 +226,7 @@ impl<'a> Gather<'a> {
             return Ok(Shape::Correct(key));
         }
         if let Some(key) = CORRECT.into_iter().take(4).find(|key| line.others.iter().any(|other| other == key)) {
-            let what = format!("`{key}` is not a finite number, nor yes or no");
+            let what = format!("`{key}` is not a finite number, yes or no");
             return self.refuse(number, what, "0 or 1, true or false, yes or no");
         }
         if line.prediction.is_some() && line.expected_answer().is_some() {
@@ -241,7 +241,7 @@ impl<'a> Gather<'a> {
         }
         let known = base::text::shortened(&numbers.join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
-        self.refuse(number, "nothing says what was right", format!("`correct`, or `prediction` with `target`{hint}"))
+        self.refuse(number, "no key states what is correct", format!("`correct`, or `prediction` with `target`{hint}"))
     }
 
     fn values(&mut self, shape: Shape, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
@@ -264,7 +264,7 @@ impl<'a> Gather<'a> {
                     self.nearly += usize::from(!agrees && alike(p, t));
                     f64::from(u8::from(agrees))
                 }
-                _ => return self.refuse(number, "no `prediction` or no `target`", "both in every row"),
+                _ => return self.refuse(number, "`prediction` or `target` is missing", "both in every row"),
             },
             Shape::Bear => f64::from(u8::from(self.best(line, number)?)),
         };
@@ -342,7 +342,7 @@ impl<'a> Gather<'a> {
         let sound = line.scores.iter().all(|s| s.is_finite());
         match (best, line.answer) {
             (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => Ok(best as u64 == answer),
-            _ => self.refuse(number, "no `pll_scores`, or an `answer_idx` outside them", "BEAR results"),
+            _ => self.refuse(number, "`pll_scores` is missing, or `answer_idx` is out of range", "BEAR results"),
         }
     }
 
@@ -369,11 +369,11 @@ impl<'a> Gather<'a> {
         let mut notes = Vec::new();
         for column in self.columns.iter().filter(|c| c.missing > 0) {
             let name = base::text::shortened(&column.name, 60);
-            notes.push(format!("metric `{name}` left out: {} of {n} rows have no number for it", column.missing));
+            notes.push(format!("metric `{name}` left out: {} of {n} rows lack a number for it", column.missing));
         }
         if self.unscored > 0 {
             let samples = if self.unscored == 1 { "sample" } else { "samples" };
-            notes.push(format!("{} {samples} without a score left out", self.unscored));
+            notes.push(format!("omitted {} {samples} without a score", self.unscored));
         }
         if self.nearly > 0 {
             let nearly = self.nearly;
@@ -465,7 +465,7 @@ impl<'a> Gather<'a> {
         let places = Places::of(&ids).map_err(|place| {
             let shown = base::text::shortened(ids.get(place).unwrap_or_default(), 60);
             let line = self.lines[rows[place] as usize];
-            self.error(line, format!("the identifier `{shown}` comes twice"), "each item once")
+            self.error(line, format!("the identifier `{shown}` occurs twice"), "each item once")
         })?;
         let values = |c: &Column| rows.iter().map(|row| c.values[*row as usize]).collect();
         Ok(Results {

@@ -112,7 +112,7 @@ fn parquet(path: &Path, _: &mut Gather<'_>) -> Result<(), ReadError> {
         "JSON lines: python3 -c \"import pandas; \
          pandas.read_parquet('{name}').to_json('{name}.jsonl', orient='records', lines=True)\""
     );
-    Err(ReadError::file(path, "a Parquet table, which is not read", expected))
+    Err(ReadError::file(path, "Parquet tables are not supported", expected))
 }
 
 /// Beginning of a file.

@@ -76,14 +76,14 @@ fn bear_plain_rows_and_tables() {
 fn what_cannot_be_used_is_refused_with_its_line() {
     for (text, words) in [
         ("", &["empty"][..]),
-        ("{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 0}\n", &["line 2", "`1` comes twice"]),
-        ("{\"id\": 1, \"correct\": 1}\n{\"id\": \"1\", \"correct\": 0}\n", &["line 2", "comes twice"]),
+        ("{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 0}\n", &["line 2", "`1` occurs twice"]),
+        ("{\"id\": 1, \"correct\": 1}\n{\"id\": \"1\", \"correct\": 0}\n", &["line 2", "occurs twice"]),
         ("{\"id\": 1, \"correct\": NaN}\n", &["line 1", "`correct` is not a finite number"]),
         ("{\"id\": 1, \"correct\": -1}\n", &["line 1", "`correct` is -1"]),
         ("{\"id\": 1, \"correct\": 0.5}\n", &["`correct` is 0.5", "0 or 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2}\n", &["line 2", "`correct`"]),
         ("{\"correct\": 1}\n", &["line 1", "without an identifier"]),
-        ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["nothing says what was right", "length, cost"]),
+        ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["no key states what is correct", "length, cost"]),
         ("{\"id\": 1, \"correct\": 1", &["line 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n", &["line 2", "cluster"]),
         ("id,correct\n1,nan\n", &["line 2", "not a finite number"]),
@@ -166,7 +166,7 @@ fn filters_without_names_are_numbered() {
     // A different document under the same number, or a missing document, rules out unnamed filters.
     for wrong in [row(0, "a", 1) + &row(0, "c", 1), two.clone() + &row(1, "b", 1)] {
         let error = plain(&wrong).unwrap_err();
-        assert!(error.contains("comes twice"), "{error}");
+        assert!(error.contains("occurs twice"), "{error}");
     }
 }
 
@@ -240,7 +240,7 @@ fn epochs_and_seeds_are_runs_only_where_items_come_again() {
     // A different seed per item does not make separate runs.
     assert_eq!(values(&plain("id,seed,correct\n1,10,1\n2,11,0\n").unwrap()), [1.0, 0.0]);
     let error = plain("id,seed,correct\n1,10,1\n1,10,0\n2,11,1\n").unwrap_err();
-    assert!(error.contains("comes twice"), "{error}");
+    assert!(error.contains("occurs twice"), "{error}");
 }
 
 #[test]

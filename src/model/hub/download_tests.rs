@@ -139,7 +139,7 @@ fn what_has_arrived_is_kept_for_the_next_run() {
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &server.base);
     let said = why(&s);
-    assert!(said.contains("model.safetensors") && said.contains("what has arrived is kept"), "{said}");
+    assert!(said.contains("model.safetensors") && said.contains("received data is kept"), "{said}");
     assert_eq!(fs::metadata(incomplete(dir.path())).unwrap().len(), 50_000);
     assert!(!dir.path().join("models--org--m/refs/main").exists(), "no reference to half a model");
     let snapshot = get(&s).unwrap();

@@ -168,12 +168,12 @@ impl Fetch<'_, '_> {
     fn explain(&self, file: &str, failure: Failure) -> ModelError {
         let what = match failure {
             Failure::Passing(what) | Failure::Away(what) => format!(
-                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT (with HF_HUB_OFFLINE=1 only the cache \
-                 is used), then run it again: what has arrived is kept"
+                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT, then run it again: received data is kept \
+                 (HF_HUB_OFFLINE=1 uses only the cache)"
             ),
             Failure::Final(what) => format!("cannot fetch {file}: {}", what.escape_debug()),
             Failure::Status(StatusCode::UNAUTHORIZED) => format!(
-                "{} does not show {file} (401): the name is wrong, or the model is private or gated; then accept its \
+                "{} refuses {file} (401): the name is wrong, or the model is private or gated; in that case accept its \
                  terms there and set HF_TOKEN",
                 self.client.shown()
             ),

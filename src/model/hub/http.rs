@@ -204,7 +204,7 @@ impl Settings {
         let endpoint: Uri = self.endpoint.as_deref()?.trim_end_matches('/').parse().ok()?;
         let open = endpoint.scheme_str() == Some("http") && !endpoint.host().is_some_and(is_here);
         open.then_some(
-            "the token is not sent: HF_ENDPOINT is plain http to another machine, where anybody on the way could read \
+            "the token is not sent: HF_ENDPOINT is plain http to another machine, so others could read \
              it; use https",
         )
     }
