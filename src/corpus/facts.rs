@@ -264,7 +264,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     for p in &r.prompts {
         let once = |mark| p.matches(mark).count() == 1;
         if !once(SUBJECT) || !once(OBJECT) || !p.ends_with("[Y] .") || p.find(SUBJECT) > p.find(OBJECT) {
-            say(format!("prompt '{p}' must hold [X] once and end in '[Y] .'"));
+            say(format!("prompt '{p}' must contain [X] once and end in '[Y] .'"));
         }
     }
     for f in &r.facts {
@@ -276,7 +276,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
         }
         for name in f.names() {
             if name.trim() != name || name.is_empty() || name.contains(['[', ']', '\t', '\n']) {
-                say(format!("name '{name}' has blanks around it, brackets, or nothing in it"));
+                say(format!("name '{name}' is empty, has brackets, or has blanks around it"));
             }
         }
     }
@@ -306,7 +306,7 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
         if f.names()
             .any(|n| n.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|w| w == f.object.to_lowercase()))
         {
-            say(format!("a name of {} holds its object {}", f.subject, f.object));
+            say(format!("a name of {} contains its object {}", f.subject, f.object));
         }
     }
 }
@@ -416,7 +416,7 @@ mod tests {
         assert!(with(("s3", &[], "o9")).contains("two objects"));
         assert!(with(("new", &["s7"], "o1")).contains("'s7' names s7 and new"));
         assert!(with(("new", &["New"], "o1")).contains("twice"));
-        assert!(with(("new york", &["the york"], "york")).contains("holds its object"));
+        assert!(with(("new york", &["the york"], "york")).contains("contains its object"));
         assert!(with(("new", &[" x"], "o1")).contains("blanks"));
         assert!(with(("new", &[], "two words")).contains("not one word"));
         assert!(with(("new", &["a", "b", "c", "d", "e", "f"], "o1")).contains("more than 5"));
@@ -439,7 +439,7 @@ mod tests {
         r.prompts[0] = "[Y] is of [X] .".into();
         r.prompts[1] = r.prompts[2].clone();
         let text = told(r);
-        assert!(text.contains("must hold [X] once") && text.contains("prompt occurs twice"), "{text}");
+        assert!(text.contains("must contain [X] once") && text.contains("prompt occurs twice"), "{text}");
         good.truncate(10);
         assert!(told(relation("N-1", &good)).contains("fewer than 40"));
         let skewed: Vec<(&str, &[&str], &str)> =

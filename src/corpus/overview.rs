@@ -351,7 +351,7 @@ pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
     let out = set.left_out.iter().map(|(path, why)| (set.name(path), why.clone()));
     let failed = set.files.iter().zip(reports).filter_map(|(file, report)| {
         let why = report.failed.as_ref()?;
-        Some((set.name(&file.path), format!("taken for {}, but {why}", file.format.title)))
+        Some((set.name(&file.path), format!("looks like {}, but {why}", file.format.title)))
     });
     out.chain(failed).collect()
 }
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!((found.rows, found.left_out.len()), (1, 2));
         let text = found.lines().join("\n");
         for part in [
-            "not read   a.jsonl: taken for BLiMP",
+            "not read   a.jsonl: looks like BLiMP",
             "`sentence_bad`: invalid type: sequence",
             "not read   c.jsonl",
             "`sub_label`",

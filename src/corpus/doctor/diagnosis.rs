@@ -244,7 +244,7 @@ impl Diagnosis {
         }
         if self.incomplete {
             out.push(
-                "  note       too many rows to compare every one with all before; duplicates may be missed".into(),
+                "  note       too many rows to compare each one with all earlier ones; duplicates may be missed".into(),
             );
         }
         out

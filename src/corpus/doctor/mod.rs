@@ -81,15 +81,15 @@ impl Finding {
             Finding::MultiToken => "word of several tokens",
             Finding::OutsideVocabulary => "word outside a vocabulary",
             Finding::Duplicate => "duplicate",
-            Finding::Conflict => "same sentence, other labels",
+            Finding::Conflict => "same sentence, different labels",
             Finding::SeveralObjects => "subject with several objects (N-M)",
             Finding::EmptyRationale => "empty rationale",
-            Finding::EqualPair => "both sentences equal",
+            Finding::EqualPair => "identical sentences in a pair",
             Finding::NoSubject => "no subject",
             Finding::Overlap => "object in the subject's name",
             Finding::NoAlias => "no alias",
             Finding::WholeRationale => "rationale is the whole input",
-            Finding::ObjectInside => "prompt goes on after [Y]",
+            Finding::ObjectInside => "prompt continues after [Y]",
             Finding::ObjectFirst => "prompt has [Y] before [X]",
             Finding::RepeatedPrompt => "repeated prompt",
             Finding::ControlCharacters => "control characters",
@@ -314,7 +314,7 @@ impl<'v> Doctor<'v> {
         if let Some(place) = same {
             found.push((Finding::Duplicate, format!("{relation}: `{text}`: the same as {place}")));
         } else if let Some(place) = first {
-            found.push((Finding::RepeatedPrompt, format!("{relation}: `{text}`: as at {place}")));
+            found.push((Finding::RepeatedPrompt, format!("{relation}: `{text}`: the same as {place}")));
         }
         let places = text.find("[Y]").zip(text.find("[X]"));
         if places.is_some_and(|(object, subject)| object < subject) {
@@ -336,7 +336,7 @@ impl<'v> Doctor<'v> {
         if let Some(first) = self.memory.seen(hash(&("sentence", text, place, &labels))) {
             found.push((Finding::Duplicate, format!("`{text}`: the same as {first}")));
         } else if let Some(first) = self.memory.first_of(hash(&("text", text, place)), hash(&labels)) {
-            found.push((Finding::Conflict, format!("`{text}`: other labels at {first}")));
+            found.push((Finding::Conflict, format!("`{text}`: different labels at {first}")));
         }
         for (property, label) in labels {
             self.label((property == "label").then(|| self.memory.file()), property, label);

@@ -134,7 +134,7 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     assert_eq!((counts, d.dropped), ([1, 1, 1, 1], 1));
     let printed = d.lines(LISTED).join("\n");
     assert!(printed.contains("(note) prompt has [Y] before [X]; line 5"), "{printed}");
-    assert!(printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: as at line 1"), "{printed}");
+    assert!(printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: the same as line 1"), "{printed}");
 }
 
 /// Regression: a file of minimal pairs used to be reported with "0 of 0 words" and a paradigm with "one label only".
@@ -207,9 +207,13 @@ fn sentences_pairs_and_rationales_are_judged() {
     }
     assert_eq!(d.dropped, 5);
     let text = d.lines(LISTED).join("\n") + &d.row_lines().join("\n");
-    for word in
-        ["same sentence, other labels", "empty rationale", "line 2", "tokens 2 in narrow", "(note) prompt goes on"]
-    {
+    for word in [
+        "same sentence, different labels",
+        "empty rationale",
+        "line 2",
+        "tokens 2 in narrow",
+        "(note) prompt continues",
+    ] {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
     let json = serde_json::to_value(&d).unwrap();

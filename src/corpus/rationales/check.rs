@@ -38,7 +38,7 @@ pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
 pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
     let text = &i.sent_text;
     if i.mask_index == 0 {
-        return Err(format!("'{text}': the mask comes first, where a byte-level model sees another word"));
+        return Err(format!("'{text}': the mask is the first word, which a byte-level model sees without a blank"));
     }
     if from_text && !i.sent_token.contains(&i.answer) {
         return Err(format!("'{text}' lacks its answer '{}', which should be one of its words", i.answer));
@@ -47,7 +47,7 @@ pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Res
         return Err(format!("'{text}' gives its answer '{}' away", i.answer));
     }
     if language == Language::Chinese && !i.several_tokens && i.answer.chars().count() != 1 {
-        return Err(format!("'{text}': '{}' has several characters, which is not marked", i.answer));
+        return Err(format!("'{text}': '{}' has several characters, but is not marked so", i.answer));
     }
     articles(i)
 }
@@ -91,7 +91,7 @@ pub(crate) fn partner(original: &Instance, partner: &Instance) -> Result<(), Str
                 .any(|(at, (a, b))| !a.eq_ignore_ascii_case(b) && !original.rationale_ids.contains(&at));
             let same = original.rationale_ids == partner.rationale_ids
                 && original.sent_token.len() == partner.sent_token.len();
-            if outside || !same { say("words beside the rationale have changed") } else { Ok(()) }
+            if outside || !same { say("words outside the rationale have changed") } else { Ok(()) }
         }
         _ => Ok(()),
     }

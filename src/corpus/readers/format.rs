@@ -152,8 +152,8 @@ impl Lists {
     pub(crate) fn said(&self) -> Option<&'static str> {
         match self {
             Self::Asked(found) => match found.get()? {
-                true => Some("every list of 0 and 1 is read as a mask: all lists have an entry for every token"),
-                false => Some("[0, 1] for two tokens is read as positions: other lists of the file are not masks"),
+                true => Some("lists of 0 and 1 are masks, because all lists have an entry for every token"),
+                false => Some("[0, 1] for two tokens means positions, because other lists of the file are not masks"),
             },
             Self::Raw => None,
         }
