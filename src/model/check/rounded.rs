@@ -191,7 +191,7 @@ impl<'a> Text<'a> {
             let cross = trace.get(HookPoint::CrossPattern(layers - 1))?;
             let looks: Vec<u32> = (0..cross.rows()).map(|i| largest(cross.row(i)) as u32).collect();
             let want = self.case.field("cross_attention_argmax").ids()?;
-            table.equal("where cross attention looks", &self.place, &looks, &want);
+            table.equal("most attended encoder tokens", &self.place, &looks, &want);
         }
         let logits = trace.logits()?;
         let greedy: Vec<u32> = (0..logits.rows()).map(|i| largest(logits.row(i)) as u32).collect();

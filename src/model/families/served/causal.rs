@@ -364,14 +364,14 @@ fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
     let head_dim = f.common.head_dim(file, None)?;
     let rotated = f.rotated(head_dim);
     let even = rotated > 0 && rotated.is_multiple_of(2) && rotated <= head_dim;
-    file.only(even, "a partial_rotary_factor that rotates no even part of a head")?;
+    file.only(even, "a partial_rotary_factor that gives no even number of rotated dimensions")?;
     file.only(f.sliding_window != Some(0), "a sliding_window of 0")?;
     if let Some(long) = &f.rope_scaling {
         let name: String = long.r#type.chars().take(40).collect::<String>().escape_debug().to_string();
         file.only(long.r#type == "longrope", &format!("rotary scaling '{name}'"))?;
         let whole = |list: &[f32]| list.len() == rotated / 2 && list.iter().all(|v| *v > 0.0);
         let sound = whole(&long.short_factor) && whole(&long.long_factor);
-        file.only(sound, "factors that are not one positive number for each pair of dimensions")?;
+        file.only(sound, "rotary factors other than one positive number for each pair of dimensions")?;
         let original = f.original_max_position_embeddings;
         file.only(original.is_some_and(|n| n > 1), "longrope without original_max_position_embeddings")?;
     }

@@ -61,7 +61,10 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
     // The library does not implement the convolution and would panic.
     file.only(f.conv_kernel_size == 0, "a convolution after the first block (conv_kernel_size)")?;
-    file.only(f.relative_attention && f.share_att_key, "no relative attention that shares its matrices")?;
+    file.only(
+        f.relative_attention && f.share_att_key,
+        "absolute attention, or relative attention with separate matrices",
+    )?;
     file.only(!f.position_biased_input && f.type_vocab_size == 0, "positions or types added to the input")?;
     let both = match &f.pos_att_type {
         Value::String(s) => s.split('|').map(str::to_owned).collect::<Vec<_>>(),
@@ -72,12 +75,15 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     file.only(both, "a pos_att_type other than c2p and p2c")?;
     file.only(f.norm_rel_ebd.trim() == "layer_norm", "a norm_rel_ebd other than layer_norm")?;
     let buckets = (4..=1 << 16).contains(&f.position_buckets) && f.position_buckets % 2 == 0;
-    file.only(buckets, "no even number of position_buckets")?;
+    file.only(buckets, "an odd number of position_buckets, or one outside 4 to 65536")?;
     let far = f.farthest();
-    file.only(far > f.position_buckets && far <= 1 << 24, "more position_buckets than relative positions")?;
+    file.only(
+        far > f.position_buckets && far <= 1 << 24,
+        "a largest relative position that does not exceed position_buckets",
+    )?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
     let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
-    file.only(plain, "heads or embeddings of another width")?;
+    file.only(plain, "heads or embeddings with a width of their own")?;
     hidden_act(file, &f)?;
     Ok(f)
 }

@@ -134,7 +134,7 @@ impl ConfigFile {
             return Ok(());
         }
         Err(self.wrong(format!(
-            "unsupported: {what}; '{}' runs only in configurations that were checked against transformers",
+            "unsupported: {what}; '{}' runs only in configurations verified against transformers",
             self.model_type()
         )))
     }

@@ -96,10 +96,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     for name in [&f.hidden_activation, &f.classifier_activation] {
         file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;
     }
-    file.only(
-        f.global_every().is_some(),
-        "blocks of full attention that do not come at one interval from the first on",
-    )?;
+    file.only(f.global_every().is_some(), "blocks of full attention that are not evenly spaced from the first block")?;
     file.only(f.rope_parameters.values().all(|r| r.rope_type == "default"), "rotary scaling")?;
     let head_dim = file.head_width(f.hidden_size, f.num_attention_heads)?;
     file.only(head_dim.is_multiple_of(2), "heads of odd width")?;

@@ -63,12 +63,15 @@ fn relu() -> String {
 
 fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
-    file.only(f.is_encoder_decoder, "no encoder-decoder")?;
+    file.only(f.is_encoder_decoder, "a model without a decoder")?;
     let known = matches!(f.feed_forward_proj.as_str(), "relu" | "gated-gelu");
     file.only(known, "a feed_forward_proj other than relu and gated-gelu")?;
     let (n, far) = (f.relative_attention_num_buckets, f.relative_attention_max_distance);
     let sound = n >= 4 && n.is_multiple_of(4) && n <= 1 << 16 && far > n && far <= 1 << 24;
-    file.only(sound, "buckets of relative distances that do not halve twice, or a largest distance below them")?;
+    file.only(
+        sound,
+        "a number of relative attention buckets that is not a multiple of 4, or a maximum distance not above it",
+    )?;
     Ok(f)
 }
 
