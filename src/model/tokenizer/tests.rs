@@ -134,7 +134,7 @@ fn tokens_outside_the_file_get_their_ids_or_are_refused() {
     let added = Extras { added_tokens: Some(r#"{"[HL]": 13}"#), ..Extras::default() };
     assert_eq!(read(added).unwrap().encode_bare("a [HL]").unwrap().ids, [1, 13]);
     for (added, why) in [
-        (r#"{"key": 13}"#, "gives 'key' the id 13, tokenizer.json the id 6"),
+        (r#"{"key": 13}"#, "gives 'key' the id 13, but tokenizer.json gives it the id 6"),
         (r#"{"new": 6}"#, "gives 'new' the id 6, which another token"),
         ("[1]", "added_tokens.json"),
     ] {
