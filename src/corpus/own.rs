@@ -129,7 +129,7 @@ pub enum TooFew {
     All(usize),
     /// Too few of one combination.
     #[error(
-        "only {count} sentences whose label `{}` is {} and whose label `{}` is {}; at least {FEWEST_EACH} of each \
+        "only {count} sentences have the labels `{}` = {} and `{}` = {}; at least {FEWEST_EACH} of each \
          combination are needed; otherwise selectivity cannot be measured",
         properties[0], values[0], properties[1], values[1]
     )]
@@ -218,7 +218,7 @@ pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -
             return Err(wrong(key, format!("no row has the label `{name}`; the file has {}", listed(&known, ""))));
         };
         if values.len() < 2 || values.len() > MOST_VALUES {
-            let what = format!("`{name}` has {}; 2 to {MOST_VALUES} can be probed", counted(values));
+            let what = format!("`{name}` has {}; a probe needs 2 to {MOST_VALUES} values", counted(values));
             return Err(wrong(key, what));
         }
         if chosen.iter().any(|(n, _)| n == name) {

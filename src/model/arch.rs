@@ -385,7 +385,7 @@ impl Arch {
             Network::Table | Network::BiLstm | Network::LogitsOnly(_) => {}
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
-            return Err(format!("{} heads cannot share {} key/value heads", self.heads, self.kv_heads));
+            return Err(format!("{} heads are not divisible among {} key/value heads", self.heads, self.kv_heads));
         }
         let fits = self.embedding.width == self.hidden || self.network == Network::BiLstm;
         if !self.embedding.projection && !fits {
@@ -401,7 +401,10 @@ impl Arch {
                 return Err("a decoder of this kind is not supported".into());
             }
             if second.layers == 0 || second.intermediate == 0 || second.intermediate > LARGEST {
-                return Err(format!("a decoder of {} layers and width {}", second.layers, second.intermediate));
+                return Err(format!(
+                    "a decoder of {} layers and width {} is not supported",
+                    second.layers, second.intermediate
+                ));
             }
             if second.heads == 0 || !self.hidden.is_multiple_of(second.heads) {
                 return Err(format!("a hidden size of {} is not divisible by {} heads", self.hidden, second.heads));

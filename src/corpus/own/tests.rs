@@ -146,7 +146,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     );
     std::fs::write(&file, own_rows().replace("passive", "active")).unwrap();
     let error = super::task(&file, "tense", &["voice".into()], &mut NoPulse).unwrap_err().to_string();
-    assert!(error.contains("`voice` has one value, active; 2 to 50 can be probed"), "{error}");
+    assert!(error.contains("`voice` has one value, active; a probe needs 2 to 50 values"), "{error}");
     std::fs::write(&file, balanced(300).join("\n")).unwrap();
     assert_eq!(suggested(&file, "subject_number"), None, "the built-in task stays");
 }

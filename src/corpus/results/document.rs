@@ -151,7 +151,7 @@ impl<'g> Walk<'_, 'g> {
         while let Some(Key(task)) = map.next_key()? {
             if let Some(first) = &first {
                 let what = format!("rows of several tasks, `{}` and `{}`", shortened(first, 40), shortened(&task, 40));
-                let expected = "rows of one: the folders of `samples_TASK.jsonl` that `--log_samples` writes";
+                let expected = "rows of one task, as in the samples_TASK.jsonl that `--log_samples` writes";
                 *self.failed = Some(ReadError::file(self.gather.file, what, expected));
                 return Err(de::Error::custom("stopped"));
             }
@@ -229,7 +229,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
                 }
                 if !found && self.layout == Layout::ByTask {
                     let expected = "rows: `--log_samples` writes them to samples_TASK.jsonl";
-                    let what = "means of tasks without a row for each item";
+                    let what = "means of tasks, without rows for items";
                     *self.failed = Some(ReadError::file(self.gather.file, what, expected));
                 }
                 return Ok(());

@@ -188,7 +188,7 @@ impl<'a> Gather<'a> {
         }
         if self.clustered != 0 && self.clustered != place + 1 {
             let what = "only some rows have a `cluster`";
-            return self.refuse(number, what, "it in all rows or in none");
+            return self.refuse(number, what, "`cluster` in all rows or in none");
         }
         self.prints.push(if self.summaries { Print { input: 0, ..line.print } } else { line.print });
         if self.wanted.detail {
@@ -389,7 +389,7 @@ impl<'a> Gather<'a> {
     /// Returns the rows by filter, in file order.
     pub(crate) fn finish(mut self) -> Result<Vec<Group>, ReadError> {
         if self.ids.is_empty() {
-            return Err(ReadError::file(self.file, "it has no rows", "results, one item a row"));
+            return Err(ReadError::file(self.file, "it has no rows", "results with one item per row"));
         }
         let notes = self.settle()?;
         if self.filters.names.len() == 1 && self.runs.names.len() == 1 && self.unnamed {

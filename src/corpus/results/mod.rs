@@ -171,5 +171,5 @@ pub fn read(path: &Path, wanted: &Wanted) -> Result<Group, ReadError> {
         let what = format!("results of several filters: {}", base::text::shortened(&names.join(", "), 300));
         return Err(ReadError::file(path, what, "one of them, by --filter"));
     }
-    groups.pop().ok_or_else(|| ReadError::file(path, "it has no rows", "results, one item a row"))
+    groups.pop().ok_or_else(|| ReadError::file(path, "it has no rows", "results with one item per row"))
 }
