@@ -1,7 +1,7 @@
 //! Simple commonsense: a wish that follows from an event.
 //!
 //! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the EFFECT because CAUSE
-//! .` Causes and effects come in groups (cold, hunger, darkness, ...); each cause goes with every effect of its group. One in five pairs
+//! .` Causes and effects come in groups (cold, hunger, darkness, ...); each cause combines with every effect of its group. One in five pairs
 //! of cause and effect is held out from training, so a model must infer it from other pairs with the same cause or effect.
 
 use rand_chacha::rand_core::Rng;
