@@ -1,8 +1,8 @@
-//! Number agreement sentences of any source as examples of the interventions lab.
+//! Number agreement sentences from any source as examples for the interventions lab.
 //!
-//! A sentence is usable if its verb is `[MASK]`, both forms are given, and its subject's number is labelled. Z_c is the
-//! label `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers and plain rows
-//! have them. Plain rows can have `subject_animacy` and the counterfactual `twin` too.
+//! A sentence is usable if its verb is `[MASK]`, both verb forms are given, and the subject's number is labelled. Z_c is the label
+//! `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers, and plain rows have both labels. Plain
+//! rows can also have `subject_animacy` and the counterfactual `twin`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,25 +13,26 @@ use super::micro::frequencies::{Frequencies, FrequencyError};
 use super::readers::{Row, Sentence};
 use super::task::{Example, ExampleSet, MASK, Place, Property, TASKS, Task};
 
-/// Rows that were left out for one reason.
+/// Rows dropped for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     pub count: u64,
-    /// Line of the first, from 1; 0 if unknown.
+    /// Line of the first such row, from 1; 0 if unknown.
     pub first_line: u64,
 }
 
-/// Reason for leaving out a row that repeats an earlier one.
-pub(crate) const REPEATED: &str = "same text as an earlier row, at the same position";
+/// Reason for dropping a row that repeats an earlier one.
+pub(crate) const REPEATED: &str = "same text and position as an earlier row";
 
 /// Result of converting rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Conversion {
     /// Rows that became examples.
     pub taken: u64,
-    /// Rows of another kind, or without mask, forms or the subject's number.
+    /// Rows of another kind, or without mask, forms or subject number.
     pub unsuited: u64,
-    /// Rows with the same text as an earlier one, read at the same position. Rows that look the same to a causal model are left out once the model is known.
+    /// Rows that repeat an earlier row's text and positions. Rows that only a causal model would confuse are dropped later, once the model
+    /// is known.
     pub repeated: u64,
     /// Unsuited and repeated rows by reason.
     pub reasons: BTreeMap<&'static str, LeftOut>,
@@ -44,30 +45,30 @@ impl Conversion {
     }
 }
 
-/// Reasons why rows cannot form a set.
+/// Reasons why rows cannot form an example set.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConversionError {
     /// No row is usable.
     #[error(
-        "none of {unsuited} rows is an agreement sentence ({why}); expected a text with {MASK}, two forms and a label \
-         `subject_number` (Sg or Pl), or the names of other labels as task.target and task.keep"
+        "none of {unsuited} rows is an agreement sentence ({why}); each row needs a text with {MASK}, two forms and a label \
+         `subject_number` (Sg or Pl), or name other labels as task.target and task.keep"
     )]
     None {
-        /// Rows that were looked at.
+        /// Rows examined.
         unsuited: u64,
-        /// The commonest reason.
+        /// Most frequent reason.
         why: &'static str,
     },
-    /// No row is usable for a file's own labels.
+    /// No row has the labels of a task from a user's file.
     #[error("none of {unsuited} rows is usable: {why}")]
     NoneOwn {
-        /// Rows that were looked at.
+        /// Rows examined.
         unsuited: u64,
-        /// The commonest reason.
+        /// Most frequent reason.
         why: &'static str,
     },
-    /// One of the numbers never occurs.
-    #[error("the sentences cannot be probed for the number of the subject: {0}")]
+    /// A subject number never occurs.
+    #[error("the subject number of these sentences cannot be probed: {0}")]
     OneSided(#[from] FrequencyError),
 }
 
@@ -76,7 +77,7 @@ pub enum ConversionError {
 pub struct Collector {
     task: &'static Task,
     examples: Vec<Example>,
-    /// Examples so far: each text with the tokens at which it is changed and read.
+    /// Texts seen so far, each with the tokens whose hidden states are changed and read.
     seen: HashSet<(String, [Option<Place>; 2])>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
@@ -87,24 +88,23 @@ pub struct Collector {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Positions {
     pub changed: Position,
-    /// The position at which oracles read, if different.
+    /// Position at which oracles read, if different.
     pub read: Option<Position>,
 }
 
-/// A position in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
-    /// At `[MASK]`.
+    /// The `[MASK]` token.
     #[default]
     Mask,
-    /// At the first token of the input, `[CLS]` for BERT.
+    /// The first token of the input, `[CLS]` for BERT.
     First,
-    /// At the last token of the text.
+    /// The last token of the text.
     Last,
-    /// At the last token of the characters that a row marks as its `target`, or of the words in which it differs from its twin.
+    /// The last token of the span given as the row's `target`, or else of the words that differ from its twin.
     Marked,
-    /// At every token of the text, separately.
+    /// Every token of the text, separately.
     Every,
     /// The mean over all tokens of the input.
     Mean,
@@ -114,7 +114,6 @@ impl Position {
     pub const ALL: [Position; 6] =
         [Position::Mask, Position::First, Position::Last, Position::Marked, Position::Every, Position::Mean];
 
-    /// Name on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Mask => "mask",
@@ -126,13 +125,13 @@ impl Position {
         }
     }
 
-    /// The tokens at this position of a text with `masks` masks and the marked characters `span`.
+    /// Resolves the position in a text with `masks` masks and the character range `span`.
     fn place(self, masks: usize, span: Option<[u32; 2]>) -> Result<Place, &'static str> {
         Ok(match (self, masks, span) {
             (Self::Mask, 1, _) => Place::Mask,
             (Self::Mask, 0, _) => {
                 return Err(
-                    "no [MASK] in the text: put it in, or set task.position to first, last, marked, every or mean",
+                    "no [MASK] in the text: add it, or set task.position to first, last, marked, every or mean",
                 );
             }
             (Self::Mask, ..) => return Err("more than one [MASK] in the text"),
@@ -147,11 +146,10 @@ impl Position {
 }
 
 impl Positions {
-    /// The example with the tokens at which it is changed and read; without a `span`, the words that differ from its
-    /// twin are marked.
+    /// Resolves the positions in an example. Without a `span`, the words that differ from its twin are used.
     ///
     /// # Errors
-    /// The example has no such position: the message says what is missing.
+    /// Names what the example lacks for such a position.
     pub fn put(self, example: Example, span: Option<[u32; 2]>) -> Result<Example, &'static str> {
         let (masks, span) = (example.text.matches(MASK).count(), span.or_else(|| example.carrier()));
         let place = Some(self.changed.place(masks, span)?).filter(|p| *p != Place::Mask);
@@ -160,7 +158,7 @@ impl Positions {
     }
 }
 
-/// A label of a sentence by its name; a label without a name is called `label`.
+/// Returns the label of this name; unnamed labels are called `label`.
 pub fn label<'s>(sentence: &'s Sentence<'_>, name: &str) -> Option<&'s str> {
     let named = sentence.labels.as_ref().and_then(|l| l.get(name));
     named.or_else(|| sentence.label.as_deref().filter(|_| name == "label"))
@@ -173,7 +171,6 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// A collector of examples for this task.
     pub fn of(task: &'static Task) -> Self {
         Self {
             task,
@@ -190,7 +187,7 @@ impl Collector {
         self.add_at(row, 0);
     }
 
-    /// Adds a row at this line if it is usable.
+    /// Adds a usable row at this line.
     pub(crate) fn add_at(&mut self, row: &Row<'_>, line: u64) {
         let example = match row {
             Row::Sentence(sentence) if self.task.is_own() => self.own_example(sentence),
@@ -215,12 +212,12 @@ impl Collector {
         self.examples.push(example);
     }
 
-    /// The same with hidden states changed and read there.
+    /// Sets the positions at which hidden states are changed and read.
     pub(crate) fn reading_at(self, positions: Positions) -> Self {
         Self { positions, ..self }
     }
 
-    /// The example of a row with a file's own labels, or what is missing.
+    /// Converts a row with the file's own labels; the error names what is missing.
     fn own_example(&self, sentence: &Sentence<'_>) -> Result<Example, &'static str> {
         let value = |p: &Property| {
             let label = label(sentence, p.id)?;
@@ -229,10 +226,10 @@ impl Collector {
         let [target, _] = &self.task.properties;
         let zc = value(target).ok_or("the target has no value")?;
         let forms = match (&sentence.choice, target.values.len()) {
-            // A row gives the right form first.
+            // Rows put the correct form first.
             (Some([right, other]), 2) if zc == 0 => [right.to_string(), other.to_string()],
             (Some([right, other]), 2) => [other.to_string(), right.to_string()],
-            // Rows of agreement give the singular first.
+            // Agreement rows put the singular first.
             _ => match (&sentence.forms, target.values) {
                 (Some([singular, plural]), ["Pl", "Sg"]) => [plural.to_string(), singular.to_string()],
                 _ => Default::default(),
@@ -257,20 +254,19 @@ impl Collector {
         self.positions.put(example, sentence.target)
     }
 
-    /// Number of examples so far.
     pub fn len(&self) -> usize {
         self.examples.len()
     }
 
-    /// True if no usable row has been seen.
+    /// True if no usable row has been added.
     pub fn is_empty(&self) -> bool {
         self.examples.is_empty()
     }
 
-    /// The set, with the frequencies found, and the counts of its rows. Its seed is 0: nothing was drawn.
+    /// Returns the examples with their observed frequencies, and the counts of rows. The seed is 0 because nothing is drawn.
     ///
     /// # Errors
-    /// [`ConversionError`] if no row is usable or one of the subject's numbers never occurs.
+    /// [`ConversionError`] if no row is usable or a subject number never occurs.
     pub fn finish(self) -> Result<(ExampleSet, Conversion), ConversionError> {
         if self.examples.is_empty() {
             let why = self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
@@ -280,34 +276,34 @@ impl Collector {
                 false => ConversionError::None { unsuited, why },
             });
         }
-        // The frequencies are those of agreement; a task from a user's file ignores them.
+        // These are the frequencies of agreement sentences; tasks from a user's file ignore them.
         let frequencies =
             if self.task.is_own() { Frequencies::natural() } else { Frequencies::from_cells(self.counts)? };
         Ok((ExampleSet::of(self.task, 0, frequencies, self.examples), self.conversion))
     }
 }
 
-/// The index of a label among the values of the property of this name.
+/// Returns the index of a label among the values of a property.
 fn index(property: &str, label: &str) -> Option<u8> {
     let named = |p: &&Property| p.id == property;
     let values = TASKS.iter().flat_map(Task::labelled).find(named).map(|p| p.values)?;
     values.iter().position(|v| *v == label).and_then(|i| u8::try_from(i).ok())
 }
 
-/// The example of a sentence, or what is missing.
+/// Converts a sentence; the error names what is missing.
 fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let (before, after) = sentence.text.split_once(MASK).ok_or("no [MASK] in the text")?;
     if after.contains(MASK) {
         return Err("more than one [MASK] in the text");
     }
-    let [singular, plural] = sentence.forms.as_ref().ok_or("no two forms for the mask")?;
+    let [singular, plural] = sentence.forms.as_ref().ok_or("not exactly two forms for the mask")?;
     if singular == plural {
         return Err("both forms are the same");
     }
     let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
     let zc = label("subject_number").ok_or("no label `subject_number`")?;
     let zc = index("subject_number", zc).ok_or("`subject_number` is neither Sg nor Pl")?;
-    // A present label that is not a number would be treated as missing.
+    // A label that is not a number is an error, not a missing label.
     let read = |name: &str, problem: &'static str| match label(name) {
         Some(label) => index(name, label).ok_or(problem).map(Some),
         None => Ok(None),
@@ -377,7 +373,7 @@ mod tests {
         assert_eq!((set.task, set.hash.len()), ("agreement", 64));
     }
 
-    /// If the words of a sentence were marked in separate rows, all but the first were lost.
+    /// Regression: all but the first of several rows that mark different words of a sentence used to be lost.
     #[test]
     fn rows_that_differ_in_the_marked_word_alone_are_two_examples() {
         let marked = |from: u32, to: u32| {

@@ -1,8 +1,8 @@
-//! Facts about the world: relations with their prompts, and subjects with their names and objects, embedded in the program.
+//! Facts about the world, embedded in the program: relations with prompts, and subjects with names and objects.
 //!
-//! `assets/facts/relations.toml` has one `[[relation]]` per relation, `assets/facts/<id>.jsonl` its facts, one per
-//! line: `{"subject": "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] checks them, and
-//! [`said`] fits a name into a sentence.
+//! `assets/facts/relations.toml` has one `[[relation]]` per relation. `assets/facts/<id>.jsonl` has its facts, one per line: `{"subject":
+//! "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] checks the facts; [`said`] inserts a name into a
+//! sentence.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -18,13 +18,13 @@ pub const SUBJECT: &str = "[X]";
 /// Placeholder of the object in a prompt.
 pub const OBJECT: &str = "[Y]";
 
-/// Number of subjects that share an object.
+/// Cardinality of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// Every object belongs to one subject.
+    /// Every object has a single subject.
     #[serde(rename = "1-1")]
     OneToOne,
-    /// Several subjects share objects.
+    /// Some objects belong to several subjects.
     #[serde(rename = "N-1")]
     ManyToOne,
 }
@@ -34,54 +34,49 @@ pub enum Kind {
 pub struct Fact {
     /// The usual name of the subject.
     pub subject: String,
-    /// Its other names, the commoner ones first.
+    /// Other names, the commonest first.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// The object: one word.
+    /// A single word.
     pub object: String,
 }
 
 impl Fact {
-    /// All names of the subject, the usual one first.
+    /// Returns all names of the subject, the usual one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.subject.as_str()).chain(self.aliases.iter().map(String::as_str))
     }
 }
 
-/// A relation with its facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
-    /// Stable name.
     pub id: String,
-    /// The relation, in words.
     pub label: String,
-    /// Number of subjects that share an object.
     pub kind: Kind,
     pub subject_type: String,
     pub object_type: String,
-    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then the ones that no training text
-    /// contains.
+    /// Paraphrases with [`SUBJECT`] and a final [`OBJECT`]. The last [`kept`](Self::kept) never occur in training text.
     pub prompts: Vec<String>,
-    /// Number of last prompts kept out of every training text.
+    /// Number of prompts held out from all training text.
     pub kept: usize,
-    /// The facts, in the order of the file.
+    /// Facts in file order.
     pub facts: Vec<Fact>,
 }
 
 impl Relation {
-    /// The prompts that training texts may have: all but the last [`kept`](Self::kept).
+    /// Returns the prompts allowed in training text.
     pub fn open_prompts(&self) -> &[String] {
         &self.prompts[..self.prompts.len().saturating_sub(self.kept)]
     }
 
-    /// A prompt with this name of a subject, as by [`said`]; the object's placeholder remains.
+    /// Returns a prompt with `name` inserted by [`said`]; [`OBJECT`] remains.
     pub fn asked(&self, prompt: usize, name: &str) -> String {
         self.prompts.get(prompt).map_or_else(String::new, |p| said(p, name))
     }
 }
 
-/// A prompt with a name in the subject's place as a writer would put it: without its article behind another one, and
-/// with a capital where it begins the sentence, unless its second letter is one (`iPhone`).
+/// Inserts a name into a prompt as a writer would. Its article is dropped after another article, and its first letter is capitalized at
+/// the start of the sentence, unless the second letter is a capital (`iPhone`).
 pub fn said(prompt: &str, name: &str) -> String {
     let Some((before, after)) = prompt.split_once(SUBJECT) else { return prompt.to_owned() };
     let last = before.split_whitespace().next_back().map(str::to_lowercase);
@@ -99,25 +94,22 @@ pub fn said(prompt: &str, name: &str) -> String {
     format!("{before}{name}{after}")
 }
 
-/// Errors in the facts.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FactsError {
-    /// The list of relations is wrong.
     #[error("assets/facts/relations.toml: {0}")]
     Relations(String),
-    /// A line of a relation's file is wrong.
+    /// A line of a relation's file is invalid.
     #[error(
         "assets/facts/{relation}.jsonl, line {line}: {what}; expected {{\"subject\": .., \"aliases\": [..], \"object\": ..}}"
     )]
     Line {
         relation: String,
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The fault, in words.
         what: String,
     },
-    /// A relation has no file, or a file no relation.
-    #[error("assets/facts/{0}.jsonl and relations.toml do not go together")]
+    /// A relation has no file, or a file has no relation.
+    #[error("assets/facts/{0}.jsonl does not match relations.toml")]
     File(String),
 }
 
@@ -140,10 +132,10 @@ struct List {
     relation: Vec<Entry>,
 }
 
-/// The relations that ship. The files are unpacked and read once; callers sort and filter the list, so each gets a copy.
+/// Returns the shipped relations. They are unpacked and parsed once; each caller gets a copy to sort and filter.
 ///
 /// # Errors
-/// [`FactsError`] if the embedded files are wrong; a test reads them all.
+/// [`FactsError`] if the embedded files are invalid; a test parses them all.
 pub fn relations() -> Result<Vec<Relation>, FactsError> {
     static READ: LazyLock<Result<Vec<Relation>, FactsError>> = LazyLock::new(embedded);
     READ.clone()
@@ -156,7 +148,7 @@ fn embedded() -> Result<Vec<Relation>, FactsError> {
     parse(&text(&shipped::list())?, &files.iter().map(|f| (f.0, f.1.as_str())).collect::<Vec<_>>())
 }
 
-/// Reads relations from the text of `relations.toml` and of the relations' files.
+/// Parses the text of `relations.toml` and of the relations' files.
 ///
 /// # Errors
 /// [`FactsError`] with the file, the line and the expected form.
@@ -187,16 +179,15 @@ fn lines(relation: &str, text: &str) -> Result<Vec<Fact>, FactsError> {
     text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).map(fact).collect()
 }
 
-/// Largest share of a relation's facts that may have one object.
+/// Maximum share of a relation's facts with the same object.
 pub(crate) const LARGEST_SHARE: f64 = 0.40;
 
-/// Smallest share of a relation's subjects that have another name.
+/// Minimum share of a relation's subjects with another name.
 pub(crate) const SMALLEST_NAMED: f64 = 0.60;
 
-/// Objects that need an article, which a prompt ending in `in [Y] .` lacks; a relation may show them as headings.
+/// Objects that need an article, which prompts ending in `in [Y] .` lack; a relation may show them as headings.
 const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];
 
-/// All errors in these relations, in words; empty if there are none.
 pub fn problems(relations: &[Relation]) -> Vec<String> {
     let mut found = Vec::new();
     let mut ids = HashSet::new();
@@ -214,7 +205,7 @@ pub fn problems(relations: &[Relation]) -> Vec<String> {
     found
 }
 
-/// Names that different subjects have, whatever the relation and the case: an uncased model cannot distinguish them.
+/// Returns names shared by different subjects of any relation, ignoring case: uncased models cannot distinguish them.
 fn clashes(relations: &[Relation]) -> Vec<String> {
     let mut owner: HashMap<String, (&str, &Fact)> = HashMap::new();
     let mut found = Vec::new();
@@ -232,12 +223,12 @@ fn clashes(relations: &[Relation]) -> Vec<String> {
     found
 }
 
-/// Checks by rule that the sentences made of prompts and facts are English.
+/// Checks that prompts and facts combine into grammatical sentences.
 fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
     for p in &r.prompts {
         let before = p.split_once(SUBJECT).map_or("", |(before, _)| before);
         let mut words = before.split_whitespace().rev();
-        // "the island of Baffin Island", "the city of New York City".
+        // Finds repetitions such as "the island of Baffin Island" or "the city of New York City".
         let (of, noun) = (words.next(), words.next().map(str::to_lowercase));
         let noun = noun.filter(|n| of == Some("of") && n.chars().count() > 3);
         for f in &r.facts {
@@ -254,7 +245,7 @@ fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Prompts, counts and spellings.
+/// Checks spelling and the numbers of prompts and facts.
 fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     if r.prompts.len() < 5 {
         say(format!("{} prompts, fewer than 5", r.prompts.len()));
@@ -273,7 +264,7 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     for p in &r.prompts {
         let once = |mark| p.matches(mark).count() == 1;
         if !once(SUBJECT) || !once(OBJECT) || !p.ends_with("[Y] .") || p.find(SUBJECT) > p.find(OBJECT) {
-            say(format!("prompt '{p}' must hold [X] once and end in '[Y] .'"));
+            say(format!("prompt '{p}' must contain [X] once and end in '[Y] .'"));
         }
     }
     for f in &r.facts {
@@ -285,13 +276,13 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
         }
         for name in f.names() {
             if name.trim() != name || name.is_empty() || name.contains(['[', ']', '\t', '\n']) {
-                say(format!("name '{name}' has blanks around it, brackets, or nothing in it"));
+                say(format!("name '{name}' is empty, has brackets, or has blanks around it"));
             }
         }
     }
 }
 
-/// A name must lead to one subject: no duplicates, no alias of one subject that names another.
+/// Checks that each name identifies one subject: no duplicates, no alias that is another subject's name.
 fn names(r: &Relation, say: &mut impl FnMut(String)) {
     let mut owner: HashMap<String, &Fact> = HashMap::new();
     for f in &r.facts {
@@ -315,19 +306,19 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
         if f.names()
             .any(|n| n.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|w| w == f.object.to_lowercase()))
         {
-            say(format!("a name of {} holds its object {}", f.subject, f.object));
+            say(format!("a name of {} contains its object {}", f.subject, f.object));
         }
     }
 }
 
-/// Maximum length of a common prefix of an object and a word of a name.
+/// Length of the longest common prefix of an object and a word of a name.
 fn stem(name: &str, object: &str) -> usize {
     let alike =
         |word: &str| word.to_lowercase().chars().zip(object.to_lowercase().chars()).take_while(|(a, b)| a == b).count();
     name.split(|c: char| !c.is_alphanumeric()).map(alike).max().unwrap_or(0)
 }
 
-/// One object must not be the answer to nearly everything; in 1-1 relations it answers only one question.
+/// Checks that no object answers nearly every question, and that 1-1 relations never repeat one.
 fn objects(r: &Relation, say: &mut impl FnMut(String)) {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for f in &r.facts {
@@ -366,7 +357,7 @@ mod tests {
         assert_eq!(relations.len(), 39);
     }
 
-    /// Otherwise a model could ignore the prompt and learn associations of subjects.
+    /// Subjects must have different objects in different relations; otherwise a model could ignore the prompt.
     #[test]
     fn subjects_are_shared_across_relations() {
         let mut objects: HashMap<String, HashSet<String>> = HashMap::new();
@@ -425,7 +416,7 @@ mod tests {
         assert!(with(("s3", &[], "o9")).contains("two objects"));
         assert!(with(("new", &["s7"], "o1")).contains("'s7' names s7 and new"));
         assert!(with(("new", &["New"], "o1")).contains("twice"));
-        assert!(with(("new york", &["the york"], "york")).contains("holds its object"));
+        assert!(with(("new york", &["the york"], "york")).contains("contains its object"));
         assert!(with(("new", &[" x"], "o1")).contains("blanks"));
         assert!(with(("new", &[], "two words")).contains("not one word"));
         assert!(with(("new", &["a", "b", "c", "d", "e", "f"], "o1")).contains("more than 5"));
@@ -448,7 +439,7 @@ mod tests {
         r.prompts[0] = "[Y] is of [X] .".into();
         r.prompts[1] = r.prompts[2].clone();
         let text = told(r);
-        assert!(text.contains("must hold [X] once") && text.contains("prompt occurs twice"), "{text}");
+        assert!(text.contains("must contain [X] once") && text.contains("prompt occurs twice"), "{text}");
         good.truncate(10);
         assert!(told(relation("N-1", &good)).contains("fewer than 40"));
         let skewed: Vec<(&str, &[&str], &str)> =

@@ -1,10 +1,10 @@
-//! Data sets: the built-in micro-world and the probing tasks made from it.
+//! Data sets: Micro-English, facts, the probing tasks made from them, and readers of users' files.
 //!
-//! `micro` writes annotated English sentences, `facts` holds what is true of the world, and `task` turns sentences into probing
-//! tasks. A new construction is one file under `micro/` and one line in the registry of `task`. `readers` reads the data sets
-//! that analysts have on disk, `doctor` says which of their rows are fit for probing, `sample` draws stratified subsamples, and
-//! `agreement` turns agreement sentences into examples. `sets` finds the built-in sets by name and others by path, `make`
-//! writes the built-in ones to files, `shortcuts` says what the surface of texts gives away of their labels, `own` makes a task's examples from a file, and `overview` counts what sets hold.
+//! `micro` generates annotated English sentences, `facts` contains facts about the world, and `task` turns sentences into probing tasks.
+//! `readers` parses data sets on disk, `doctor` checks which rows are fit for probing, `sample` draws stratified subsamples, and
+//! `agreement` turns agreement sentences into examples. `sets` finds built-in sets by name and others by path, and `make` writes built-in
+//! sets to files. `shortcuts` measures how well surface features predict labels, `own` builds a task's examples from a file, and
+//! `overview` counts the contents of a set. To add a construction, add a file under `micro/` and a line in the registry of `task`.
 
 pub mod agreement;
 pub mod doctor;

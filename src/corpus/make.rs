@@ -1,5 +1,5 @@
-//! The built-in sets as lines of a file, for use outside this program: SentEval's tables, the rationale benchmark's and
-//! LAMA's JSON lines, and plain rows. The readers of [`super::readers`] read all of it back.
+//! Built-in sets as text files for use outside this program: SentEval tables, JSON lines of the rationale benchmark or LAMA, and plain
+//! rows. [`super::readers`] parses all of them.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,6 @@ use super::sample::{Allocation, Sampler};
 use super::sets::{self, BuiltIn, Draw, Maker, SetError};
 use super::task::{MASK, Task};
 
-/// Layout of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Probity's JSON lines ([`plain`]).
@@ -28,7 +27,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Name on the command line, the same as that of the reader.
+    /// Name on the command line, shared with the reader.
     pub fn id(self) -> &'static str {
         match self {
             Layout::Plain => "plain",
@@ -39,7 +38,7 @@ impl Layout {
     }
 }
 
-/// The layouts that a set can be written in, its usual one first.
+/// Returns the layouts available for a set, the default first.
 pub fn layouts(set: &BuiltIn) -> &'static [Layout] {
     match set.maker {
         Maker::Task(_) => &[Layout::Plain],
@@ -49,11 +48,11 @@ pub fn layouts(set: &BuiltIn) -> &'static [Layout] {
     }
 }
 
-/// A row with its layout.
+/// A row and its text in some layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub row: Row<'static>,
-    /// The line, without its end.
+    /// Text without the line end.
     pub text: String,
 }
 
@@ -70,16 +69,13 @@ pub enum MakeError {
     /// The sample cannot be drawn.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// A set of fixed size has fewer rows.
-    #[error("`{set}` has {found} {what}, not {wanted}; ask for fewer, or leave the number out for all")]
+    /// A set of fixed size has fewer rows than requested.
+    #[error("`{set}` has {found} {what}, not {wanted}; request fewer, or omit the number to get all")]
     Size {
-        /// Name of the set.
         set: &'static str,
-        /// The requested number.
         wanted: usize,
-        /// The number available.
         found: usize,
-        /// The unit counted.
+        /// Unit counted.
         what: &'static str,
     },
 }
@@ -102,13 +98,12 @@ impl From<TemplateError> for MakeError {
     }
 }
 
-/// Default number of examples of a set that can be drawn in any size: SentEval's shares turn it into 10,000 to train
-/// on, 1,000 to validate and 1,000 to test.
+/// Default number of examples of a set that can be drawn in any size. SentEval's shares give 10,000 for training and 1,000 each for
+/// validation and test.
 pub(crate) const USUAL: usize = 12_000;
 
-/// The lines of a set. `n` counts sentences; facts, in equal numbers from all relations; and originals of the rationale
-/// benchmark, each of which brings its perturbed partners, in equal numbers from all dimensions. Without it, sets of fixed
-/// size are written whole and the others with [`USUAL`] examples.
+/// Generates the lines of a set. `n` counts sentences, facts (equally many per relation) or originals of the rationale benchmark (equally
+/// many per dimension), whose partners are added. Without `n`, a set of fixed size is written whole and others get [`USUAL`] examples.
 pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     match set.maker {
         Maker::Task(task) => agreement(task, n.unwrap_or(USUAL), seed),
@@ -118,7 +113,7 @@ pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Resu
     }
 }
 
-/// At the natural frequencies, like the lab, so that a run over these rows equals a run over the task.
+/// Draws at the natural frequencies, like the lab, so that a run over these rows equals a run over the task.
 fn agreement(task: &Task, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
     let draw = Draw { examples: n, seed, phi: None };
     let frequencies = draw.frequencies().map_err(SetError::from)?;
@@ -148,7 +143,7 @@ fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Ve
     Ok(lines.collect())
 }
 
-/// In LAMA's layout only the facts; in plain rows the relations and their prompts too.
+/// Writes only facts in LAMA's layout; in plain rows also relations and prompts.
 fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
     let mut relations = facts::relations()?;
     if let Some(wanted) = n {
@@ -179,7 +174,7 @@ fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> 
     Ok(lines)
 }
 
-/// A fact with LAMA's keys; its sentence is the relation's first prompt.
+/// Writes a fact with LAMA's keys and the relation's first prompt as its sentence.
 fn lama(relation: &Relation, fact: &Fact) -> Line {
     let context = relation.asked(0, &fact.subject).replacen(OBJECT, MASK, 1);
     let value = json!({
@@ -212,7 +207,7 @@ fn benchmark(
     let line = |i: &Instance| {
         let row = sets::rationale(i).into_owned();
         let text = match layout {
-            // Strings, numbers and lists of them always have a JSON form.
+            // Strings, numbers and lists of them always serialize.
             Layout::Rationale => plain::escaped(serde_json::to_string(i).unwrap_or_default()),
             _ => plain::line(&row),
         };
@@ -253,7 +248,7 @@ mod tests {
         for set in sets::built_in() {
             for layout in layouts(&set) {
                 for n in [None, Some(60)] {
-                    // The default size of drawn sets would take too long.
+                    // The default size would take too long.
                     let n = n.or_else(|| set.is_drawn().then_some(360));
                     let made = lines(&set, *layout, n, 7).unwrap();
                     assert_eq!(made, lines(&set, *layout, n, 7).unwrap(), "seeded");
@@ -261,7 +256,7 @@ mod tests {
                     assert_eq!((format, report.dropped.total()), (layout.id(), 0), "{}: {report:?}", set.id);
                     assert_eq!(rows.len(), made.len(), "{}", set.id);
                     for (row, line) in rows.iter().zip(&made) {
-                        // LAMA's layout also has a context.
+                        // LAMA's layout adds a context.
                         if *layout != Layout::Lama {
                             assert_eq!(*row, line.row, "{}", line.text);
                         }
@@ -327,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Then a run over the file equals a run over the task.
+    /// A run over the file gives the same results as a run over the task.
     #[test]
     fn agreement_rows_are_the_examples_of_the_task() {
         let set = BuiltIn::named("agreement").unwrap();

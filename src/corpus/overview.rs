@@ -1,5 +1,4 @@
-//! Contents of a data set, counted in one pass: its files with their dropped rows, rows by kind, label, relation and
-//! split, and the first rows.
+//! Contents of a data set, counted in one pass: files with dropped rows; rows by kind, label, relation and split; and the first rows.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,9 +12,9 @@ use super::shortcuts::{Shortcut, shortcuts};
 
 /// Maximum number of distinct names; further ones are counted together.
 const MAX_NAMES: usize = 1_000;
-/// Names that a line of text lists.
+/// Maximum number of names listed in a line of text.
 const LISTED: usize = 40;
-/// Maximum number of sentences, and of labels, for surface baselines.
+/// Maximum number of sentences for surface baselines.
 const MAX_SURFACE: usize = 200_000;
 const MAX_CLASSES: usize = 50;
 /// Name under which names beyond [`MAX_NAMES`] are counted.
@@ -27,7 +26,6 @@ const FURTHER: &str = "(further)";
 pub struct Tally(BTreeMap<String, u64>);
 
 impl Tally {
-    /// Counts a name.
     pub fn add(&mut self, name: &str) {
         if let Some(count) = self.0.get_mut(name) {
             *count += 1;
@@ -37,12 +35,11 @@ impl Tally {
         }
     }
 
-    /// Count of a name.
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// The names in order, with their counts.
+    /// Returns names and counts, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(k, n)| (k.as_str(), *n))
     }
@@ -51,7 +48,7 @@ impl Tally {
         self.0.is_empty()
     }
 
-    /// Rows of the largest sample with equally many of each name; `None` if there is only one name, or too many.
+    /// Returns the size of the largest balanced sample; `None` if there is only one name, or too many.
     fn even(&self) -> Option<u64> {
         let most = 2..MAX_NAMES.min(50);
         let smallest = self.0.values().min()?;
@@ -66,70 +63,56 @@ impl Tally {
     }
 }
 
-/// Counts of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileCount {
-    /// Its name in the set.
     pub name: String,
-    /// Name of its format.
     pub format: &'static str,
     /// Columns or keys that are read.
     pub columns: &'static [&'static str],
-    /// True if it is compressed.
     pub gzip: bool,
-    /// Its size on disk.
+    /// Size on disk.
     pub bytes: u64,
-    /// Rows, blank lines and dropped rows.
+    /// Counts of rows, blank lines and dropped rows.
     pub report: Report,
 }
 
-/// A row that is shown.
+/// One of the first rows of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct First {
-    /// Index of its file.
     pub file: usize,
-    /// Its line, from 1, or its number in a built-in set.
+    /// Line number, or row number in a built-in set, from 1.
     pub line: u64,
     /// The row as a plain JSON line.
     pub row: String,
 }
 
-/// Contents of a set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Overview {
     pub title: String,
-    /// Its files; a built-in set has none.
+    /// Empty for built-in sets.
     pub files: Vec<FileCount>,
-    /// Files that are not read, and why.
+    /// Files that were not read, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Rows that were read.
     pub rows: u64,
-    /// Blank lines.
     pub blank: u64,
     /// Rows that could not be read.
     pub dropped: Drops,
-    /// Rows by kind.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Rows by their stated part of the set.
+    /// Number of rows with each stated split.
     pub splits: Tally,
-    /// Rows by label, for each property.
+    /// Label counts of each property.
     pub properties: BTreeMap<String, Tally>,
-    /// Facts by relation.
     pub facts: Tally,
-    /// Prompts by relation.
     pub prompts: Tally,
     /// Pairs and rationale ratio by dimension.
     pub rationales: RationaleCounts,
-    /// Baselines that predict labels of the test part from the surface of its sentences, if the set has a test and a
-    /// training part.
+    /// Accuracy of surface baselines on the test part, if the set has training and test parts.
     pub shortcuts: Vec<Shortcut>,
-    /// The first rows.
     pub first: Vec<First>,
-    /// Hash of the content of a set that was drawn.
+    /// Content hash of a generated set.
     pub hash: Option<String>,
 }
 
-/// Counts rows.
 struct Counter {
     several: bool,
     names: Vec<String>,
@@ -143,7 +126,7 @@ struct Counter {
     surface: Surface,
 }
 
-/// The labelled sentences of training and test, if they belong to one task and are not too many.
+/// Labelled sentences of training and test, collected while they belong to one task and fit [`MAX_SURFACE`].
 #[derive(Default)]
 struct Surface {
     train: Vec<(String, usize)>,
@@ -186,7 +169,7 @@ impl Counter {
                 self.split(sentence.split);
                 if let Some(label) = &sentence.label {
                     self.bare(file, label);
-                    // Labels of several files belong to several tasks.
+                    // Labels in different files belong to different tasks.
                     if !self.several && !self.surface.full {
                         self.surface.add(&sentence.text, label, sentence.split);
                     }
@@ -223,7 +206,7 @@ impl Counter {
         }
     }
 
-    /// A label whose property only the file name identifies.
+    /// Counts a label whose property is identified only by the file name.
     fn bare(&mut self, file: usize, label: &str) {
         let name = match self.names.get(file) {
             Some(name) if self.several => format!("label of {name}"),
@@ -244,7 +227,7 @@ impl Counter {
 }
 
 impl Overview {
-    /// Reads a set and keeps its first `limit` rows.
+    /// Reads a set, storing its first `limit` rows.
     pub fn of(
         source: &Source,
         limit: usize,
@@ -303,7 +286,7 @@ impl Overview {
         })
     }
 
-    /// The counts as lines of text, always including the dropped rows.
+    /// Formats the counts as lines of text, always including the number of dropped rows.
     pub fn lines(&self) -> Vec<String> {
         let mut out = vec![format!("{}: {} rows", self.title, self.rows)];
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
@@ -316,7 +299,7 @@ impl Overview {
         }
         for (name, tally) in &self.properties {
             let even = tally.even().map_or_else(String::new, |n| format!("; {n} rows if balanced"));
-            // In a set of one kind every row could have the property.
+            // In a set of a single kind, every row could have the property.
             let one = self.kinds.len() == 1 && self.files.len() < 2;
             let without = self.rows.saturating_sub(tally.iter().map(|(_, n)| n).sum());
             let without = if one && without > 0 { format!(", none {without}") } else { String::new() };
@@ -352,7 +335,7 @@ impl Overview {
         out
     }
 
-    /// The first rows, one per line.
+    /// Formats the first rows, one per line.
     pub fn row_lines(&self) -> Vec<String> {
         let line = |f: &First| match self.files.get(f.file) {
             Some(file) if self.files.len() > 1 => format!("{} line {}: {}", file.name, f.line, f.row),
@@ -363,18 +346,17 @@ impl Overview {
     }
 }
 
-/// The files of a set that are not read, and why: no data, or no row although they looked like some format.
+/// Returns files that were not read, with the reason: no data, or no row although the file looked like a known format.
 pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
     let out = set.left_out.iter().map(|(path, why)| (set.name(path), why.clone()));
     let failed = set.files.iter().zip(reports).filter_map(|(file, report)| {
         let why = report.failed.as_ref()?;
-        Some((set.name(&file.path), format!("taken for {}, but {why}", file.format.title)))
+        Some((set.name(&file.path), format!("looks like {}, but {why}", file.format.title)))
     });
     out.chain(failed).collect()
 }
 
 impl FileCount {
-    /// Its lines.
     fn lines(&self, with_columns: bool, out: &mut Vec<String>) {
         let gz = if self.gzip { ", gzip" } else { "" };
         let Report { rows, blank, dropped, rationales, .. } = &self.report;
@@ -431,7 +413,7 @@ mod tests {
         assert!(found.row_lines()[1].starts_with("one.jsonl line 4: "), "{:?}", found.row_lines());
     }
 
-    /// A JSON file that looked like facts and was not once ended the reading of a whole folder.
+    /// Regression: a JSON file misrecognised as facts used to abort reading the whole folder.
     #[test]
     fn a_misrecognised_file_of_a_folder_is_listed_with_the_field_that_it_lacks() {
         let dir = tempfile::tempdir().unwrap();
@@ -443,7 +425,7 @@ mod tests {
         assert_eq!((found.rows, found.left_out.len()), (1, 2));
         let text = found.lines().join("\n");
         for part in [
-            "not read   a.jsonl: taken for BLiMP",
+            "not read   a.jsonl: looks like BLiMP",
             "`sentence_bad`: invalid type: sequence",
             "not read   c.jsonl",
             "`sub_label`",
@@ -458,7 +440,7 @@ mod tests {
         assert!(read.unwrap_err().to_string().contains("a.jsonl"));
     }
 
-    /// Rows of a table once counted twice: by their label, and by the column of that name.
+    /// Regression: rows of such a table used to be counted twice, by label and by column name.
     #[test]
     fn a_column_called_label_is_counted_once() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Examples of a task from a user's file: rows read, rows left out with reasons, and the sample.
+//! Examples of a task from a user's file: rows read, rows dropped with reasons, and the sample drawn.
 //!
-//! Any format whose rows are agreement sentences with both numbers will do (see [`super::agreement`]). If the file has
-//! more than requested, a sample is drawn that keeps the shares of all combinations of the two numbers.
+//! Any format with agreement sentences that have both numbers is accepted (see [`super::agreement`]). A file with more examples than
+//! requested is sampled, preserving the shares of all combinations of the two numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -22,49 +22,47 @@ use base::{Cancelled, Pulse};
 
 /// Minimum number of examples for an experiment.
 pub const FEWEST: usize = 200;
-/// Minimum number of examples of each combination of subject's and attractor's number. With fewer, no part of the split has them
-/// all, and the two numbers cannot be distinguished.
+/// Minimum number of examples for each combination of subject and attractor number. With fewer, a part of the split may lack a
+/// combination, and the two numbers could not be distinguished.
 pub(crate) const FEWEST_EACH: usize = 10;
-/// Maximum number of examples that are read, so that memory stays bounded.
+/// Maximum number of examples read, to bound memory.
 const MOST: usize = 2_000_000;
-/// Rows between two looks at whether to go on.
+/// Number of rows between checks for cancellation.
 const BEAT: u64 = 4096;
 
-/// Rows that were left out for one reason.
+/// Rows dropped for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     pub reason: String,
     pub count: u64,
-    /// Line of the first, from 1.
+    /// Line of the first such row, from 1.
     pub first_line: u64,
 }
 
 /// Origin of examples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The file, as the spec names it.
+    /// Path as given in the spec.
     pub path: String,
-    /// Identifier of its format.
     pub format: String,
-    /// SHA-256 of the file on disk, in hexadecimal.
+    /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
-    /// Rows of the file.
     pub rows: u64,
-    /// Rows that were left out, by reason.
+    /// Rows dropped, by reason.
     pub dropped: Vec<Dropped>,
-    /// Examples from the other rows.
+    /// Usable examples.
     pub fit: u64,
-    /// Examples used; fewer if a sample was drawn.
+    /// Examples used; fewer than `fit` if a sample was drawn.
     pub taken: u64,
 }
 
 impl Provenance {
-    /// Rows that were left out.
+    /// Returns the number of dropped rows.
     pub fn lost(&self) -> u64 {
         self.dropped.iter().map(|d| d.count).sum()
     }
 
-    /// A sentence with all counts. The path is unchanged; the display makes it printable.
+    /// Formats all counts in one sentence. The path is verbatim; the display escapes it.
     pub fn summary(&self) -> String {
         let reasons: Vec<String> = self
             .dropped
@@ -85,70 +83,65 @@ impl Provenance {
     }
 }
 
-/// Reasons why a file gives no examples.
+/// Reasons why a file provides no examples.
 #[derive(Debug, Error)]
 pub enum OwnError {
-    /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Only single files are accepted: a folder has no single hash and no single format.
+    /// The path is a folder, which has no single hash or format.
     #[error("{}: it is a folder; name one of its files", file.display())]
     Folder {
-        /// The folder.
+        /// Path of the folder.
         file: PathBuf,
     },
-    /// Its rows are of another kind.
-    #[error("{}: {source}; `probity data show` shows what it holds", file.display())]
+    /// No row is usable.
+    #[error("{}: {source}; `probity data show` shows its contents", file.display())]
     Unfit {
         file: PathBuf,
-        /// The fault of the rows.
+        /// Reason why its rows are unusable.
         source: ConversionError,
     },
-    /// A label that cannot be probed.
+    /// A label cannot be probed.
     #[error("{}: `{key}`: {what}", file.display())]
     Label {
         file: PathBuf,
-        /// The key of the spec.
+        /// Key in the spec.
         key: &'static str,
         what: String,
     },
-    /// There are too few, or one combination is too rare.
+    /// There are too few examples, in total or of a combination.
     #[error("{}: {problem}", file.display())]
     TooFew {
         file: PathBuf,
-        /// The kind of examples that is too rare.
+        /// Kind of example that is too rare.
         problem: TooFew,
     },
-    /// There are too many.
-    #[error("{}: it has more than {MOST} sentences; use a part of it", file.display())]
+    #[error("{}: it has more than {MOST} sentences; use a smaller file", file.display())]
     TooMany { file: PathBuf },
-    /// The work was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Too few examples for an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TooFew {
-    /// In total.
+    /// Too few in total.
     #[error("only {0} sentences are usable; at least {FEWEST} are needed")]
     All(usize),
-    /// For a combination.
+    /// Too few of one combination.
     #[error(
-        "only {count} sentences whose label `{}` is {} and whose label `{}` is {}; at least {FEWEST_EACH} of each \
-         combination are needed, or selectivity cannot be measured",
+        "only {count} sentences have the labels `{}` = {} and `{}` = {}; at least {FEWEST_EACH} of each \
+         combination are needed; otherwise selectivity cannot be measured",
         properties[0], values[0], properties[1], values[1]
     )]
     Combination {
-        /// The task's properties.
         properties: [&'static str; 2],
         values: [&'static str; 2],
-        /// The number found.
+        /// Number of examples found.
         count: usize,
     },
 }
 
-/// Checks that examples are enough for an experiment.
+/// Checks that there are enough examples for an experiment.
 pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> Result<(), TooFew> {
     let [first, second] = &task.properties;
     let columns = second.values.len();
@@ -171,13 +164,13 @@ pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> R
     Ok(())
 }
 
-/// Maximum number of values of a file's own property.
+/// Maximum number of values of a label that can be probed.
 const MOST_VALUES: usize = 50;
 
-/// The labels of a file's rows with the names of their values in order; of a label with more than 50 values, the first ones seen.
+/// Returns a file's labels, each with its values in order; for labels with more than 50 values, the first ones found.
 ///
 /// # Errors
-/// [`OwnError`] for a file that cannot be read.
+/// [`OwnError`] if the file cannot be read.
 pub fn labels(file: &Path, pulse: &mut dyn Pulse) -> Result<BTreeMap<String, BTreeSet<String>>, OwnError> {
     first_labels(file, u64::MAX, pulse)
 }
@@ -209,13 +202,13 @@ fn first_labels(file: &Path, most: u64, pulse: &mut dyn Pulse) -> Result<BTreeMa
     stop.map_or(Ok(found), |cancelled| Err(cancelled.into()))
 }
 
-/// Maximum number of labels of a file that are examined.
+/// Maximum number of labels examined per file.
 const MOST_LABELS: usize = 256;
 
-/// The task that changes a file's label `target` and keeps the labels `keep`.
+/// Creates a task that changes the label `target` of a file and preserves the labels `keep`.
 ///
 /// # Errors
-/// [`OwnError`] for a file that cannot be read, a label that it does not have, and one with a single value or too many.
+/// [`OwnError`] for an unreadable file, an unknown label, or a label with a single value or too many.
 pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -> Result<&'static Task, OwnError> {
     let known = labels(file, pulse)?;
     let wrong = |key: &'static str, what: String| OwnError::Label { file: file.to_owned(), key, what };
@@ -225,7 +218,7 @@ pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -
             return Err(wrong(key, format!("no row has the label `{name}`; the file has {}", listed(&known, ""))));
         };
         if values.len() < 2 || values.len() > MOST_VALUES {
-            let what = format!("`{name}` has {}; 2 to {MOST_VALUES} can be probed", counted(values));
+            let what = format!("`{name}` has {}; a probe needs 2 to {MOST_VALUES} values", counted(values));
             return Err(wrong(key, what));
         }
         if chosen.iter().any(|(n, _)| n == name) {
@@ -235,26 +228,26 @@ pub fn task(file: &Path, target: &str, keep: &[String], pulse: &mut dyn Pulse) -
     }
     if chosen.len() < 2 {
         let others = match known.len() {
-            1 => format!("`{target}` is the only label of the file: add a column for another property"),
+            1 => format!("`{target}` is the only label of the file; add a column for another property"),
             _ => format!("the file has {}", listed(&known, target)),
         };
-        return Err(wrong("task.keep", format!("is missing: selectivity needs a property that should stay; {others}")));
+        return Err(wrong("task.keep", format!("is missing; selectivity needs a property to preserve: {others}")));
     }
     Ok(Task::own(&chosen))
 }
 
-/// All labels except one, with their values.
+/// Lists all labels except one, with their values.
 fn listed(known: &BTreeMap<String, BTreeSet<String>>, except: &str) -> String {
     let each = known.iter().filter(|(name, _)| name.as_str() != except);
     let said: Vec<String> = each.map(|(name, values)| format!("`{name}` ({})", counted(values))).collect();
     if said.is_empty() { "no label".to_owned() } else { said.join(", ") }
 }
 
-/// Number of rows examined to find the labels of a file for which no label was chosen.
+/// Number of rows examined to suggest labels.
 const FIRST_ROWS: u64 = 2_000;
 
-/// A property to change and the others to keep, in the order of their names: the labels of the file's first rows that
-/// have several values. `None` if those rows name the property of a built-in task, or have fewer than two such labels.
+/// Suggests a label to change and others to preserve, in alphabetical order: labels of the file's first rows with several values. Returns
+/// `None` if there are fewer than two, or if they include the property `built_in` of a built-in task.
 pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
     let known = first_labels(file, FIRST_ROWS, &mut base::NoPulse).ok()?;
     let mut names = known.into_iter().filter(|(_, v)| (2..=MOST_VALUES).contains(&v.len())).map(|(name, _)| name);
@@ -262,7 +255,7 @@ pub fn suggested(file: &Path, built_in: &str) -> Option<(String, Vec<String>)> {
     (target != built_in && !keep.is_empty() && !keep.iter().any(|k| k == built_in)).then_some((target, keep))
 }
 
-/// Two of these labels that differ in case alone, and so are two classes.
+/// Returns two labels that differ only in case and are therefore different classes.
 pub fn differ_in_case<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<[&'a str; 2]> {
     let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     let mut other = |label: &'a str| seen.insert(label.to_lowercase(), label).filter(|other| *other != label);
@@ -278,10 +271,10 @@ fn counted(values: &BTreeSet<String>) -> String {
     }
 }
 
-/// Up to `most` examples of a task from a file, drawn by a seed if there are more. `named` is how the spec names the file.
+/// Returns up to `most` examples of a task from a file, sampled with a seed if there are more. `named` is the path in the spec.
 ///
 /// # Errors
-/// [`OwnError`], which names the file, and the line where there is one.
+/// [`OwnError`] with the file and, if known, the line.
 pub fn examples(
     (task, positions): (&'static Task, Positions),
     file: &Path,
@@ -334,21 +327,21 @@ pub fn examples(
     Ok((set, provenance))
 }
 
-/// The error for a file without a row for a built-in task: lists the file's labels if the task's is not among them.
+/// Builds the error for a file without usable rows for a built-in task; lists the file's labels if it lacks the task's label.
 fn other_labels(task: &Task, file: &Path, none: ConversionError, pulse: &mut dyn Pulse) -> Result<OwnError, OwnError> {
     let (known, id) = (labels(file, pulse)?, task.properties[0].id);
     if known.is_empty() || known.contains_key(id) {
         return Ok(OwnError::Unfit { file: file.to_owned(), source: none });
     }
     let named = match known.len() {
-        1 => "name it as task.target, and add a column for a property that should stay, named as task.keep",
-        _ => "name one as task.target and those that should stay as task.keep",
+        1 => "name it as task.target, and add a column for a property to preserve, named as task.keep",
+        _ => "name one as task.target and the ones to preserve as task.keep",
     };
     let what = format!("no row has the label `{id}`; the file has {}: {named}", listed(&known, ""));
     Ok(OwnError::Label { file: file.to_owned(), key: "task.target", what })
 }
 
-/// A sample that keeps the shares of the combinations.
+/// Draws a sample that preserves the shares of all combinations.
 fn drawn(task: &Task, set: ExampleSet, most: usize, seed: u64) -> Result<ExampleSet, ConversionError> {
     let mut sampler = Sampler::new(most, seed);
     for e in set.examples {
@@ -365,7 +358,7 @@ fn drawn(task: &Task, set: ExampleSet, most: usize, seed: u64) -> Result<Example
     Ok(ExampleSet::of(task, seed, Frequencies::from_cells(counts)?, examples))
 }
 
-/// Rows that could not be read and rows that are not agreement sentences, in one list.
+/// Merges unreadable and unusable rows into one list.
 fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
     let title = |kind: DropKind, example: &str| format!("{}: {example}", kind.title());
     let unread = report.dropped.iter().map(|(kind, d)| Dropped {
@@ -381,9 +374,9 @@ fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
     unread.chain(unsuited).collect()
 }
 
-/// SHA-256 of a file, as `sha256sum` prints it.
+/// Returns the SHA-256 of a file, as printed by `sha256sum`.
 fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
-    let fail = |e: std::io::Error| ReadError::file(path, format!("cannot read it again: {e}"), "a readable file");
+    let fail = |e: std::io::Error| ReadError::file(path, format!("cannot reread it: {e}"), "a readable file");
     let mut file = base::read::open(path).map_err(fail)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];

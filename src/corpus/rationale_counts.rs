@@ -9,15 +9,13 @@ use super::readers::Rationale;
 /// Maximum number of dimensions counted separately.
 const MOST: usize = 40;
 
-/// Counts of one dimension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct RationaleCount {
     pub originals: u64,
-    /// Perturbed inputs; each makes a pair with its original.
+    /// Perturbed inputs; each forms a pair with its original.
     pub pairs: u64,
-    /// Inputs with a gold rationale.
     pub with_gold: u64,
-    /// Mean ratio of the gold rationale's length to the input's (for several gold rationales, their mean length).
+    /// Mean ratio of gold rationale length to input length; inputs with several gold rationales use their mean length.
     pub ratio: f64,
 }
 
@@ -36,7 +34,7 @@ impl RationaleCount {
     }
 }
 
-/// Counts by dimension; rows without one have the empty name.
+/// Counts by dimension; rows without a dimension have an empty name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct RationaleCounts(pub BTreeMap<String, RationaleCount>);
@@ -51,7 +49,7 @@ impl RationaleCounts {
         }
     }
 
-    /// A line for each dimension.
+    /// Formats one line per dimension.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let line = |(dimension, c): (&String, &RationaleCount)| {
             let dimension = if dimension.is_empty() { "rationales" } else { dimension };

@@ -1,8 +1,7 @@
-//! Stratified subsamples of streams: a number of rows of each stratum, drawn by a seed, in one pass and bounded memory.
+//! Stratified samples of streams, seeded, in one pass and bounded memory.
 //!
-//! Each stratum has a reservoir (Vitter 1985, algorithm R) and a random stream named after it: the rows drawn from a
-//! stratum depend on the seed and on that stratum's rows alone. Splits of a set and its largest uncorrelated subset are
-//! in `probe::split` and `probe::decorrelate`.
+//! Each stratum has a reservoir (Vitter 1985, algorithm R) and a random stream of the same name, so the rows drawn depend only on the seed
+//! and the rows of that stratum. See `probe::split` for splits and `probe::decorrelate` for the largest uncorrelated subset.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +10,17 @@ use rand_chacha::rand_core::Rng;
 
 use stats::rng::stream;
 
-/// Allocation of the rows of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocation {
-    /// Equally many of each stratum; strata with fewer rows give all they have.
+    /// Equally many rows per stratum; smaller strata contribute all their rows.
     Balanced,
-    /// In proportion to the strata's sizes, by largest remainder.
+    /// Rows proportional to the size of each stratum, by largest remainder.
     Proportional,
 }
 
 struct Stratum<T> {
     seen: u64,
-    /// Position in the stream and row.
+    /// Rows with their positions in the stream.
     kept: Vec<(u64, T)>,
     rng: ChaCha8Rng,
 }
@@ -36,12 +34,12 @@ pub(crate) struct Sampler<T> {
 }
 
 impl<T> Sampler<T> {
-    /// A sampler of `size` rows. It keeps up to `size` rows of every stratum until it is finished.
+    /// Creates a sampler of `size` rows. Until it is finished, it stores up to `size` rows of every stratum.
     pub(crate) fn new(size: usize, seed: u64) -> Self {
         Self { size, seed, position: 0, strata: BTreeMap::new() }
     }
 
-    /// Offers the next row of a stratum; `row` is only called if the row is kept.
+    /// Offers the next row of a stratum; `row` is called only if the row is stored.
     pub(crate) fn add(&mut self, stratum: &str, row: impl FnOnce() -> T) {
         let position = self.position;
         self.position += 1;
@@ -61,7 +59,7 @@ impl<T> Sampler<T> {
         }
     }
 
-    /// The sample, in the order of the stream: `size` rows, or all where there are fewer.
+    /// Returns the sample in stream order: `size` rows, or all if there are fewer.
     pub(crate) fn finish(self, allocation: Allocation) -> Vec<T> {
         let sizes: Vec<u64> = self.strata.values().map(|s| s.seen).collect();
         let shares = match allocation {
@@ -70,7 +68,7 @@ impl<T> Sampler<T> {
         };
         let mut drawn: Vec<(u64, T)> = Vec::with_capacity(self.size);
         for (mut s, share) in self.strata.into_values().zip(shares) {
-            // A prefix of a shuffled reservoir is a uniform sample; the reservoir itself is not in random order.
+            // The reservoir is not in random order; a prefix of the shuffled reservoir is a uniform sample.
             for last in (1..s.kept.len()).rev() {
                 let at = below(&mut s.rng, last as u64 + 1) as usize;
                 s.kept.swap(last, at);
@@ -82,7 +80,7 @@ impl<T> Sampler<T> {
     }
 }
 
-/// A uniform number in `0..bound`, by rejection; `bound` is at least 1.
+/// Draws a uniform number in `0..bound` by rejection; `bound` must be at least 1.
 fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     let limit = u64::MAX - u64::MAX % bound;
     loop {
@@ -93,12 +91,12 @@ fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     }
 }
 
-/// Shares as equal as the sizes allow, adding up to `total`, or to everything if that is less.
+/// Returns shares as equal as the sizes allow; their sum is `total`, or the sum of sizes if smaller.
 fn balanced(sizes: &[u64], total: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|k| sizes[*k]);
     let (mut left, mut shares) = (total, vec![0; sizes.len()]);
-    // Starting with the smallest, so that larger strata compensate for smaller ones.
+    // Starts with the smallest stratum, so that larger ones compensate.
     for (done, k) in order.iter().enumerate() {
         shares[*k] = (left / (sizes.len() - done) as u64).min(sizes[*k]);
         left -= shares[*k];
@@ -106,7 +104,7 @@ fn balanced(sizes: &[u64], total: u64) -> Vec<u64> {
     shares
 }
 
-/// Shares in proportion to the sizes, adding up to `total`, or to everything if that is less.
+/// Returns shares proportional to the sizes; their sum is `total`, or the sum of sizes if smaller.
 fn proportional(sizes: &[u64], total: u64) -> Vec<u64> {
     let all: u64 = sizes.iter().sum();
     let total = total.min(all);
@@ -157,7 +155,7 @@ mod tests {
             let of = |rows: &[(u8, usize)]| rows.iter().map(|r| r.0).collect::<Vec<u8>>();
             let balanced = of(&draw(&strata, size, seed, Allocation::Balanced));
             for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
-                // A stratum has fewer than another only if it is exhausted.
+                // A stratum has fewer rows than another only if it is exhausted.
                 let (x, y) = (count(&balanced, a), count(&balanced, b));
                 prop_assert!(x + 1 >= y || x == count(&strata, a), "{} {}", x, y);
             }
@@ -193,7 +191,7 @@ mod tests {
                 counts[k] += 1;
             }
         }
-        // 1,000 each; six standard deviations of Binomial(4000, 1/4) are 164.
+        // 1,000 each are expected; six standard deviations of Binomial(4000, 1/4) are 164.
         assert!(counts.iter().all(|c| c.abs_diff(1_000) < 164), "{counts:?}");
     }
 }

@@ -1,7 +1,7 @@
-//! Data sets under one roof: the built-in ones by name and those on disk by path, their rows one after the other.
+//! Data sets of all origins: built-in sets by name and others by path, read row by row.
 //!
-//! Sentences of a task are given here as the rows that a reader would give, so that code that looks at data need not
-//! know where it is from. A name of [`built_in`] is the built-in set; `./name` is a file of that name.
+//! Sentences of built-in tasks have the same form as rows from readers, so callers need not distinguish them. A name in [`built_in`] is
+//! the built-in set; `./name` is a file of that name.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -18,37 +18,32 @@ use super::readers::{
 };
 use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
 
-/// Size and seed of the draw from a generated set.
+/// Size and seed of a generated set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Draw {
-    /// Number of examples.
     pub examples: usize,
     pub seed: u64,
-    /// Correlation of the two properties of a task; `None` for the natural frequencies.
+    /// Correlation of a task's two properties; `None` for the natural frequencies.
     pub phi: Option<f64>,
 }
 
 impl Draw {
-    /// The frequencies of a task's combinations.
+    /// Returns the frequencies of a task's combinations.
     ///
     /// # Errors
-    /// [`FrequencyError`] where the correlation is not possible.
+    /// [`FrequencyError`] if the correlation is impossible.
     pub fn frequencies(&self) -> Result<Frequencies, FrequencyError> {
         self.phi.map_or(Ok(Frequencies::natural()), Frequencies::with_phi)
     }
 }
 
-/// A built-in set.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
-    /// Its name.
     pub id: &'static str,
     pub title: &'static str,
-    /// Writer of the set.
     pub(super) maker: Maker,
 }
 
-/// Writers of built-in sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Maker {
     Task(&'static Task),
@@ -57,7 +52,7 @@ pub(super) enum Maker {
     Rationales(Language),
 }
 
-/// All built-in sets: the first task, the facts, the probing tasks, the rationales, the other tasks.
+/// Returns all built-in sets: the first task, the facts, the probing tasks, the rationales, then the other tasks.
 pub fn built_in() -> impl Iterator<Item = BuiltIn> {
     let mut tasks = TASKS.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Task(t) });
     let facts = BuiltIn { id: "facts", title: "facts of 39 relations", maker: Maker::Facts };
@@ -72,44 +67,39 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
     tasks.next().into_iter().chain([facts]).chain(probing).chain(rationales).chain(tasks)
 }
 
-/// Reasons why a set is not available.
+/// Reasons why a set is unavailable.
 #[derive(Debug, Error)]
 pub enum SetError {
-    /// A file or folder.
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// The frequencies of a task.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),
-    /// A probing task.
     #[error(transparent)]
     Probing(#[from] ProbingError),
     #[error(transparent)]
     Facts(#[from] FactsError),
-    /// The rationales.
     #[error(transparent)]
     Template(#[from] TemplateError),
 }
 
 impl BuiltIn {
-    /// The built-in set of this name.
     pub fn named(name: &str) -> Option<BuiltIn> {
         built_in().find(|b| b.id == name)
     }
 
-    /// True if it can be drawn in any size.
+    /// True if a set of any size can be drawn.
     pub fn is_drawn(&self) -> bool {
         matches!(self.maker, Maker::Task(_) | Maker::Probing(_))
     }
 
-    /// The task that writes it, if it has two properties.
+    /// Returns the task that generates the set, if any.
     pub fn task(&self) -> Option<&'static Task> {
         if let Maker::Task(task) = self.maker { Some(task) } else { None }
     }
 
-    /// Rows of a set of fixed size; `None` if it can be drawn in any size. A test counts them.
+    /// Returns the number of rows of a set of fixed size, or `None`; a test counts them.
     pub fn fixed_rows(&self) -> Option<u64> {
         match self.maker {
             Maker::Task(_) | Maker::Probing(_) => None,
@@ -119,7 +109,7 @@ impl BuiltIn {
         }
     }
 
-    /// Its rows, and the hash of their content if the set has one.
+    /// Passes all rows to the sink; returns their number and, for generated sets, the content hash.
     fn rows(&self, draw: &Draw, sink: &mut Sink<'_>) -> Result<(u64, Option<String>), SetError> {
         let mut count = 0;
         let mut next = |row: Row<'_>| {
@@ -165,7 +155,6 @@ const CHINESE_ROWS: u64 = 720;
 
 type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
 
-/// An example of a task as a row.
 pub(super) fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
     let named = task.labelled().filter_map(|p| {
         let value = p.values.get(usize::from(p.of(example)?))?;
@@ -180,7 +169,7 @@ pub(super) fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
     })
 }
 
-/// A relation, its prompts and its facts as rows.
+/// Passes a relation, its prompts and its facts as rows.
 pub(super) fn relation(
     relation: &facts::Relation,
     next: &mut impl FnMut(Row<'_>) -> ControlFlow<()>,
@@ -210,7 +199,6 @@ pub(super) fn relation(
     ControlFlow::Continue(())
 }
 
-/// A fact of a relation as a row.
 pub(super) fn fact<'f>(relation: &'f str, fact: &'f facts::Fact) -> Row<'f> {
     Row::Fact(Fact {
         relation: Some(relation.into()),
@@ -221,12 +209,12 @@ pub(super) fn fact<'f>(relation: &'f str, fact: &'f facts::Fact) -> Row<'f> {
     })
 }
 
-/// A word as `serde` spells it.
+/// Returns the `serde` spelling of a value.
 fn spelled(value: impl Serialize) -> Option<Text<'static>> {
     serde_json::to_value(value).ok()?.as_str().map(|s| s.to_owned().into())
 }
 
-/// An instance of the rationale benchmark as a row.
+/// Converts an instance of the rationale benchmark to a row.
 pub(super) fn rationale(instance: &Instance) -> Row<'_> {
     let index = |i: &usize| u32::try_from(*i).ok();
     let number = |n: &u64| Text::from(n.to_string());
@@ -251,30 +239,29 @@ pub(super) fn rationale(instance: &Instance) -> Row<'_> {
     })
 }
 
-/// A located set: built in, or on disk.
+/// A built-in set, or a set found on disk.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Its files; a built-in set has none, only a title.
+    /// The set's title and its files; built-in sets have no files.
     pub set: Set,
-    /// The built-in set, if it is one.
+    /// The built-in set; `None` if on disk.
     pub built_in: Option<BuiltIn>,
     draw: Draw,
 }
 
-/// Result of reading a set.
 #[derive(Debug, Clone, Default)]
 pub struct Read {
-    /// A report for each file; for a built-in set a single one.
+    /// One report per file; a built-in set has a single one.
     pub reports: Vec<Report>,
-    /// Hash of the content of a set that was drawn.
+    /// Content hash of a generated set.
     pub hash: Option<String>,
 }
 
 impl Source {
-    /// The built-in set of this name, or else the file or folder at this path.
+    /// Opens the built-in set of this name, or else the file or folder at this path.
     ///
     /// # Errors
-    /// [`SetError::Read`] if a path cannot be read, or `watch` stops it.
+    /// [`SetError::Read`] if a path cannot be read or `watch` stops it.
     pub fn open(name: &str, draw: Draw, watch: &Watch) -> Result<Self, SetError> {
         match BuiltIn::named(name) {
             Some(built_in) => {
@@ -290,11 +277,10 @@ impl Source {
         }
     }
 
-    /// Reads the rows in order. The sink receives the index of the file, the row and its line (its number in a built-in
-    /// set).
+    /// Reads the rows in order. The sink receives the file index, the row, and its line (or its number in a built-in set).
     ///
     /// # Errors
-    /// [`SetError`] where a file is broken or has no row, where a set cannot be drawn, or where `watch` ends it.
+    /// [`SetError`] if a file is invalid or has no row, a set cannot be drawn, or `watch` stops it.
     pub fn rows(&self, watch: &Watch, sink: &mut Sink<'_>) -> Result<Read, SetError> {
         let Some(built_in) = &self.built_in else {
             return Ok(Read { reports: self.set.rows_watched(watch, sink)?, hash: None });
@@ -303,7 +289,7 @@ impl Source {
         Ok(Read { reports: vec![Report { rows, pieces: rows, ..Report::default() }], hash })
     }
 
-    /// The examples of a task, as [`Source::rows`] writes them; `None` if the set does not belong to a task.
+    /// Returns the examples from which a task's rows are made; `None` for other sets.
     pub fn examples(&self) -> Result<Option<ExampleSet>, SetError> {
         let Some(task) = self.built_in.and_then(|b| b.task()) else { return Ok(None) };
         Ok(Some(task.examples(self.draw.examples, self.draw.seed, &self.draw.frequencies()?)?))
@@ -349,7 +335,7 @@ mod tests {
         }
     }
 
-    /// The rows that the task writes are read back by the collector of agreement sentences.
+    /// Collecting the rows of the task gives its examples again.
     #[test]
     fn rows_of_the_agreement_task_make_its_examples_again() {
         let source = Source::open("agreement", DRAW, &unwatched()).unwrap();

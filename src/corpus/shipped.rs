@@ -1,4 +1,4 @@
-//! The facts that ship, as files.
+//! Embedded files of the shipped facts.
 
 use base::packed;
 use base::packed::Packed;
@@ -8,12 +8,12 @@ pub(crate) fn list() -> Packed {
     packed!("facts/relations.toml")
 }
 
-/// Names each file by its relation.
+/// Pairs each relation with its file.
 macro_rules! files {
     ($($name:literal),* $(,)?) => { vec![$(($name, packed!("facts/", $name, ".jsonl"))),*] };
 }
 
-/// The files of the relations. To add one: its file, its entry in `relations.toml`, and its name here.
+/// Returns the relations' files. To add a relation, add its file, its entry in `relations.toml` and its name here.
 #[rustfmt::skip]
 pub(crate) fn files() -> Vec<(&'static str, Packed)> {
     files![

@@ -1,6 +1,5 @@
-//! Baselines that predict a label from the surface of its text: a probe must beat them before its accuracy is evidence
-//! about a model. Hewitt and Liang (2019) and Conneau et al. (2018, section 3) report such baselines for the same
-//! reason.
+//! Baselines that predict labels from surface features of the text. A probe must beat them before its accuracy is evidence about a model
+//! (Hewitt and Liang 2019; Conneau et al. 2018, section 3).
 
 use std::collections::HashMap;
 
@@ -10,35 +9,33 @@ use stats::Estimate;
 use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
-/// Level of the intervals.
 const LEVEL: f64 = 0.95;
-/// Passes of the bag of words over its training texts.
+/// Training epochs of the bag-of-words model.
 const PASSES: usize = 12;
-/// Initial step size of the bag of words, which AdaGrad reduces (Duchi et al. 2011).
+/// Initial step size of the bag-of-words model, reduced by AdaGrad (Duchi et al. 2011).
 const STEP: f64 = 0.3;
 
-/// Accuracy of one baseline on the labels of the test texts.
+/// Test accuracy of one baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Shortcut {
-    /// Features of the baseline.
+    /// Features used.
     pub name: &'static str,
-    /// Number of test texts with the right label.
+    /// Number of test texts predicted correctly.
     pub right: u64,
-    /// Test texts.
+    /// Number of test texts.
     pub n: u64,
 }
 
 impl Shortcut {
-    /// Its accuracy with an interval of 95 %.
+    /// Returns the accuracy with a 95 % interval.
     pub fn accuracy(&self) -> Estimate {
         share(self.right, self.n, LEVEL)
     }
 }
 
-/// Baselines for the labels of `test` learned from the texts of `train`: majority label, bag of words, number of words,
-/// first word; each row is a text with its label, below `classes`. The bag of words is a logistic regression on word
-/// counts. For a length or first word that does not occur in training, the nearest length or the majority label is
-/// used. Empty if either part is empty.
+/// Trains baselines on `train` and evaluates them on `test`: majority label, bag of words, number of words, first word. Rows are a text
+/// and its label, below `classes`. The bag of words is a logistic regression on word counts. An unseen length falls back to the nearest
+/// one, an unseen first word to the majority label. Returns nothing if either part is empty.
 pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
     if train.is_empty() || test.is_empty() {
         return Vec::new();
@@ -72,25 +69,25 @@ fn length(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-/// The most frequent label; the first in a tie.
+/// Returns the most frequent label; the smallest label wins ties.
 fn most(labels: impl Iterator<Item = usize>, classes: usize) -> usize {
     let mut counts = vec![0usize; classes];
     labels.for_each(|l| counts[l] += 1);
     (0..classes).max_by_key(|l| (counts[*l], std::cmp::Reverse(*l))).unwrap_or(0)
 }
 
-/// The most frequent label of the texts with each key.
+/// Returns the most frequent label for each key.
 fn by<K: std::hash::Hash + Eq>(train: &[(&str, usize)], classes: usize, key: impl Fn(&str) -> K) -> HashMap<K, usize> {
     let mut labels: HashMap<K, Vec<usize>> = HashMap::new();
     train.iter().for_each(|(text, label)| labels.entry(key(text)).or_default().push(*label));
     labels.into_iter().map(|(k, labels)| (k, most(labels.into_iter(), classes))).collect()
 }
 
-/// Multinomial logistic regression on counts of words.
+/// Multinomial logistic regression on word counts.
 struct Bag {
     words: HashMap<String, usize>,
     classes: usize,
-    /// By word and class; the last word is the bias.
+    /// Weights by word and class; the last word is the bias.
     weights: Vec<f64>,
 }
 
@@ -124,7 +121,7 @@ impl Bag {
         bag
     }
 
-    /// Indices of the known words of a text, repeated as in the text, and of the bias.
+    /// Returns the indices of a text's known words, with repetition, and of the bias.
     fn of(&self, text: &str) -> Vec<usize> {
         let known = |word: &str| self.words.get(&word.to_lowercase()).copied();
         let mut bag: Vec<usize> = text.split_whitespace().filter_map(known).collect();
@@ -157,7 +154,7 @@ mod tests {
     use crate::probing::{LabelledSet, PROBING, ProbingTask};
     use crate::readers::Split;
 
-    /// Each baseline predicts labels from its own feature, and from nothing else.
+    /// Each baseline predicts labels from its own feature only.
     #[test]
     fn each_line_knows_its_own_property_alone() {
         let fill = |i: usize, n: usize| (0..n).map(|k| format!(" w{}", (i * 7 + k * 3) % 11)).collect::<String>();
@@ -186,7 +183,7 @@ mod tests {
             }
         }
         assert!(shortcuts(&[], &[("a", 0)], 2).is_empty());
-        // A word that does not occur in training.
+        // The test words do not occur in training.
         let strange = shortcuts(&[("a b", 1), ("a b", 1), ("a b c d", 0)], &[("x", 1), ("x y z u v w", 0)], 2);
         assert_eq!(strange.iter().map(|s| s.right).collect::<Vec<_>>(), [1, 1, 2, 1]);
     }
@@ -201,7 +198,7 @@ mod tests {
         shortcuts(&part(Split::Train), &part(Split::Test), task.labels.len())
     }
 
-    /// Maximum accuracy of surface baselines for each task. Depth and length are functions of the surface by definition.
+    /// Bounds the accuracy of surface baselines for each task. Depth and length are functions of the surface by definition.
     #[test]
     fn the_surface_of_the_probing_tasks_knows_no_more_than_they_say() {
         for task in PROBING.iter().filter(|t| !["tree_depth", "sentence_length"].contains(&t.id)) {

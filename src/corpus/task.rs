@@ -1,7 +1,5 @@
-//! Probing tasks: examples with a masked verb, the two forms that could replace it, and the labels of the probed
-//! properties.
-//!
-//! A task is one line in [`TASKS`].
+//! Probing tasks: examples with a masked verb, its two possible forms, and labels of the probed properties. A task is one line in
+//! [`TASKS`].
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -17,39 +15,37 @@ use super::micro::{Number, Side};
 use base::files::hex;
 use stats::rng::stream;
 
-/// Placeholder of the masked word in [`Example::text`]; replaced by the tokenizer's mask token.
+/// Placeholder of the masked word in [`Example::text`], replaced by the tokenizer's mask token.
 pub const MASK: &str = "[MASK]";
 
-/// A property that is encoded, probed and intervened on.
+/// A property that is probed and intervened on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Property {
     /// Name in specs and findings.
     pub id: &'static str,
-    /// Name on the screen.
     pub title: &'static str,
     /// Names of the values, indexed by label.
     pub values: &'static [&'static str],
-    /// Index of the label in an example.
+    /// Field of [`Example`] with the label.
     label: Label,
 }
 
-/// Labels of an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
     Subject,
     Attractor,
     Animacy,
-    /// One of a file's own labels: the first is `zc`, the others are in [`Example::own`].
+    /// A label of the user's file: the first is `zc`, the others are in [`Example::own`].
     Own(usize),
 }
 
 impl Property {
-    /// True for the property that differs between an example and its [`Example::counterfactual`].
+    /// True if [`Example::counterfactual`] changes this property.
     pub fn is_subject_number(&self) -> bool {
         self.label == Label::Subject
     }
 
-    /// The label of an example, if it has one.
+    /// Returns the label of an example, if it has one.
     pub fn of(&self, example: &Example) -> Option<u8> {
         match self.label {
             Label::Subject => Some(example.zc),
@@ -61,23 +57,20 @@ impl Property {
     }
 }
 
-/// A probing task.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     /// Name in specs and findings.
     pub id: &'static str,
-    /// Name on the screen.
     pub title: &'static str,
-    /// The target and the property to keep, one of which a run chooses as its target. The verb form agrees with the
-    /// first.
+    /// The two properties: a run changes one and preserves the other. The verb form agrees with the first.
     pub properties: [Property; 2],
-    /// Further labels of generated examples: properties that should stay as they are.
+    /// Further labels of generated examples, which interventions should not change.
     pub further: &'static [Property],
-    /// Writes examples; `None` if a file has them.
+    /// Creates a generator of examples; `None` if examples come from a file.
     write: Option<fn(seed: u64, Frequencies) -> Writer>,
 }
 
-/// Writes the next example of a stream; given the labels of an example, another one with the same labels.
+/// Generates the next example of a stream, or, given labels, another one with these labels.
 type Writer = Box<dyn FnMut(Option<(u8, Option<u8>)>) -> Example>;
 
 const SUBJECT: Property =
@@ -91,9 +84,9 @@ const ANIMACY: Property = Property {
     label: Label::Animacy,
 };
 
-/// All tasks. `attractors` and `animacy` are written by the grammar of `agreement`: one with an attractor in every sentence, so
-/// that probes for its number have as many examples as those for the subject's; the other with the very sentences of
-/// `agreement` and a second property of three values, which every sentence has.
+/// All tasks. The grammar of `agreement` also generates `attractors` and `animacy`. In `attractors` every sentence has an attractor, so
+/// that both numbers have equally many examples. `animacy` has the sentences of `agreement` and a second property of three values, present
+/// in every sentence.
 pub const TASKS: &[Task] = &[
     Task {
         id: "agreement",
@@ -120,65 +113,63 @@ pub const TASKS: &[Task] = &[
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Example {
-    /// The sentence with [`MASK`] once, where the verb was.
+    /// The sentence with [`MASK`] once in place of the verb.
     pub text: String,
-    /// Text before the mask, without a trailing blank: the input of a causal model.
+    /// Text before the mask without a trailing blank: the input of causal models.
     pub prefix: String,
-    /// The forms of the verb, indexed by the label of Z_c that each agrees with.
+    /// Verb forms, indexed by the label of Z_c with which they agree.
     pub forms: [String; 2],
-    /// Number of the subject (Z_c of Canby et al.): the correct form is `forms[zc]`.
+    /// Number of the subject (Z_c of Canby et al.); the correct form is `forms[zc]`.
     pub zc: u8,
-    /// Number of the attractor (Z_e), if the example has one.
+    /// Number of the attractor (Z_e), if there is one.
     pub ze: Option<u8>,
-    /// Animacy of the subject: human, animal, inanimate; `None` if a row of a file does not give it.
+    /// Animacy of the subject (human, animal, inanimate); `None` if a file's row lacks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub animacy: Option<u8>,
-    /// [`Example::text`] with the subject in the other number; `None` if a row of a file does not give it. See
-    /// [`Example::counterfactual`].
+    /// [`Example::text`] with the subject in the other number; `None` if a file's row lacks it. See [`Example::counterfactual`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
-    /// Values of the properties of a user's task after the first, which is `zc`.
+    /// Labels of a user's task, except for the first, which is `zc`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<Option<u8>>,
-    /// Position at which hidden states are changed and read, if that is not the mask.
+    /// Position at which hidden states are changed and read, if not the mask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// Position at which oracles read them, if that is another one.
+    /// Position at which oracles read, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Place>,
 }
 
-/// Tokens of a text.
+/// Position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The first token of the input, which may be a special one.
+    /// First token of the input, which may be a special token.
     First,
-    /// The last token of the text itself.
+    /// Last token of the text, without special tokens.
     Last,
-    /// The last token of the characters from and to (exclusive) that carry the property.
+    /// Last token of a character range (end exclusive) that carries the property.
     Marked(u32, u32),
-    /// The mask.
     Mask,
-    /// Every token of the text itself, separately.
+    /// Every token of the text, separately, without special tokens.
     Every,
-    /// The mean over all tokens of the input.
+    /// Mean over all tokens of the input.
     Mean,
 }
 
 impl Example {
-    /// True if the row gives the possible words at the mask.
+    /// True if the row gives the candidate words for the mask.
     pub fn has_forms(&self) -> bool {
         self.forms.iter().all(|f| !f.is_empty())
     }
 
-    /// The sentence with `mask` at the place of the verb: a tokenizer's mask token, or a verb form.
+    /// Replaces the mask by a tokenizer's mask token or a verb form.
     pub fn filled(&self, mask: &str) -> String {
         self.text.replacen(MASK, mask, 1)
     }
 
-    /// The true counterfactual: the same sentence with the subject in the other number, so that the other form is
-    /// right. It may itself be an example of the same set; callers that need it unseen must check.
+    /// Returns the true counterfactual: the same sentence with the subject in the other number, so that the other form is correct. It may
+    /// itself be in the same set; callers that need an unseen one must check.
     pub fn counterfactual(&self) -> Option<Example> {
         let text = self.twin.clone()?;
         let prefix = text.split_once(MASK)?.0.trim_end().to_owned();
@@ -190,14 +181,13 @@ impl Example {
         Some(Example { prefix, zc: 1 - self.zc, twin: Some(self.text.clone()), text, place, read, ..self.clone() })
     }
 
-    /// Characters (to is exclusive) of the words in which the text differs from its twin, which carry the number of the
-    /// subject.
+    /// Returns the character range (end exclusive) of the words that differ from the twin, which show the subject's number.
     pub(crate) fn carrier(&self) -> Option<[u32; 2]> {
         differing(&self.text, self.twin.as_deref()?)
     }
 }
 
-/// Characters (to is exclusive) from the first to the last blank-separated word of `text` that `other` lacks.
+/// Returns the character range (end exclusive) from the first to the last blank-separated word that differs from `other`.
 fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
     let words = |text: &str| text.split(' ').map(|w| w.chars().count()).collect::<Vec<_>>();
     let same = |(a, b): &(&str, &str)| a == b;
@@ -213,43 +203,36 @@ fn differing(text: &str, other: &str) -> Option<[u32; 2]> {
 /// Examples with everything needed to reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleSet {
-    /// Identifier of the task.
     pub task: &'static str,
-    /// The seed of the stream.
     pub seed: u64,
-    /// The frequencies of the combinations.
     pub frequencies: Frequencies,
-    /// In the order of the stream: the first n of a longer set are the set of size n.
+    /// Examples in stream order: a shorter set is a prefix of a longer one.
     pub examples: Vec<Example>,
     /// SHA-256 of the content, in hexadecimal.
     pub hash: String,
 }
 
-/// Reasons why examples are not available.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TaskError {
-    /// The name is not in the registry.
-    #[error("there is no task `{name}`; known are {known}")]
+    #[error("there is no task `{name}`; choose one of {known}")]
     Unknown {
-        /// The requested name.
         name: String,
-        /// The names of [`TASKS`].
+        /// Names of the tasks in [`TASKS`].
         known: String,
     },
     /// The grammar repeats sentences too often at these frequencies.
-    #[error("task `{task}` has no {wanted} different examples at these frequencies, only {found}")]
+    #[error(
+        "task `{task}`: {wanted} different examples were requested, but these frequencies give only {found}; request fewer"
+    )]
     Exhausted {
-        /// Identifier of the task.
         task: &'static str,
-        /// The requested number.
         wanted: usize,
-        /// Different ones found.
+        /// Number of distinct examples found.
         found: usize,
     },
 }
 
 impl Task {
-    /// The task of this name.
     pub fn named(name: &str) -> Result<&'static Task, TaskError> {
         TASKS.iter().find(|t| t.id == name).ok_or_else(|| TaskError::Unknown {
             name: name.to_owned(),
@@ -257,10 +240,9 @@ impl Task {
         })
     }
 
-    /// A task over a file's own labels, each with the names of its values: the first is changed, the others should stay.
+    /// Returns a task over a file's labels, given with their values: the first is changed, the others preserved.
     ///
-    /// Names of tasks are static. They are leaked, but a process reads few different files and equal labels share a
-    /// task, so the memory is small.
+    /// Tasks are static, so this leaks memory. Little is lost: a process reads few files, and equal labels share a task.
     ///
     /// # Panics
     /// Never: fewer than two labels repeat the first.
@@ -293,29 +275,27 @@ impl Task {
         task
     }
 
-    /// True for a task over a file's own labels.
+    /// True for a task over the labels of a user's file.
     pub fn is_own(&self) -> bool {
         self.write.is_none()
     }
 
-    /// Index of the property with this name.
     pub fn property(&self, id: &str) -> Option<usize> {
         self.properties.iter().position(|p| p.id == id)
     }
 
-    /// All labels of its examples: both properties, then the further ones.
+    /// Returns all labels of its examples: both properties, then the further ones.
     pub fn labelled(&self) -> impl Iterator<Item = &Property> {
         self.properties.iter().chain(self.further)
     }
 
-    /// True if the correlation of its two properties can be chosen, which requires tabulated frequencies.
+    /// True if the correlation of the two properties can be chosen, which requires tabulated frequencies.
     pub fn has_correlation(&self) -> bool {
         self.properties.map(|p| p.label) == [Label::Subject, Label::Attractor]
     }
 
-    /// `n` examples that no built-in model was trained on, no two with the same prefix: embeddings at the mask (whole
-    /// sentence) and at the verb position (prefix only) therefore come from different inputs in every example, and any
-    /// split of the set is disjoint.
+    /// Draws `n` examples unseen in the training of built-in models, with distinct prefixes. Embeddings of the mask (whole sentence) and
+    /// of the verb position (prefix) thus never share an input, and splits are disjoint.
     ///
     /// # Errors
     /// [`TaskError::Exhausted`] if the grammar repeats sentences too often.
@@ -325,8 +305,8 @@ impl Task {
         let mut seen = HashSet::with_capacity(n);
         let mut examples = Vec::with_capacity(n);
         for found in 0..n {
-            // A repeated prefix is replaced by a new sentence with the same labels: rejecting it would favour
-            // combinations whose sentences repeat less often.
+            // A repeated prefix is replaced by a sentence with the same labels. Mere rejection would favour combinations whose sentences
+            // repeat less often.
             let mut example = write(None);
             let mut tries = 1;
             while !seen.insert(example.prefix.clone()) {
@@ -343,18 +323,18 @@ impl Task {
 }
 
 impl ExampleSet {
-    /// A set of these examples, with the hash of their content.
+    /// Creates a set of these examples and computes its hash.
     pub fn of(task: &Task, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
         let hash = content_hash(task, &examples);
         Self { task: task.id, seed, frequencies, examples, hash }
     }
 }
 
-/// Maximum number of consecutive sentences that repeat an earlier prefix.
+/// Maximum number of consecutive sentences with a repeated prefix.
 const MAX_TRIES: usize = 10_000;
 
-/// SHA-256 over inputs and labels: text, prefix and forms of all examples and their labels of both properties, each
-/// field with its length before it. Twins and further labels follow from the text.
+/// SHA-256 of text, prefix, forms and both labels of all examples, each field prefixed by its length. Twins and further labels follow from
+/// the text.
 fn content_hash(task: &Task, examples: &[Example]) -> String {
     let mut hash = Sha256::new();
     let mut field = |bytes: &[u8]| {
@@ -381,14 +361,12 @@ fn content_hash(task: &Task, examples: &[Example]) -> String {
     hex(&hash.finalize())
 }
 
-/// The stream of agreement examples.
 fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
     written(stream(seed, "task agreement"), frequencies)
 }
 
-/// The stream of examples with an attractor.
 fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
-    // If attractors occur in one number only, the natural frequencies stay.
+    // If attractors occur in one number only, the natural frequencies apply.
     written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))
 }
 

@@ -1,8 +1,8 @@
-//! A network described as data: what the families write and the executors run.
+//! Networks described as data, which families create and executors run.
 //!
-//! Every family of transformers is the same stack with other settings; word vectors and the LSTM encoder are described
-//! by the same record ([`Network`]). A family file turns a `config.json` into an [`Arch`]; an
-//! executor needs nothing else but the parameters that [`Arch::parameters`] lists.
+//! All families of transformers are the same stack with different settings. The same record also describes word vectors and the LSTM
+//! encoder ([`Network`]). A family file turns a `config.json` into an [`Arch`]; an executor needs only the [`Arch`] and the parameters
+//! that [`Arch::parameters`] lists.
 
 mod list;
 mod scaling;
@@ -16,10 +16,10 @@ pub use self::scaling::Scaling;
 use super::hook::HookPoint;
 use super::offers::LogitsOnly;
 
-/// One architecture, completely.
+/// Complete description of an architecture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arch {
-    /// `model_type` of the family that wrote this description (registry key for names and export).
+    /// `model_type` of the family: the registry key for tensor names and export.
     pub family: String,
     /// Kind of blocks.
     #[serde(default)]
@@ -34,87 +34,83 @@ pub struct Arch {
     pub heads: usize,
     /// Key/value heads; H unless grouped.
     pub kv_heads: usize,
-    /// Width of one head.
     pub head_dim: usize,
-    /// Width F between the two matrices of the feed-forward part.
+    /// Inner width F of the feed-forward part.
     pub intermediate: usize,
-    /// Longest input in tokens.
+    /// Maximum input length in tokens.
     pub max_positions: usize,
-    /// Embedding before the first block.
     pub embedding: Embedding,
-    /// Encoding of positions.
     pub positions: Positions,
-    /// Normalisation in the blocks, of the embeddings and at the end.
+    /// Normalization of blocks, embeddings and final states.
     pub norm: Norm,
-    /// Position of the norms in a block.
+    /// Position of norms within a block.
     pub place: Place,
     pub attention: Attention,
     /// Feed-forward part.
     pub mlp: Mlp,
-    /// One block's parameters serve all layers (ALBERT).
+    /// True if all layers share the parameters of one block (ALBERT).
     pub(crate) shared_block: bool,
-    /// A norm after the last block (`ln_final`).
+    /// True for a norm after the last block (`ln_final`).
     pub final_norm: bool,
-    /// Head from hidden states to logits. (A pooler is not part of the stack: see [`Pooler`](super::sentence::Pooler).)
+    /// Head that maps hidden states to logits. A pooler is separate: see [`Pooler`](super::sentence::Pooler).
     pub head: Head,
-    /// A second stack that attends to the first (BART). `None` for everything else.
+    /// Second stack that attends to the first (BART); `None` for other models.
     pub decoder: Option<Decoder>,
 }
 
 /// Kinds of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// Attention and feed-forward: every network except the following kinds.
+    /// Attention and feed-forward blocks: all networks except the following.
     #[default]
     Transformer,
-    /// No blocks: only the rows of the word-embedding table (GloVe, word2vec).
+    /// No blocks, only the word-embedding table (GloVe, word2vec).
     Table,
-    /// Bidirectional LSTMs (InferSent): D = 2 H, both directions concatenated. E may differ from D.
+    /// Bidirectional LSTMs (InferSent). Both directions are concatenated, so D = 2 H; E may differ from D.
     BiLstm,
-    /// Run by candle-transformers: nothing but logits is available. See [`families::served`](super::families::served).
+    /// A network of candle-transformers, which provides only logits. See [`families::served`](super::families::served).
     LogitsOnly(LogitsOnly),
 }
 
-/// The input side.
+/// Embedding before the first block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Embedding {
     /// Width E of the word-embedding table; differs from D if the table is factorised.
     pub width: usize,
-    /// Rows of the token-type table; 0 for none.
+    /// Number of token types; 0 for no table.
     pub types: usize,
-    /// Rows of a task-type table, of which the first is added to every token (ERNIE); 0 for none.
+    /// Rows of the task-type table, the first of which is added to every token (ERNIE); 0 for no table.
     pub tasks: usize,
-    /// A norm over the summed embeddings.
+    /// True for a norm over the summed embeddings.
     pub norm: bool,
-    /// A linear map E to D after the norm (ALBERT, ELECTRA).
+    /// True for a linear map from E to D after the norm (ALBERT, ELECTRA).
     pub projection: bool,
-    /// Word embeddings are multiplied by this (BART's `scale_embedding`); 1 for none.
+    /// Factor of the word embeddings (BART's `scale_embedding`); 1 for none.
     pub scale: f64,
 }
 
 impl Embedding {
-    /// Only a table of width D.
+    /// A single table of width D.
     pub(crate) fn plain(hidden: usize) -> Embedding {
         Embedding { width: hidden, types: 0, tasks: 0, norm: false, projection: false, scale: 1.0 }
     }
 }
 
-/// Position information.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Positions {
     None,
-    /// A table; token t of a row reads row `offset + t`, padding reads `padding` (or its place when `None`).
+    /// A table: token t of a row uses table row `offset + t`; padding uses row `padding`, or its position if `None`.
     Learned {
-        /// First row used.
+        /// First row used by tokens.
         offset: usize,
-        /// Row that padding reads (RoBERTa: the pad id).
+        /// Row used by padding (RoBERTa: the pad id).
         padding: Option<usize>,
     },
-    /// Rotation of the first `fraction` of each head, half-split pairs (GPT-NeoX and Llama as stored by Hugging Face).
+    /// Rotation of the first `fraction` of each head in half-split pairs (GPT-NeoX and Llama as stored by Hugging Face).
     Rotary {
         /// Base of the frequencies.
         theta: f64,
-        /// Rotated share of a head.
+        /// Share of each head that is rotated.
         fraction: f64,
         /// Scaling of the frequencies theta^(-2 i / share).
         #[serde(default, skip_serializing_if = "Scaling::is_none")]
@@ -125,83 +121,81 @@ pub enum Positions {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Norm {
     pub kind: NormKind,
-    /// Added to the (mean-centred) second moment.
+    /// Added to the second moment, which is mean-centred in layer norm.
     pub eps: f64,
 }
 
-/// Position of the norms in a block.
+/// Position of norms within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// After each residual sum (BERT).
+    /// Norms after each residual sum (BERT).
     Post,
-    /// Before each sublayer (GPT-2, Llama).
+    /// Norms before each sublayer (GPT-2, Llama).
     Pre,
-    /// Before; attention and feed-forward read the same input (GPT-NeoX).
+    /// Norms before attention and feed-forward, which have the same input (GPT-NeoX).
     Parallel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {
-    /// Tokens see only themselves and earlier ones.
+    /// True if tokens attend only to themselves and earlier tokens.
     pub causal: bool,
-    /// Query, key and value have biases.
+    /// True if query, key and value have biases.
     pub(crate) qkv_bias: bool,
-    /// The output matrix has a bias.
+    /// True if the output matrix has a bias.
     pub(crate) out_bias: bool,
 }
 
-/// Feed-forward part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mlp {
     pub activation: Activation,
-    /// down(act(gate x) * up x) in place of down(act(up x)).
+    /// True for down(act(gate x) * up x) instead of down(act(up x)).
     pub gated: bool,
-    /// Its matrices have biases.
+    /// True if the matrices have biases.
     pub bias: bool,
 }
 
-/// The output side.
+/// Output of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Head {
-    /// None: hidden states only.
+    /// Hidden states only.
     None,
     /// Masked LM: dense D to E, activation, layer norm, decoder V x E, bias.
     Masked {
-        /// After the dense layer.
+        /// Activation after the dense layer.
         activation: Activation,
-        /// Epsilon of the head's own layer norm.
+        /// Epsilon of the head's layer norm.
         eps: f64,
-        /// The decoder is the word-embedding table.
+        /// True if the decoder is the word-embedding table.
         tied: bool,
     },
-    /// Decoder V x D: causal LM, and the output of an encoder-decoder.
+    /// Decoder V x D: causal LM or encoder-decoder.
     Causal {
-        /// The decoder is the word-embedding table.
+        /// True if the decoder is the word-embedding table.
         tied: bool,
-        /// A bias over the vocabulary (BART's `final_logits_bias`).
+        /// True for a bias over the vocabulary (BART's `final_logits_bias`).
         bias: bool,
     },
 }
 
-/// The second stack of an encoder-decoder: causal self-attention, attention to the encoder's output, feed-forward, each
-/// with the norm placed as in the encoder. It shares the word-embedding table and has its own positions and embedding norm.
+/// Second stack of an encoder-decoder: causal self-attention, attention to the encoder's output, and feed-forward, with norms placed as in
+/// the encoder. It shares the word-embedding table but has separate positions and a separate embedding norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decoder {
-    /// Blocks.
     pub layers: usize,
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// First token of the decoder; its input is the encoder's, shifted right after this token, unless given.
+    /// First input token of the decoder. By default, the decoder's input is the encoder's, shifted right after this token.
     pub start_token: u32,
 }
 
-/// Largest size that any single field may claim; keeps every product below `usize::MAX` and hostile files harmless.
+/// Maximum of any size field; keeps every product below `usize::MAX` and malicious files harmless.
 const LARGEST: usize = 1 << 24;
 
 impl Arch {
-    /// Every parameter of this architecture, in a fixed order: shapes for loading, roles for training. None for a
-    /// family that provides logits only: its library requests its own.
+    /// Lists every parameter in a fixed order, with the shape for loading and the role for training. Empty for families that provide only
+    /// logits, whose library requests its own parameters.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut list = List(Vec::new());
         if matches!(self.network, Network::LogitsOnly(_)) {
@@ -241,7 +235,7 @@ impl Arch {
         list.0
     }
 
-    /// Both directions of an LSTM; rows of the gates in PyTorch's order: input, forget, cell, output.
+    /// Lists both directions of an LSTM; gate rows are in PyTorch's order: input, forget, cell, output.
     fn lstm_parameters(&self, l: usize, list: &mut List) {
         let (h, input) = (self.hidden / 2, if l == 0 { self.embedding.width } else { self.hidden });
         for direction in ["forward", "backward"] {
@@ -284,7 +278,7 @@ impl Arch {
         list.linear(&format!("{at}.mlp.down"), d, f, self.mlp.bias);
     }
 
-    /// The parameters that only the head uses: a file that has none of them has no head.
+    /// Lists the parameters that only the head uses; a file without any of them has no head.
     pub fn head_parameters(&self) -> Vec<Parameter> {
         let mut list = List(Vec::new());
         let (d, e, v) = (self.hidden, self.embedding.width, self.vocab);
@@ -310,7 +304,6 @@ impl Arch {
         list.0
     }
 
-    /// Number of scalar parameters.
     pub fn parameter_count(&self) -> usize {
         if let Network::LogitsOnly(about) = self.network {
             return usize::try_from(about.parameters).unwrap_or(usize::MAX);
@@ -318,7 +311,7 @@ impl Arch {
         self.parameters().iter().map(|p| p.shape.iter().product::<usize>()).sum()
     }
 
-    /// Name of a missing head: `masked-LM`, `causal-LM`.
+    /// Name of a missing head in error messages, such as `masked-LM`.
     pub fn head_kind(&self) -> &'static str {
         match (self.network, self.attention.causal) {
             (Network::Transformer | Network::LogitsOnly(_), true) => "causal-LM",
@@ -327,12 +320,12 @@ impl Arch {
         }
     }
 
-    /// Blocks that a hidden state passes on its way to the head: those of the only stack, or of encoder and decoder.
+    /// Number of blocks between the input and the head, including the decoder's.
     pub fn depth(&self) -> usize {
         self.layers + self.decoder.map_or(0, |d| d.layers)
     }
 
-    /// The output of block `layer`, counted from 1 to [`Self::depth`]: the decoder's first block follows the encoder's last.
+    /// Hook point at the output of block `layer`, from 1 to [`Self::depth`]; the decoder's first block follows the encoder's last.
     pub fn after_block(&self, layer: usize) -> HookPoint {
         match layer.checked_sub(self.layers + 1) {
             Some(l) if self.decoder.is_some() => HookPoint::DecoderPost(l),
@@ -340,7 +333,7 @@ impl Arch {
         }
     }
 
-    /// True if logits predict the *next* token rather than the token itself.
+    /// True if logits predict the *next* token instead of the token itself.
     pub fn is_causal(&self) -> bool {
         self.attention.causal
     }
@@ -350,10 +343,10 @@ impl Arch {
         matches!(self.head, Head::Masked { tied: true, .. } | Head::Causal { tied: true, .. })
     }
 
-    /// Checks that the numbers fit together.
+    /// Checks that the sizes are consistent.
     ///
     /// # Errors
-    /// One sentence that names the offending sizes.
+    /// One sentence with the inconsistent sizes.
     pub fn validate(&self) -> std::result::Result<(), String> {
         let sizes = [
             ("vocabulary", self.vocab),
@@ -378,18 +371,21 @@ impl Arch {
             return Err(format!("{} layers; at most 4096 are accepted", self.layers));
         }
         if self.embedding.types > LARGEST || self.embedding.tasks > LARGEST {
-            return Err(format!("{} token types, {} task types", self.embedding.types, self.embedding.tasks));
+            return Err(format!(
+                "{} token types and {} task types; at most {LARGEST} of each are accepted",
+                self.embedding.types, self.embedding.tasks
+            ));
         }
         match self.network {
             Network::Transformer => {}
             Network::Table if self.layers > 0 => return Err("word vectors have no layers".into()),
             Network::BiLstm if !self.hidden.is_multiple_of(2) => {
-                return Err(format!("{} does not split into two directions", self.hidden));
+                return Err(format!("a hidden size of {} is odd; two directions need an even one", self.hidden));
             }
             Network::Table | Network::BiLstm | Network::LogitsOnly(_) => {}
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
-            return Err(format!("{} heads cannot share {} key/value heads", self.heads, self.kv_heads));
+            return Err(format!("{} heads are not divisible among {} key/value heads", self.heads, self.kv_heads));
         }
         let fits = self.embedding.width == self.hidden || self.network == Network::BiLstm;
         if !self.embedding.projection && !fits {
@@ -405,10 +401,13 @@ impl Arch {
                 return Err("a decoder of this kind is not supported".into());
             }
             if second.layers == 0 || second.intermediate == 0 || second.intermediate > LARGEST {
-                return Err(format!("a decoder of {} layers and width {}", second.layers, second.intermediate));
+                return Err(format!(
+                    "a decoder of {} layers and width {} is not supported",
+                    second.layers, second.intermediate
+                ));
             }
             if second.heads == 0 || !self.hidden.is_multiple_of(second.heads) {
-                return Err(format!("a hidden size of {} does not split into {} heads", self.hidden, second.heads));
+                return Err(format!("a hidden size of {} is not divisible by {} heads", self.hidden, second.heads));
             }
             if second.start_token as usize >= self.vocab {
                 return Err(format!("start token {} is outside the vocabulary", second.start_token));
@@ -416,7 +415,7 @@ impl Arch {
         }
         self.validate_rotary()?;
         if !(self.norm.eps > 0.0 && self.norm.eps < 1.0) {
-            return Err(format!("norm epsilon {}; it must lie between 0 and 1", self.norm.eps));
+            return Err(format!("norm epsilon {}; it must be between 0 and 1", self.norm.eps));
         }
         Ok(())
     }
@@ -424,7 +423,9 @@ impl Arch {
     fn validate_rotary(&self) -> std::result::Result<(), String> {
         let Positions::Rotary { fraction, theta, scaling } = self.positions else { return Ok(()) };
         if !scaling.is_sound() {
-            return Err(format!("rotary scaling {scaling:?}: factors and lengths are positive, low below high"));
+            return Err(format!(
+                "rotary scaling {scaling:?}: factors and lengths must be positive, and low must be below high"
+            ));
         }
         let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
         if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
@@ -433,14 +434,14 @@ impl Arch {
         Ok(())
     }
 
-    /// Number of rotated dimensions of a head (0 without rotary positions). An odd share is rounded up, as in
-    /// transformers, which computes one frequency for every second dimension and doubles them.
+    /// Number of rotated dimensions of a head, or 0 without rotary positions. An odd share is rounded up, like in transformers, which
+    /// computes one frequency for every second dimension and doubles them.
     pub(crate) fn rotated(&self) -> usize {
         self.rotary_share().next_multiple_of(2)
     }
 
-    /// Angle per position of each pair of rotated dimensions, and the factor of cosines and sines; `None` without
-    /// rotary positions.
+    /// Returns the angle per position for each pair of rotated dimensions, and the scale of cosines and sines; `None` without rotary
+    /// positions.
     pub(crate) fn rotation(&self) -> Option<(Vec<f64>, f64)> {
         let Positions::Rotary { theta, scaling, .. } = self.positions else { return None };
         let share = self.rotary_share() as f64;
@@ -449,7 +450,7 @@ impl Arch {
         Some(((0..self.rotated() / 2).map(frequency).collect(), scale))
     }
 
-    /// The share of a head in base^(-2 i / share). One less than [`Arch::rotated`] if it is odd.
+    /// The share in base^(-2 i / share): one less than [`Arch::rotated`] if odd.
     pub(crate) fn rotary_share(&self) -> usize {
         match self.positions {
             Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,

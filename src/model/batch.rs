@@ -1,4 +1,4 @@
-//! Sentences side by side: token ids padded on the right.
+//! Batches of sentences as token ids, padded on the right.
 
 use super::arch::{Arch, Network};
 use super::error::{ModelError, Result};
@@ -6,9 +6,8 @@ use super::offers::Limit;
 
 /// B rows of token ids, padded on the right to the longest, T.
 ///
-/// The attention mask follows from the lengths: a row's own tokens see each other, never the padding. Position t of a
-/// row is its t-th token, whatever its id; the side of the padding is the architecture's rule
-/// ([`Positions`](super::arch::Positions)).
+/// The attention mask follows from the lengths: tokens attend to their own row and never to padding. Position t of a row is its t-th
+/// token, whatever its id. The architecture determines the positions of padding ([`Positions`](super::arch::Positions)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     len: usize,
@@ -19,10 +18,10 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Pads `rows` with `pad`. Token types are 0.
+    /// Creates a batch padded with `pad`; token types are 0.
     ///
     /// # Errors
-    /// [`ModelError::Empty`] for no rows or a row without tokens.
+    /// [`ModelError::Empty`] without rows or for a row without tokens.
     pub fn new<R: AsRef<[u32]>>(rows: &[R], pad: u32) -> Result<Batch> {
         let len = rows.iter().map(|r| r.as_ref().len()).max().unwrap_or(0);
         let mut batch = Batch {
@@ -45,14 +44,14 @@ impl Batch {
         Ok(batch)
     }
 
-    /// The same with token types, one list per row and as long as it (sentence pairs).
+    /// Creates a batch with token types (sentence pairs), one list per row and of the same length.
     ///
     /// # Errors
-    /// As [`Batch::new`]; [`ModelError::Plan`] when the lengths differ.
+    /// As for [`Batch::new`]; [`ModelError::Plan`] if the lengths differ.
     pub fn with_types<R: AsRef<[u32]>, S: AsRef<[u32]>>(rows: &[R], types: &[S], pad: u32) -> Result<Batch> {
         let mut batch = Batch::new(rows, pad)?;
         if types.len() != rows.len() {
-            return Err(ModelError::Plan(format!("{} type lists for {} sentences", types.len(), rows.len())));
+            return Err(ModelError::Plan(format!("{} lists of token types for {} sentences", types.len(), rows.len())));
         }
         for (b, row) in types.iter().enumerate() {
             let row = row.as_ref();
@@ -68,11 +67,11 @@ impl Batch {
         Ok(batch)
     }
 
-    /// The same with explicit input for the decoder of an encoder-decoder model, one list per row. Without it the decoder
-    /// reads the encoder's input shifted right, so that its position t predicts the input's token t.
+    /// Sets the input of an encoder-decoder's decoder, one list per row. By default the decoder reads the encoder's input shifted right,
+    /// so that its position t predicts token t of the input.
     ///
     /// # Errors
-    /// As [`Batch::new`]; [`ModelError::Plan`] when the numbers of rows differ.
+    /// As for [`Batch::new`]; [`ModelError::Plan`] if the numbers of rows differ.
     pub fn with_decoder<R: AsRef<[u32]>>(mut self, rows: &[R], pad: u32) -> Result<Batch> {
         if rows.len() != self.rows() {
             return Err(ModelError::Plan(format!("{} decoder rows for {} sentences", rows.len(), self.rows())));
@@ -81,12 +80,12 @@ impl Batch {
         Ok(self)
     }
 
-    /// The input for which logits are read: the decoder's if given, otherwise this batch.
+    /// Batch to which the logits belong: the decoder's input if given, otherwise this batch.
     pub fn output(&self) -> &Batch {
         self.decoder.as_deref().unwrap_or(self)
     }
 
-    /// Input of the decoder: its own rows, or these shifted right after `start`.
+    /// Decoder input: the given one, or this batch shifted right after `start`.
     pub fn decoder_input(&self, start: u32) -> Batch {
         if let Some(own) = &self.decoder {
             return (**own).clone();
@@ -99,7 +98,6 @@ impl Batch {
         Batch { ids, types: vec![0; self.ids.len()], ..self.clone() }
     }
 
-    /// Number of rows B.
     pub fn rows(&self) -> usize {
         self.lengths.len()
     }
@@ -109,7 +107,7 @@ impl Batch {
         self.len
     }
 
-    /// Never: a batch has at least one token.
+    /// Always false: a batch has at least one token.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -124,35 +122,34 @@ impl Batch {
         &self.types
     }
 
-    /// Tokens in each row.
+    /// Number of tokens in each row.
     pub fn lengths(&self) -> &[usize] {
         &self.lengths
     }
 
-    /// True if any row is shorter than T.
     pub(crate) fn is_padded(&self) -> bool {
         self.lengths.iter().any(|&n| n < self.len)
     }
 
-    /// True if `[b,t]` is a token rather than padding.
+    /// True if `[b,t]` is a token, not padding.
     pub(crate) fn is_token(&self, b: usize, t: usize) -> bool {
         self.lengths.get(b).is_some_and(|&n| t < n)
     }
 
-    /// Index of each row's last token: where a causal model predicts what comes next.
+    /// Index of each row's last token, where a causal model predicts the next token.
     #[cfg(test)]
     pub(crate) fn last_positions(&self) -> Vec<usize> {
         self.lengths.iter().map(|n| n - 1).collect()
     }
 
-    /// Index of the last occurrence of `id` in each row (the mask token, say), if any.
+    /// Index of the last occurrence of `id`, such as the mask token, in each row.
     pub fn find_last(&self, id: u32) -> Vec<Option<usize>> {
         (0..self.rows())
             .map(|b| self.ids[b * self.len..b * self.len + self.lengths[b]].iter().rposition(|&i| i == id))
             .collect()
     }
 
-    /// Checks ids, types and lengths against a model.
+    /// Checks ids, types and lengths against an architecture.
     pub fn check(&self, arch: &Arch) -> Result<()> {
         match (&self.decoder, arch.decoder) {
             (Some(own), Some(_)) => own.check_rows(arch)?,

@@ -1,5 +1,5 @@
-//! Packs the tokenizers and cards of the built-in models, and checks that all their files are the trained ones.
-//! Compiles the kernels for NVIDIA GPUs if that feature is on.
+//! Packs the tokenizers and cards of the built-in models and verifies the checksums of all their files. Compiles the kernels for NVIDIA
+//! GPUs if that feature is enabled.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 #[path = "../packing.rs"]
 mod packing;
 
-/// SHA-256 of each file, as `sha256sum` in the folder of the models writes it.
+/// SHA-256 of each file, in the format of `sha256sum` run in the models folder.
 const SUMS: &str = "models.sha256";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -33,8 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     packing::folder("models", &["tokenizer.json", "card.json"])
 }
 
-/// Compiles `kernels.cu` for the oldest GPUs that the compiler knows; the driver recompiles it for newer ones when it
-/// is loaded.
+/// Compiles `kernels.cu` for the oldest GPUs that the compiler supports; the driver recompiles it for newer ones at load time.
 fn gpu_kernels() -> Result<(), Box<dyn Error>> {
     const SOURCE: &str = "exec/candle/kernels.cu";
     println!("cargo::rerun-if-changed={SOURCE}");

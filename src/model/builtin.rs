@@ -1,11 +1,11 @@
-//! Models that ship inside the program.
+//! Models embedded in the program.
 
 use base::packed;
 use base::packed::Packed;
 
-/// One built-in model: the four files of its folder under `assets/models`.
+/// A built-in model: the four files in its folder under `assets/models`.
 pub struct Builtin {
-    /// Its name in specs.
+    /// Name in specs.
     pub name: &'static str,
     /// `config.json`.
     pub config: &'static [u8],
@@ -13,11 +13,11 @@ pub struct Builtin {
     pub weights: &'static [u8],
     /// `tokenizer.json`.
     pub tokenizer: Packed,
-    /// `card.json`: its training and its scores.
+    /// `card.json`, with training details and scores.
     pub card: Packed,
 }
 
-/// Embeds one folder for each name.
+/// Embeds the folder of each name.
 macro_rules! builtins {
     ($($name:literal),* $(,)?) => {
         &[$(Builtin {
@@ -37,8 +37,8 @@ macro_rules! builtins {
     };
 }
 
-/// The gallery, in the order of the picker. To add a model: its folder, and its name here. A `static`, because every use
-/// of a `const` may bring a copy of the files into the program.
+/// All built-in models, in the order of the picker. To add one, add its folder and its name here. A `static`, because each use of a
+/// `const` could embed another copy of the files.
 pub static BUILTINS: &[Builtin] = builtins![
     "bert-mini",
     "roberta-mini",
@@ -50,7 +50,6 @@ pub static BUILTINS: &[Builtin] = builtins![
     "bart-tiny"
 ];
 
-/// The built-in model with that name.
 pub fn find(name: &str) -> Option<&'static Builtin> {
     BUILTINS.iter().find(|b| b.name == name)
 }

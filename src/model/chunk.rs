@@ -1,10 +1,10 @@
-//! Division of lists of sentences into batches of similar length.
+//! Division of sentences into batches of similar length.
 
-/// Tokens (padding included) that one forward pass holds unless a limit says otherwise.
+/// Default maximum of tokens per forward pass, padding included.
 pub const TOKENS_PER_BATCH: usize = 4096;
 
-/// Cuts sentences into batches of similar length; each batch lists indices into `lengths` and has at most `tokens`
-/// tokens, padding included, or a single sentence.
+/// Divides sentences into batches of similar length, as indices into `lengths`. Each batch has at most `tokens` tokens, padding included,
+/// or a single sentence.
 pub fn chunks(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.sort_by_key(|place| lengths[*place]);

@@ -1,4 +1,4 @@
-//! Pickled PyTorch weights (`pytorch_model.bin`, `.pt`) as a model folder with safetensors, without running any pickled code.
+//! Conversion of pickled PyTorch weights (`pytorch_model.bin`, `.pt`) to a model folder with safetensors, without running pickled code.
 
 mod fairseq;
 mod pickle;
@@ -23,24 +23,23 @@ use base::text::shortened;
 /// Summary of a conversion.
 #[derive(Debug, Default)]
 pub struct Converted {
-    /// Number of tensors written.
     pub tensors: usize,
-    /// Bytes of their numbers.
+    /// Total size of the tensors in bytes.
     pub bytes: u64,
-    /// Names of shared tensors that were not written, each with the name that was.
+    /// Shared tensors that were not written, each with the name under which it was written.
     pub shared: BTreeMap<String, String>,
     /// True if names of fairseq's RoBERTa were replaced by those of transformers.
     pub fairseq: bool,
-    /// Files that were copied beside the weights.
+    /// Files copied along with the weights.
     pub copied: Vec<String>,
 }
 
-/// A tensor under the name that it gets.
+/// A tensor with its name in the output.
 struct Named<'a> {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
-    /// Its file and position there; `None` for zeros.
+    /// File index and view in that file; `None` for zeros.
     from: Option<(usize, View)>,
     file: Option<&'a TorchFile>,
 }
@@ -51,12 +50,14 @@ impl Named<'_> {
     }
 }
 
-/// Converts a folder or one file of pickled weights into the new folder `to`, with the small files beside the weights. The
-/// folder appears once it is complete.
+/// Converts a folder or file of pickled weights into the new folder `to` and copies the small files next to the weights. The folder
+/// appears only once it is complete.
 ///
 /// # Errors
-/// [`ModelError::PickledCode`] for a pickle that names anything but tensors; [`ModelError::Weights`] for a damaged one;
-/// [`ModelError::MissingFile`] without pickled weights; [`ModelError::Io`], also if something exists at `to`.
+/// - [`ModelError::PickledCode`] if a pickle refers to anything but tensors;
+/// - [`ModelError::Weights`] if it is damaged;
+/// - [`ModelError::MissingFile`] without pickled weights;
+/// - [`ModelError::Io`], also if `to` exists.
 pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     if std::fs::symlink_metadata(to).is_ok() {
         return Err(ModelError::io(to)(Error::new(ErrorKind::AlreadyExists, "already exists; name a new folder")));
@@ -76,9 +77,9 @@ pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     let stored = paths.iter().filter_map(|p| std::fs::metadata(p).ok()).map(|m| m.len()).sum::<u64>();
     let bytes = named.iter().filter(|t| t.from.is_some()).map(|t| t.bytes() as u64).sum::<u64>();
     if bytes > stored {
-        return Err(wrong(format!("its tensors claim {bytes} bytes of a file of {stored}: damaged")));
+        return Err(wrong(format!("damaged: its tensors need {bytes} bytes, but the file has {stored}")));
     }
-    // Largest element types first, so that every tensor is aligned.
+    // The largest element types come first, so that every tensor is aligned.
     named.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(&b.name)));
     if let Some(twice) = duplicate(&named) {
         return Err(wrong(format!("two tensors are called '{}'", shortened(twice, 80))));
@@ -95,7 +96,7 @@ pub fn convert(from: &Path, to: &Path) -> Result<Converted> {
     Ok(Converted { tensors: named.len(), bytes, shared, fairseq, copied })
 }
 
-/// The folder, and its pickled weights: those of `pytorch_model.bin`, of its shards, or of the only file that may be pickled.
+/// Returns the folder and its pickled weights: `pytorch_model.bin`, its shards, or the only file that may be pickled.
 fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     if regular(from).is_ok_and(|length| length.is_some()) {
         let folder = from.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -117,11 +118,11 @@ fn pickled_files(from: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     match found.len() {
         1 => Ok((from.to_owned(), found)),
         0 => Err(files.missing("pytorch_model.bin", "give a folder or a file with pickled PyTorch weights")),
-        n => Err(files.missing("pytorch_model.bin", &format!("{n} other files may be the weights: name one of them"))),
+        n => Err(files.missing("pytorch_model.bin", &format!("{n} files may be the weights; name one of them"))),
     }
 }
 
-/// Keeps one name of every tensor that has several, as transformers does; returns the dropped names with the kept ones.
+/// Keeps one name of every shared tensor, like transformers; returns the dropped names with the kept ones.
 fn drop_shared(named: &mut Vec<Named<'_>>) -> BTreeMap<String, String> {
     let mut kept: HashMap<(usize, View), String> = HashMap::new();
     for tensor in named.iter() {
@@ -142,7 +143,7 @@ fn drop_shared(named: &mut Vec<Named<'_>>) -> BTreeMap<String, String> {
     shared
 }
 
-/// Lower is better. transformers keeps the embeddings and the head's own bias, and drops the tensors tied to them.
+/// Sort key, lowest preferred. transformers keeps the embeddings and the head's own bias and drops tensors tied to them.
 fn preference(name: &str) -> (bool, bool, bool, &str) {
     let is_embedding = ["embed", "wte"].iter().any(|part| name.contains(part));
     (!name.contains("shared."), !is_embedding, name.contains("decoder."), name)
@@ -172,7 +173,7 @@ fn write(path: &Path, named: &[Named<'_>], shared: &BTreeMap<String, String>) ->
     out.into_inner()?.sync_all()
 }
 
-/// Configuration, tokenizer and licence: every small text file except shard indices.
+/// Copies configuration, tokenizer and licence: all small text files except shard indices.
 fn copy_small_files(from: &Path, to: &Path) -> Result<Vec<String>> {
     let mut copied = Vec::new();
     for entry in std::fs::read_dir(from).map_err(ModelError::io(from))?.flatten() {

@@ -10,11 +10,11 @@ use super::exec;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Device {
-    /// The first GPU of this build that works, else the CPU.
+    /// The first working GPU supported by this build, otherwise the CPU.
     #[default]
     Auto,
     Cpu,
-    /// The CPU through candle: slow, the reference for tests of the CPU executor.
+    /// The CPU through candle: slow, used as a reference in tests of the CPU executor.
     CandleCpu,
     /// An NVIDIA GPU by number (`--features cuda`).
     Cuda(usize),
@@ -23,9 +23,9 @@ pub enum Device {
 }
 
 impl Device {
-    /// The device that [`Device::Auto`] means in this build on this machine; any other choice is returned as it is.
+    /// Resolves [`Device::Auto`] for this build and machine; returns other devices unchanged.
     pub fn resolve(self) -> Device {
-        // A build for GPUs can run without one: a login node of a cluster, a container.
+        // A GPU build may run without a GPU, such as on a cluster's login node or in a container.
         static FIRST: OnceLock<Device> = OnceLock::new();
         let works = |d: &Device| exec::candle::open_device(*d).is_ok();
         match self {
@@ -36,7 +36,7 @@ impl Device {
         }
     }
 
-    /// Label of results: the device, and the dtype unless that is f32.
+    /// Label of results: the device, and the dtype unless it is f32.
     pub fn with(self, dtype: Dtype) -> String {
         match dtype {
             Dtype::F32 => self.to_string(),

@@ -1,4 +1,4 @@
-//! Number types for storing and computing a model.
+//! Number types for storing and running models.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,6 @@ pub use kernels::kind::Dtype;
 use super::error::{ModelError, Result};
 use super::plan::Plan;
 
-/// Reads the name of an element type.
 pub fn parse(name: &str) -> Result<Dtype> {
     Dtype::ALL
         .into_iter()
@@ -17,27 +16,27 @@ pub fn parse(name: &str) -> Result<Dtype> {
         .ok_or_else(|| ModelError::Dtype(name.chars().take(40).collect::<String>().escape_debug().to_string()))
 }
 
-/// Refuses gradients in types that are forward only.
+/// Rejects gradients in forward-only types.
 pub fn check(dtype: Dtype, plan: &Plan) -> Result<()> {
     match (dtype, &plan.gradient) {
         (Dtype::F32, _) | (_, None) => Ok(()),
-        _ => Err(ModelError::Plan(format!("a gradient in {dtype}: {dtype} is forward only; load the model in f32"))),
+        _ => Err(ModelError::Plan(format!("no gradients in {dtype}, which is forward only; load the model in f32"))),
     }
 }
 
-/// Refuses a parameter that the type cannot hold.
+/// Rejects parameter values that the type cannot represent.
 pub(crate) fn check_range(dtype: Dtype, name: &str, values: &[f32]) -> Result<()> {
     let largest = f16::MAX.to_f32();
     match values.iter().find(|v| v.abs() > largest).filter(|_| dtype == Dtype::F16) {
         None => Ok(()),
         Some(v) => Err(ModelError::Weights {
             file: "parameters".into(),
-            what: format!("'{name}' holds {v}, which f16 cannot; load the model in bf16 or f32"),
+            what: format!("'{name}' contains {v}, which f16 cannot represent; load the model in bf16 or f32"),
         }),
     }
 }
 
-/// Numbers kept in a [`Dtype`].
+/// Values stored in a [`Dtype`].
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Numbers {
     F32(Vec<f32>),
@@ -52,7 +51,7 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// Stores these values in `dtype`, reusing its memory if possible.
+    /// Stores these values in `dtype`, reusing memory if possible.
     pub(crate) fn set(&mut self, dtype: Dtype, from: Cow<'_, [f32]>) {
         match (dtype, self, from) {
             (Dtype::F32, Numbers::F32(to), Cow::Borrowed(from)) if to.len() == from.len() => {
@@ -72,7 +71,7 @@ impl Numbers {
         }
     }
 
-    /// Fills `to`, starting at `at`.
+    /// Converts the values from index `at` on into `to`.
     pub(crate) fn copy(&self, at: usize, to: &mut [f32]) {
         let range = at..at + to.len();
         match self {
@@ -82,7 +81,7 @@ impl Numbers {
         }
     }
 
-    /// All values in f32.
+    /// Returns all values in f32.
     pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         match self {
             Numbers::F32(x) => Cow::Borrowed(x),
@@ -91,7 +90,7 @@ impl Numbers {
         }
     }
 
-    /// Bytes held.
+    /// Bytes allocated.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Numbers::F32(x) => 4 * x.capacity(),

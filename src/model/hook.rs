@@ -1,4 +1,4 @@
-//! Names of the places in a model that can be read and changed, as TransformerLens writes them.
+//! Names of the places in a model that can be read and edited, as in TransformerLens.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +11,8 @@ use super::plan::Sites;
 
 /// A place in the forward pass. Layers count from 0.
 ///
-/// Prints to and parses from TransformerLens names. One exception, for models that normalise after the residual sum
-/// (BERT): `hook_resid_mid` and `hook_resid_post` are the input of the next part, after the norm.
+/// Displayed and parsed as TransformerLens names. One exception concerns models with norms after the residual sum (BERT): there
+/// `hook_resid_mid` and `hook_resid_post` are the input of the next part, after the norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HookPoint {
@@ -20,7 +20,7 @@ pub enum HookPoint {
     Embed,
     /// `blocks.{l}.hook_resid_pre`: input of block l, `[B,T,D]`. `ResidPre(0)` is Hugging Face's `hidden_states[0]`.
     ResidPre(usize),
-    /// `blocks.{l}.attn.hook_pattern`: softmax probabilities `[B,H,T,T]`, row = attending token. Read only.
+    /// `blocks.{l}.attn.hook_pattern`: softmax probabilities `[B,H,T,T]`, rows are attending tokens. Read-only.
     Pattern(usize),
     /// `blocks.{l}.hook_attn_out`: output of the attention part before the residual sum, `[B,T,D]`.
     AttnOut(usize),
@@ -32,19 +32,19 @@ pub enum HookPoint {
     ResidPost(usize),
     /// `decoder.{l}.hook_resid_pre`: input of block l of an encoder-decoder's decoder, `[B,T',D]`.
     DecoderPre(usize),
-    /// `decoder.{l}.attn.hook_pattern`: its self-attention, `[B,H',T',T']`. Read only.
+    /// `decoder.{l}.attn.hook_pattern`: self-attention of that block, `[B,H',T',T']`. Read-only.
     DecoderPattern(usize),
-    /// `decoder.{l}.cross_attn.hook_pattern`: its attention to the encoder, `[B,H',T',T]`. Read only.
+    /// `decoder.{l}.cross_attn.hook_pattern`: attention of that block to the encoder, `[B,H',T',T]`. Read-only.
     CrossPattern(usize),
-    /// `decoder.{l}.hook_resid_post`: its output, `[B,T',D]`.
+    /// `decoder.{l}.hook_resid_post`: output of that block, `[B,T',D]`.
     DecoderPost(usize),
-    /// `ln_final.hook_normalized`: after the final norm, `[B,T,D]`; only if there is one. Hugging Face's last
-    /// hidden state of GPT-2, GPT-NeoX, Llama and Qwen2.
+    /// `ln_final.hook_normalized`: after the final norm, if there is one, `[B,T,D]`. Hugging Face's last hidden state for GPT-2, GPT-NeoX,
+    /// Llama and Qwen2.
     FinalNorm,
 }
 
 impl HookPoint {
-    /// The block that contains the point.
+    /// Block that contains the point.
     pub fn layer(self) -> Option<usize> {
         use HookPoint::*;
         match self {
@@ -74,7 +74,7 @@ impl HookPoint {
         matches!(self, DecoderPre(_) | DecoderPattern(_) | CrossPattern(_) | DecoderPost(_))
     }
 
-    /// True if attention probabilities are read there.
+    /// True if the point has attention probabilities.
     pub(crate) fn is_pattern(self) -> bool {
         matches!(self, HookPoint::Pattern(_) | HookPoint::DecoderPattern(_) | HookPoint::CrossPattern(_))
     }
@@ -124,7 +124,6 @@ impl fmt::Display for HookPoint {
     }
 }
 
-/// A name that is not a hook point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a hook point; known: hook_embed, blocks.N.{{hook_resid_pre, attn.hook_pattern, hook_attn_out, \

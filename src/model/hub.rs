@@ -1,9 +1,9 @@
-//! Hub ids through the standard cache: complete models there are used without the network.
+//! Hub ids, resolved through the standard cache; complete cached models need no network.
 //!
-//! hf-hub gives the layout of the cache, the addresses and the form of the hub's answers. This module adds the rest:
-//! offline resolution, because hf-hub has no offline switch and does not say which file is missing; the settings,
-//! because it reads only `HF_HOME` and `HF_ENDPOINT`; the transfer (`fetch`, `http`), because there it cannot be
-//! cancelled, timed out or verified.
+//! hf-hub provides the cache layout, the URLs and the format of the hub's responses. This module adds:
+//! - offline resolution: hf-hub has no offline switch and does not name the missing file;
+//! - settings: hf-hub uses only `HF_HOME` and `HF_ENDPOINT`;
+//! - downloads (`fetch`, `http`): in hf-hub they cannot be cancelled, timed out or verified.
 
 mod fetch;
 mod http;
@@ -18,7 +18,7 @@ use super::source::{INDEX, plain_text};
 use super::weights;
 use base::Cancelled;
 
-/// Files of a model that are fetched if the hub has them.
+/// Files of a model that are downloaded if the hub has them.
 const WANTED: [&str; 10] = [
     "config.json",
     "tokenizer.json",
@@ -32,32 +32,31 @@ const WANTED: [&str; 10] = [
     INDEX,
 ];
 
-/// The settings that the ecosystem reads from the environment.
+/// Settings from the usual environment variables of Hugging Face clients.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Folder of the cache: `HF_HUB_CACHE`, else `HUGGINGFACE_HUB_CACHE`, else `$HF_HOME/hub`, else
-    /// `$XDG_CACHE_HOME/huggingface/hub`, else `~/.cache/huggingface/hub`.
+    /// Cache folder: `HF_HUB_CACHE`, else `HUGGINGFACE_HUB_CACHE`, else `$HF_HOME/hub`, else `$XDG_CACHE_HOME/huggingface/hub`, else
+    /// `~/.cache/huggingface/hub`.
     pub cache: PathBuf,
-    /// `HF_HUB_OFFLINE` (or `TRANSFORMERS_OFFLINE`) is 1, ON, YES or TRUE.
+    /// True if `HF_HUB_OFFLINE` (or `TRANSFORMERS_OFFLINE`) is 1, ON, YES or TRUE.
     pub offline: bool,
     /// `HF_ENDPOINT`.
     pub endpoint: Option<String>,
-    /// `HF_TOKEN`, else the file at `HF_TOKEN_PATH`, else `$HF_HOME/token`, unless `HF_HUB_DISABLE_IMPLICIT_TOKEN`.
+    /// `HF_TOKEN`, else the file `HF_TOKEN_PATH`, else `$HF_HOME/token`, unless `HF_HUB_DISABLE_IMPLICIT_TOKEN` is set.
     pub token: Option<String>,
     /// Time limits of downloads.
     pub(crate) patience: Patience,
 }
 
-/// Steps of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Asks the hub about a file.
+    /// Requesting a file's metadata.
     Asking,
-    /// Waits for another process that fetches the same file.
+    /// Waiting for another process that downloads the same file.
     Waiting,
-    /// Receives bytes.
+    /// Receiving data.
     Fetching,
-    /// Computes the hash of what has arrived.
+    /// Computing the hash of the data received.
     Verifying,
 }
 
@@ -66,43 +65,41 @@ pub enum Step {
 pub struct Transfer<'a> {
     /// Hub id.
     pub model: &'a str,
-    /// File of the model.
     pub file: &'a str,
     pub step: Step,
-    /// Bytes so far, including earlier attempts.
+    /// Bytes received, including earlier attempts.
     pub done: u64,
     /// Total bytes, if the hub states them.
     pub total: Option<u64>,
 }
 
-/// Called for every piece that arrives; `Err` stops the download and keeps the bytes received.
+/// Called for every piece of data; `Err` stops the download and keeps the bytes received.
 pub type OnTransfer<'a> = dyn FnMut(&Transfer<'_>) -> std::result::Result<(), Cancelled> + 'a;
 
-/// A complete model in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cached {
     /// Hub id.
     pub id: String,
     /// Branch or tag.
     pub revision: String,
-    /// The snapshot's folder.
+    /// Folder of the snapshot.
     pub dir: PathBuf,
 }
 
 impl std::fmt::Debug for Settings {
-    /// Omits the token and the address, which may contain a password.
+    /// Omits the token, and the endpoint because it may contain a password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings").field("cache", &self.cache).field("offline", &self.offline).finish_non_exhaustive()
     }
 }
 
 impl Settings {
-    /// Settings from the process environment.
+    /// Reads the settings from the process environment.
     pub fn of_process() -> Settings {
         Settings::from(|name| std::env::var(name).ok())
     }
 
-    /// Reads them through `var` (the process environment, or a test's).
+    /// Reads the settings through `var`: the process environment, or a test's values.
     pub fn from(var: impl Fn(&str) -> Option<String>) -> Settings {
         let var = |name: &str| var(name).filter(|v| !v.is_empty());
         let truth = |name: &str| {
@@ -129,7 +126,7 @@ impl Settings {
     }
 }
 
-/// Refuses ids and revisions that could leave the cache folder.
+/// Rejects ids and revisions that could escape the cache folder.
 pub(super) fn check_id(id: &str, revision: &str) -> Result<()> {
     let plain = |s: &str| {
         !s.is_empty()
@@ -148,11 +145,10 @@ pub(super) fn check_id(id: &str, revision: &str) -> Result<()> {
     Ok(())
 }
 
-/// The folder of a model's snapshot, complete in the cache or fetched.
+/// Returns the snapshot folder of a model, downloading missing files.
 ///
 /// # Errors
-/// [`ModelError::Hub`] with what is missing or what the hub says, and what to do; [`ModelError::Io`];
-/// [`ModelError::Cancelled`].
+/// [`ModelError::Hub`] with what is missing or the hub's response, and the remedy; [`ModelError::Io`]; [`ModelError::Cancelled`].
 pub fn resolve(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     check_id(id, revision)?;
     let root = settings.cache.join(store::folder_name(id));
@@ -170,7 +166,7 @@ pub fn resolve(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfe
     fetch::fetch(id, revision, settings, on)
 }
 
-/// Asks the hub for the current commit of a revision, and fetches missing files.
+/// Requests the current commit of a revision and downloads missing files.
 pub fn pull(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     check_id(id, revision)?;
     if settings.offline {
@@ -179,13 +175,13 @@ pub fn pull(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'
     fetch::fetch(id, revision, settings, on)
 }
 
-/// The folder of a complete model in the cache.
+/// Returns the folder of a complete cached model.
 pub(super) fn cached_model(id: &str, revision: &str, settings: &Settings) -> Result<PathBuf> {
     check_id(id, revision)?;
     let dir = cached_snapshot(&settings.cache.join(store::folder_name(id)), revision);
     dir.filter(|dir| first_missing(dir).is_none()).ok_or_else(|| ModelError::Hub {
         id: id.to_owned(),
-        what: "not in the cache yet; running or inspecting it fetches it, and so does `probity models pull`".into(),
+        what: "not in the cache yet; it is downloaded when it is used, or with `probity models pull`".into(),
     })
 }
 
@@ -194,7 +190,7 @@ fn offline(id: &str, what: &str) -> ModelError {
     ModelError::Hub { id: id.to_owned(), what }
 }
 
-/// Every complete model with safetensors weights in the cache, by name.
+/// Returns all complete cached models with safetensors weights, sorted by name.
 pub fn cached(settings: &Settings) -> Vec<Cached> {
     let list = |dir: &Path| -> Vec<(String, PathBuf)> {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -219,7 +215,7 @@ pub fn cached(settings: &Settings) -> Vec<Cached> {
     found
 }
 
-/// The snapshot that a revision points to, if the cache has it.
+/// Returns the snapshot of a revision, if cached.
 fn cached_snapshot(root: &Path, revision: &str) -> Option<PathBuf> {
     let snapshots = root.join("snapshots");
     let direct = snapshots.join(revision);
@@ -232,7 +228,7 @@ fn cached_snapshot(root: &Path, revision: &str) -> Option<PathBuf> {
     Some(snapshots.join(commit)).filter(|dir| sound && dir.is_dir())
 }
 
-/// The first missing file of a snapshot.
+/// Returns the first missing file of a snapshot.
 fn first_missing(dir: &Path) -> Option<String> {
     if !dir.join("config.json").is_file() {
         return Some("config.json".into());
@@ -240,7 +236,7 @@ fn first_missing(dir: &Path) -> Option<String> {
     if dir.join("model.safetensors").is_file() {
         return None;
     }
-    // With only pickled weights, the loader gives its conversion hint.
+    // If there are only pickled weights, the loader gives a conversion hint.
     let Some(index) = plain_text(&dir.join(INDEX)) else {
         let pickled = dir.join("pytorch_model.bin").is_file();
         return (!pickled).then(|| "model.safetensors".into());

@@ -1,4 +1,4 @@
-//! Models: loading, tokenizers, architecture descriptions, executors, and the plans they run.
+//! Models: loading, tokenizers, architectures, executors, and the plans they run.
 //!
 //! ```text
 //! ModelSource -> files -> config.json -> Family -> Arch  \
@@ -6,8 +6,8 @@
 //!                      -> tokenizer.json -> Tokenizer -> Batch /
 //! ```
 //!
-//! Everything above an executor is independent of it: host f32 arrays go in and come out, hook points have names, and a
-//! family is a description. A new family is a file in [`families`]; a new executor is one more [`Executor`].
+//! The rest of the program is independent of the executor: inputs and outputs are host f32 arrays, hook points have names, and a family is
+//! a description. To add a family, add a file in [`families`]; to add an executor, implement [`Executor`].
 
 pub mod arch;
 pub mod array;
@@ -77,25 +77,24 @@ pub struct Model {
     pooler: Option<Pooler>,
     card: Option<Value>,
     ignored: Vec<String>,
-    /// The stored output matrix differs from the embeddings to which the configuration ties it.
+    /// True if the stored output matrix differs from the embeddings to which the configuration ties it.
     untied: bool,
     hash: String,
 }
 
 impl Model {
-    /// Loads configuration, weights and tokenizer, checks that they belong together, and moves the weights to a device, in
-    /// f32.
+    /// Loads configuration, weights and tokenizer in f32, checks that they are consistent, and moves the weights to a device.
     ///
     /// # Errors
-    /// Every [`ModelError`] of loading; each names the file and what to do.
+    /// Every [`ModelError`] of loading; each names the file and the remedy.
     pub fn load(source: &ModelSource, device: Device) -> Result<Model> {
         Model::load_with(source, (device, Dtype::F32), &mut |_| Ok(()))
     }
 
-    /// The same in any [`Dtype`]; `on` is called with the progress of a download, and can stop it.
+    /// Loads a model in any [`Dtype`]; `on` receives the progress of a download and can stop it.
     ///
     /// # Errors
-    /// As [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that run in f32 only.
+    /// As for [`Model::load`]; [`ModelError::Cancelled`]; [`ModelError::Device`] for networks that support only f32.
     pub fn load_with(source: &ModelSource, (device, dtype): (Device, Dtype), on: &mut OnTransfer<'_>) -> Result<Model> {
         match source {
             ModelSource::Vectors(address) => return static_vectors::load(address, device, dtype),
@@ -106,7 +105,7 @@ impl Model {
         }
         let files = Files::open(source, on)?;
         let config = files.text("config.json")?.ok_or_else(|| {
-            files.missing("config.json", "a model folder holds config.json, model.safetensors and a tokenizer")
+            files.missing("config.json", "a model folder contains config.json, model.safetensors and a tokenizer")
         })?;
         let label = format!("{}/config.json", files.label());
         let file = ConfigFile::parse(&label, &config)?;
@@ -152,25 +151,25 @@ impl Model {
         })
     }
 
-    /// The architecture that a source's `config.json` describes, without its weights, for lists. The presence of the
-    /// head is only known once the weights are read. Nothing is fetched.
+    /// Reads the architecture from a source's `config.json`, without weights or downloads, for lists. Only the weights show whether a head
+    /// is present.
     ///
     /// # Errors
-    /// As [`Model::load`], for the configuration alone; [`ModelError::Hub`] for a model that the cache lacks.
+    /// As for [`Model::load`] with respect to the configuration; [`ModelError::Hub`] for a model that is not cached.
     pub fn describe(source: &ModelSource) -> Result<Arch> {
         if let ModelSource::Vectors(address) = source {
-            // The number of words is only known from the lines of the file.
+            // The number of words is known only after reading the file.
             let vectors = StaticVectors::read(address)?;
             return Ok(Arch::table(vectors.len() + 1, vectors.width()));
         }
         let files = Files::at_hand(source)?;
         let config = files
             .text("config.json")?
-            .ok_or_else(|| files.missing("config.json", "a model folder holds config.json and weights"))?;
+            .ok_or_else(|| files.missing("config.json", "a model folder contains config.json and weights"))?;
         Ok(ConfigFile::parse(&format!("{}/config.json", files.label()), &config)?.describe()?.1)
     }
 
-    /// A model from parts in memory, in f32.
+    /// Creates a model from parts in memory, in f32.
     pub fn from_params(
         name: &str,
         arch: Arch,
@@ -181,7 +180,7 @@ impl Model {
         Model::from_params_with(name, arch, params, tokenizer, (device, Dtype::F32))
     }
 
-    /// The same in any [`Dtype`].
+    /// Creates a model from parts in memory in any [`Dtype`].
     pub(crate) fn from_params_with(
         name: &str,
         arch: Arch,
@@ -208,28 +207,28 @@ impl Model {
         })
     }
 
-    /// Runs one plan on one batch.
+    /// Runs a plan on a batch.
     ///
     /// # Errors
-    /// [`ModelError::Plan`], [`ModelError::NoHead`], [`ModelError::TooLong`], [`ModelError::TokenId`] for requests that
-    /// do not fit; [`ModelError::MissingGradient`]; [`ModelError::Compute`].
+    /// - [`ModelError::Plan`], [`ModelError::NoHead`], [`ModelError::TooLong`], [`ModelError::TokenId`] for invalid requests;
+    /// - [`ModelError::MissingGradient`], [`ModelError::Compute`] from the executor.
     pub fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
         batch.check(&self.arch)?;
         plan.check(&self.name, &self.arch, batch)?;
         self.executor.run(batch, plan)
     }
 
-    /// Encodes texts into one batch with the tokenizer's frame of special tokens.
+    /// Encodes texts into a batch, with the tokenizer's special tokens.
     ///
     /// # Errors
-    /// [`ModelError::NoTokenizer`], [`ModelError::Empty`] (a text without any token), [`ModelError::Config`].
+    /// [`ModelError::NoTokenizer`], [`ModelError::Empty`] (a text without tokens), [`ModelError::Config`].
     pub fn batch<S: AsRef<str>>(&self, texts: &[S]) -> Result<Batch> {
         let tokenizer = self.tokenizer()?;
         let ids: Vec<Vec<u32>> = texts.iter().map(|t| Ok(tokenizer.encode(t.as_ref())?.ids)).collect::<Result<_>>()?;
         Batch::new(&ids, tokenizer.pad_id())
     }
 
-    /// Name or address, as requested.
+    /// Name or address as requested by the user.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -238,7 +237,7 @@ impl Model {
         &self.arch
     }
 
-    /// Width D of the hidden states that a probe reads.
+    /// Width D of the hidden states.
     pub fn embed_dim(&self) -> usize {
         self.arch.hidden
     }
@@ -248,13 +247,13 @@ impl Model {
         self.arch.layers
     }
 
-    /// Blocks on the way to the head, a decoder's included: see [`Arch::depth`].
+    /// Number of blocks between input and head, including a decoder's: see [`Arch::depth`].
     pub fn depth(&self) -> usize {
         self.arch.depth()
     }
 
-    /// True if only the head follows block `layer` (from 1), and a pass can be resumed there. In a decoder it cannot:
-    /// such a pass begins anew.
+    /// True if only the head follows block `layer` (from 1) and a pass can be resumed there. False in a decoder, where passes cannot be
+    /// resumed.
     pub fn ends_at(&self, layer: usize) -> bool {
         layer == self.arch.layers && self.arch.decoder.is_none()
     }
@@ -268,17 +267,17 @@ impl Model {
         self.tokenizer.as_ref().ok_or_else(|| ModelError::NoTokenizer { model: self.name.clone() })
     }
 
-    /// Pooling of sentence vectors, if the folder has it.
+    /// Pooling of sentence vectors, if the folder specifies one.
     pub fn pooling(&self) -> Option<Pooling> {
         self.pooling
     }
 
-    /// `card.json`, if there is one.
+    /// Contents of `card.json`, if present.
     pub fn card(&self) -> Option<&Value> {
         self.card.as_ref()
     }
 
-    /// Conflicts between the weights and `config.json`, each with its resolution: such a model runs, but the user must know.
+    /// Conflicts between the weights and `config.json`, with their resolutions. The model runs, but the user must be informed.
     pub fn notices(&self) -> Vec<Problem> {
         let mut notices = Vec::new();
         let mut add = |what: String, hint: &str| notices.push(Problem::new(&what, &self.name, hint));
@@ -291,33 +290,34 @@ impl Model {
             add(what, "correct config.json, or read the results as those of the smaller network");
         }
         if self.untied {
-            let what = "config.json ties the output matrix to the word embeddings, but the weights hold another one, which is used";
+            let what =
+                "config.json ties the output matrix to the word embeddings, but a different one in the weights is used";
             add(
                 what.into(),
-                "set tie_word_embeddings to false in config.json if that is the trained one, else remove it",
+                "if it was trained, set tie_word_embeddings to false in config.json; otherwise remove it from the weights",
             );
         }
         notices
     }
 
-    /// SHA-256 in hexadecimal over weights, configuration and tokenizer, and over the dtype unless that is f32: the
-    /// model's identity in caches and records.
+    /// Identity of the model in caches and records: SHA-256, in hexadecimal, of weights, configuration, tokenizer, and the dtype unless it
+    /// is f32.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// Working memory in bytes of a pass that reads hidden states at a few positions, over a batch of `tokens` tokens,
-    /// padding included, in texts of at most `longest`.
+    /// Working memory in bytes of a pass that reads hidden states at a few positions, for a batch of `tokens` tokens (padding included) in
+    /// texts of at most `longest`.
     pub fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
         self.executor.pass_bytes(tokens, longest)
     }
 
-    /// Bytes of parameters and working memory that the executor holds now.
+    /// Bytes of parameters and working memory currently allocated by the executor.
     pub fn bytes(&self) -> usize {
         self.executor.bytes()
     }
 
-    /// Device, and dtype unless that is f32: `cpu`, `cpu bf16`.
+    /// Device, and dtype unless it is f32: `cpu`, `cpu bf16`.
     pub fn device(&self) -> String {
         match self.dtype() {
             Dtype::F32 => self.executor.device(),
@@ -330,7 +330,7 @@ impl Model {
     }
 }
 
-/// The hash of the loaded model: rounding changes its numbers, and so its hash.
+/// Finishes a model's hash. Rounding changes the weights, so it also changes the hash.
 fn identity(mut hash: Sha256, dtype: Dtype) -> String {
     if dtype != Dtype::F32 {
         hash.update(dtype.to_string());

@@ -1,4 +1,4 @@
-//! Texts with more tokens than a model reads.
+//! Texts with more tokens than a model supports.
 
 use std::ops::Range;
 
@@ -6,24 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::tokenizer::Encoding;
 
-/// Treatment of texts with more tokens than the model reads.
+/// Treatment of texts with more tokens than the model supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Long {
-    /// They are left out.
+    /// Drops them.
     #[default]
     Drop,
-    /// Their end is cut off.
+    /// Truncates them at the end.
     Truncate,
-    /// They are read around the requested position; for a sentence vector, in windows that together cover them.
+    /// Reads a window around the requested position; for sentence vectors, reads windows that together cover the text.
     Window,
 }
 
 impl Long {
-    /// All of them, in the order of choice.
+    /// All treatments, in menu order.
     pub const ALL: [Self; 3] = [Self::Drop, Self::Truncate, Self::Window];
 
-    /// Name in specs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Drop => "drop",
@@ -37,7 +36,7 @@ impl Long {
         *self == Self::Drop
     }
 
-    /// Description of the treatment of long texts, for a notice.
+    /// Description for a notice about long texts.
     pub fn done(self) -> &'static str {
         match self {
             Self::Drop => "are left out",
@@ -48,8 +47,8 @@ impl Long {
 }
 
 impl Encoding {
-    /// The parts in which a sentence is read by a model of `most` tokens, each with the frame around it: one unless it is longer and
-    /// read in windows, whose lengths differ by one token at most and which do not overlap. Empty if it is dropped.
+    /// Splits the encoding for a model of `most` tokens; each part includes the special tokens at both ends. Windows do not overlap and
+    /// differ in length by at most one token. A text that fits has one part, a dropped text none.
     pub fn parts(&self, most: usize, long: Long) -> Vec<Encoding> {
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());
@@ -66,15 +65,15 @@ impl Encoding {
         }
     }
 
-    /// The part of at most `most` tokens, frame included, in which the tokens `wanted` are read, if they fit: the beginning, or a
-    /// window with as much text before them as after them.
+    /// Returns the part of at most `most` tokens, special tokens included, that contains the tokens `wanted`, if they fit: the beginning,
+    /// or a window centred on them.
     pub fn around(&self, wanted: Range<usize>, most: usize, long: Long) -> Option<Encoding> {
         let body = self.body();
         let room = most.saturating_sub(self.ids.len() - body.len());
         if self.ids.len() <= most {
             return Some(self.clone());
         }
-        // The frame is in every part.
+        // Every part includes the special tokens at both ends.
         let (from, to) = (wanted.start.max(body.start), wanted.end.min(body.end));
         let needed = to.saturating_sub(from);
         let start = match long {
@@ -93,7 +92,7 @@ impl Encoding {
         (needed <= room && (needed == 0 || (part.start <= from && to <= part.end))).then(|| self.part(part))
     }
 
-    /// The tokens between the special ones that the tokenizer adds at both ends, which have no length.
+    /// Range of tokens between the special ones that the tokenizer adds at both ends, which have no length.
     pub fn body(&self) -> Range<usize> {
         let added = |i: &usize| self.is_special[*i] && self.offsets[*i].0 == self.offsets[*i].1;
         let all = self.ids.len();
@@ -102,7 +101,7 @@ impl Encoding {
         before..all - behind
     }
 
-    /// These tokens within the frame.
+    /// Returns these tokens with the special tokens at both ends.
     fn part(&self, range: Range<usize>) -> Encoding {
         let body = self.body();
         let kept: Vec<usize> = (0..body.start).chain(range).chain(body.end..self.ids.len()).collect();
@@ -121,7 +120,7 @@ impl Encoding {
 mod tests {
     use super::*;
 
-    /// `[CLS] 1 2 … n [SEP]`, ids 100 and 101 for the frame.
+    /// `[CLS] 1 2 … n [SEP]`, with ids 100 and 101 at the ends.
     fn encoding(n: usize) -> Encoding {
         let ids: Vec<u32> = [vec![100], (1..=n as u32).collect(), vec![101]].concat();
         let all = ids.len();

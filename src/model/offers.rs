@@ -1,4 +1,4 @@
-//! Capabilities of models: shown in lists before loading, and used by labs to refuse with a reason.
+//! Capabilities of models: listed before loading, and used by labs to reject unsupported models with a reason.
 
 use std::fmt;
 
@@ -8,11 +8,10 @@ use super::Model;
 use super::arch::{Arch, Head, Network};
 use super::error::{ModelError, Result};
 
-/// One kind of answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Offer {
-    /// Hidden states, to be read and changed.
+    /// Hidden states, readable and editable.
     Hidden,
     Attention,
     /// Gradients with respect to embeddings and hidden states.
@@ -32,47 +31,46 @@ impl fmt::Display for Offer {
     }
 }
 
-/// A network that only offers logits, according to its description.
+/// Properties of a logits-only network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogitsOnly {
-    /// Number of scalar parameters, by the sizes of the configuration.
+    /// Number of scalar parameters, computed from the configuration.
     pub parameters: u64,
-    /// The limit on the length of a text.
+    /// Reason for the maximum text length.
     pub limit: Limit,
 }
 
-/// Reasons for a limit on the length of texts.
+/// Reason for a maximum text length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// Its positions end there.
+    /// The model has no further positions.
     Positions,
-    /// Its attention has a window, which the library applies differently from transformers; shorter texts are unaffected.
+    /// The library applies the attention window differently from transformers; shorter texts are unaffected.
     Window,
-    /// Its rotary frequencies change there for the whole text, but the library changes them token by token.
+    /// Beyond this length the rotary frequencies change for the whole text, but in the library token by token.
     Rotary,
 }
 
 impl Limit {
-    /// The reason in words, after `up to N tokens:`.
+    /// Text of the reason, to follow `up to N tokens:`.
     pub fn reason(self) -> &'static str {
         match self {
-            Limit::Positions => "its positions end there",
+            Limit::Positions => "it has no further positions",
             Limit::Window => {
-                "its attention has a window of that size, which candle-transformers applies differently from transformers"
+                "its attention window has that size, and candle-transformers applies it differently from transformers"
             }
             Limit::Rotary => {
-                "beyond it the rotary frequencies change, which candle-transformers applies differently from transformers"
+                "its rotary frequencies change there, and candle-transformers applies them differently from transformers"
             }
         }
     }
 }
 
-/// The result of [`Arch::serves`] for a model that every lab can use.
+/// Value of [`Arch::serves`] for models that every lab supports.
 pub const ALL_LABS: &str = "all labs";
 
 impl Arch {
-    /// Capabilities of a model of this architecture, in the order of [`Offer`]. The presence of the head is only known
-    /// once the weights are read.
+    /// Returns the capabilities of the architecture, in the order of [`Offer`]. Only the weights show whether a head is present.
     pub fn offers(&self) -> Vec<Offer> {
         use Offer::{Attention, Gradients, Hidden, Logits};
         let mut offers = match self.network {
@@ -87,7 +85,7 @@ impl Arch {
         offers
     }
 
-    /// Labs that can use it, for a list of models: one line, without the family's name.
+    /// One line for lists: the labs that support the architecture.
     pub fn serves(&self) -> &'static str {
         match (self.network, self.head) {
             (Network::LogitsOnly(_), _) => "logits only: prompts; no hidden states, no gradients",
@@ -100,15 +98,14 @@ impl Arch {
 }
 
 impl Model {
-    /// Capabilities of this model.
     pub fn offers(&self) -> Vec<Offer> {
         self.arch().offers()
     }
 
-    /// Refuses an unsupported request before anything is computed.
+    /// Rejects an unsupported request before anything is computed.
     ///
     /// # Errors
-    /// [`ModelError::NoHead`] for logits without a head, else [`ModelError::NotOffered`].
+    /// [`ModelError::NoHead`] for logits without a head, otherwise [`ModelError::NotOffered`].
     pub fn require(&self, what: Offer) -> Result<()> {
         require(self.name(), self.arch(), what)
     }

@@ -1,4 +1,4 @@
-//! Parameters on the host under canonical names, and their conversion from and to a checkpoint's names and layouts.
+//! Host parameters with canonical names, and their conversion from and to the names and layouts of checkpoints.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::error::{ModelError, Result};
 use super::families::Family;
 use super::weights::Checkpoint;
 
-/// Canonical name (see [`Arch::parameters`]) to values. Matrices are `[out, in]`.
+/// Values by canonical name (see [`Arch::parameters`]). Matrices are `[out, in]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params(BTreeMap<String, Array>);
 
 /// Layout of a canonical parameter in a stored tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Layout {
-    /// Stored as `[in, out]` (GPT-2's `Conv1D`).
+    /// True if stored as `[in, out]` (GPT-2's `Conv1D`).
     pub transposed: bool,
-    /// Its output rows in the stored tensor.
+    /// Output rows within the stored tensor.
     pub rows: Rows,
 }
 
@@ -28,32 +28,29 @@ pub struct Layout {
 pub enum Rows {
     #[default]
     All,
-    /// The `index`-th of `of` equal parts (GPT-2: query, key, value side by side).
+    /// Part `index` of `of` equal parts (GPT-2: query, key and value).
     Part {
-        /// From 0.
+        /// Index from 0.
         index: usize,
-        /// Number of parts.
         of: usize,
     },
-    /// The same within each head (GPT-NeoX: query, key, value of head 0, then of head 1, ...).
+    /// Part `index` of `of` equal parts within each head (GPT-NeoX: query, key, value of head 0, then of head 1, ...).
     PartOfHead {
-        /// From 0.
+        /// Index from 0.
         index: usize,
-        /// Number of parts.
         of: usize,
     },
 }
 
-/// Location of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Names under which checkpoints store it; the first is written on export.
+    /// Possible names in checkpoints; the first is used for export.
     pub names: Vec<String>,
     pub layout: Layout,
 }
 
 impl Layout {
-    /// Row of the stored tensor that holds output row `r` of `n`, with heads of `head_dim` rows.
+    /// Row of the stored tensor for output row `r` of `n`, with heads of `head_dim` rows.
     fn stored_row(&self, r: usize, n: usize, head_dim: usize) -> usize {
         match self.rows {
             Rows::All => r,
@@ -90,7 +87,6 @@ impl Layout {
 }
 
 impl Params {
-    /// Adds or replaces a parameter.
     pub fn insert(&mut self, name: impl Into<String>, value: Array) {
         self.0.insert(name.into(), value);
     }
@@ -99,12 +95,11 @@ impl Params {
         self.0.get(name)
     }
 
-    /// Removes and returns a parameter, so that an executor need not keep a second copy.
+    /// Removes and returns a parameter, so that executors need not keep a second copy.
     pub fn take(&mut self, name: &str) -> Option<Array> {
         self.0.remove(name)
     }
 
-    /// Feeds names and values to a hash.
     pub fn hash_into(&self, hash: &mut Sha256) {
         for (name, array) in self.iter() {
             hash.update(name.as_bytes());
@@ -115,13 +110,12 @@ impl Params {
         }
     }
 
-    /// All parameters in order of their names.
+    /// All parameters, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Array)> {
         self.0.iter().map(|(k, v)| (k.as_str(), v))
     }
 
-    /// Reads the parameters of `arch` from a checkpoint with `family`'s names. A head missing from the weights becomes
-    /// [`Head::None`] in `arch`.
+    /// Loads the parameters of `arch` from a checkpoint with `family`'s names. If the weights have no head, `arch` gets [`Head::None`].
     ///
     /// # Errors
     /// [`ModelError::MissingTensor`], [`ModelError::Weights`] (wrong shape, not finite, unsupported type).
@@ -129,13 +123,13 @@ impl Params {
         Params::read_rest(arch, family, weights, Params::default())
     }
 
-    /// Checks by name only that the weights contain everything in `arch`, without reading them.
+    /// Checks, by name only, that the weights contain everything in `arch`.
     pub fn complete(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
         settle_head(arch, family, weights)?;
         arch.parameters().iter().try_for_each(|p| stored(arch, family, weights, &p.name).map(drop))
     }
 
-    /// The same, with some parameters given by the caller (an encoder's word vectors).
+    /// Loads parameters, except for those given by the caller, such as the word vectors of an encoder.
     pub fn read_rest(arch: &mut Arch, family: &Family, weights: &Checkpoint, given: Params) -> Result<Params> {
         settle_head(arch, family, weights)?;
         let mut params = given;
@@ -146,7 +140,7 @@ impl Params {
             let (location, name) = stored(arch, family, weights, &p.name)?;
             let Some(array) = weights.read(&name).transpose()? else { continue };
             let wanted = location.layout.stored_shape(&p.shape);
-            // BART stores its final bias as [1, V]: leading ones do not count.
+            // BART stores its final bias as [1, V], so leading ones are ignored.
             let found: Vec<usize> = match array.shape.iter().position(|&s| s != 1) {
                 Some(i) if array.shape.len() > wanted.len() => array.shape[i..].to_vec(),
                 _ => array.shape.clone(),
@@ -154,11 +148,11 @@ impl Params {
             if found != wanted {
                 return Err(ModelError::Weights {
                     file: weights.label(),
-                    what: format!("tensor '{name}' has shape {:?}; config.json asks for {wanted:?}", array.shape),
+                    what: format!("tensor '{name}' has shape {:?}; config.json requires {wanted:?}", array.shape),
                 });
             }
             let values = if location.layout == Layout::default() {
-                // Already in the stored layout: nothing to copy.
+                // Already in the canonical layout, so nothing is copied.
                 Array::new(p.shape, array.data)
             } else {
                 let mut out = Array::zeros(p.shape.clone());
@@ -170,10 +164,10 @@ impl Params {
         Ok(params)
     }
 
-    /// The same parameters under the names and layouts of `family`'s checkpoints.
+    /// Converts the parameters to the names and layouts of `family`'s checkpoints.
     ///
     /// # Errors
-    /// [`ModelError::MissingTensor`] if a parameter of `arch` is absent.
+    /// [`ModelError::MissingTensor`] if a parameter of `arch` is missing.
     pub fn to_checkpoint(&self, arch: &Arch, family: &Family) -> Result<Vec<(String, Array)>> {
         let mut stored: BTreeMap<String, Array> = BTreeMap::new();
         for p in arch.parameters() {
@@ -196,17 +190,17 @@ impl Params {
     }
 }
 
-/// BART's bias over the vocabulary is stored as one row, not as a vector; transformers refuses the vector.
+/// BART's vocabulary bias must be stored as one row; transformers rejects a vector.
 const AS_ROW: &str = "final_logits_bias";
 
-/// Removes the parts of the head that the weights lack. An output matrix stored with different word embeddings is not
-/// tied to them, whatever the configuration says (as in transformers 5).
+/// Removes the parts of the head that the weights lack. An output matrix that differs from the stored word embeddings is not tied to them,
+/// whatever the configuration states (as in transformers 5).
 fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
     let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
     let head = arch.head_parameters();
     if !head.is_empty() && !head.iter().any(|p| stored(&p.name)) {
         arch.head = match arch.head {
-            // BART's bias is a buffer of zeros that base checkpoints leave out; the head is the embedding table.
+            // BART's bias is a buffer of zeros that base checkpoints omit; the head is the embedding table.
             Head::Causal { tied: true, .. } => Head::Causal { tied: true, bias: false },
             _ => Head::None,
         };
@@ -220,11 +214,10 @@ fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result
     Ok(())
 }
 
-/// The word embeddings, and the output matrix that may share them.
+/// Word embeddings, and the output matrix that may share them.
 const TABLE: &str = "embed.tokens.weight";
 const OUTPUT: &str = "head.decoder.weight";
 
-/// Location and name of a parameter in the weights.
 fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -> Result<(Location, String)> {
     let mut location = family.locate(parameter);
     if parameter == TABLE && arch.is_tied() {
@@ -232,7 +225,7 @@ fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -
         location.names.extend(family.locate(OUTPUT).names);
     }
     let found = location.names.iter().filter(|n| weights.contains(n));
-    // If two biases are stored, the output layer's counts: transformers 5 writes both for an untied head.
+    // If two biases are stored, the output layer's is used: transformers 5 writes both for an untied head.
     match found.min_by_key(|n| !n.ends_with("decoder.bias")).cloned() {
         Some(name) => Ok((location, name)),
         None => Err(ModelError::MissingTensor {

@@ -1,4 +1,4 @@
-//! Plan of one forward pass: what to read, change and differentiate.
+//! Plans: the reads, edits and gradients of one forward pass.
 
 use super::arch::{Arch, Head, Network};
 use super::array::Array;
@@ -7,32 +7,31 @@ use super::error::{ModelError, Result};
 use super::hook::HookPoint;
 use super::offers::{self, Offer};
 
-/// One request. The empty plan reads nothing; only requested values are computed and kept, and no block above the last
-/// needed one runs.
+/// Requests for one forward pass. Only requested values are computed and kept, and no block above the last needed one runs; the empty plan
+/// reads nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     pub start: Start,
     pub captures: Vec<Capture>,
     pub logits: Option<LogitsAt>,
-    /// Changes; at the same point, in this order. A capture at the same point sees the changed value.
+    /// Edits, applied in this order at the same point. Captures at that point read the edited value.
     pub edits: Vec<Edit>,
     pub gradient: Option<Gradient>,
 }
 
-/// Start of a pass.
+/// Starting point of a pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Start {
-    /// From the batch's token ids.
+    /// Token ids of the batch.
     #[default]
     Tokens,
-    /// From rows of the word-embedding table `[B,T,E]` in place of those of the ids (integrated gradients).
+    /// Word embeddings `[B,T,E]` that replace those of the ids (integrated gradients).
     Embeddings(Array),
-    /// From the input of block `layer`, `[B,T,D]`, which is the output of block `layer - 1`; nothing below is computed.
-    /// `layer = L` runs only the head.
+    /// Input of block `layer`, `[B,T,D]`, which is the output of block `layer - 1`; nothing below runs. `layer = L` runs only the head.
     Resume {
-        /// 0 to L.
+        /// Block from 0 to L.
         layer: usize,
-        /// Input of that block.
+        /// Input of the block.
         hidden: Array,
     },
 }
@@ -42,62 +41,59 @@ pub enum Start {
 pub enum Sites {
     /// Every position, padding included.
     All,
-    /// N chosen `(row, position)` pairs.
+    /// N `(row, position)` pairs.
     At(Vec<(usize, usize)>),
 }
 
 impl Sites {
-    /// One position in each row.
+    /// One position per row.
     pub fn per_row(positions: &[usize]) -> Sites {
         Sites::At(positions.iter().copied().enumerate().collect())
     }
 }
 
-/// One thing to read. Result: `[B,T,D]` at all sites (`[B,H,T,T]` for attention), `[N,D]` (`[N,H,T]`) at chosen ones.
+/// A value to read: `[B,T,D]` at all sites (`[B,H,T,T]` for attention), or `[N,D]` (`[N,H,T]`) at selected ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     pub at: HookPoint,
     pub sites: Sites,
 }
 
-/// Logits to compute: `[B,T,K]` at all sites, `[N,K]` at chosen ones; K = V or the chosen rows.
+/// Logits to compute: `[B,T,K]` at all sites, or `[N,K]` at selected ones. K is V or the number of selected tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogitsAt {
     pub sites: Sites,
-    /// Only these rows of the vocabulary, in this order.
+    /// Only these tokens, in this order.
     pub vocab: Option<Vec<u32>>,
 }
 
-/// One change of vectors in the residual stream.
+/// An edit of vectors in the residual stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// Hook point (not attention probabilities).
+    /// Hook point other than attention probabilities.
     pub at: HookPoint,
     /// N `(row, position)` pairs.
     pub sites: Vec<(usize, usize)>,
-    /// Overwrite or add.
     pub how: EditKind,
-    /// `[D]`, one vector for all sites, or `[N,D]`, one for each.
+    /// `[D]`, one vector for all sites, or `[N,D]`, one per site.
     pub value: Array,
 }
 
-/// Kind of change to a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditKind {
-    /// The vector is replaced.
+    /// Replaces the vector.
     Overwrite,
-    /// The value is added to it.
+    /// Adds to the vector.
     Add,
 }
 
-/// A scalar to differentiate and the points to differentiate it at.
+/// A scalar to differentiate, and the points at which to take its gradient.
 ///
-/// Rows do not influence each other, so the gradient of a sum over rows holds each row's own gradient.
+/// Rows do not influence each other, so the gradient of a sum over rows consists of each row's own gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradient {
-    /// Sum of these.
     pub of: Scalar,
-    /// Gradients are taken with respect to the value that leaves these points, after edits.
+    /// Hook points of the gradients, which refer to values after edits.
     pub wrt: Vec<HookPoint>,
 }
 
@@ -106,31 +102,30 @@ pub struct Gradient {
 pub struct Target {
     /// Row in the batch.
     pub row: usize,
-    /// Position whose logits count (a causal model predicts the *next* token there).
+    /// Position of the logits; a causal model predicts the *next* token there.
     pub position: usize,
-    /// Vocabulary id.
+    /// Token id.
     pub token: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
-    /// Sum over the targets of the token's logit.
+    /// Sum of the targets' logits.
     Logit(Vec<Target>),
-    /// Sum over the targets of the token's softmax probability.
+    /// Sum of the targets' softmax probabilities.
     Probability(Vec<Target>),
-    /// Sum over the targets of the logarithm of that probability.
+    /// Sum of the targets' log-probabilities.
     LogProbability(Vec<Target>),
-    /// Sum of `value` times the vectors at `sites` of point `at`; `value` has the shape such a capture would have.
+    /// Inner product of `value` with the vectors at `sites` of hook point `at`; `value` has the shape of such a capture.
     Cotangent {
         at: HookPoint,
         sites: Sites,
-        /// Weights.
+        /// Weights of the vectors.
         value: Array,
     },
 }
 
 impl Scalar {
-    /// The targets, if any.
     pub fn targets(&self) -> Option<&[Target]> {
         match self {
             Scalar::Logit(t) | Scalar::Probability(t) | Scalar::LogProbability(t) => Some(t),
@@ -140,30 +135,30 @@ impl Scalar {
 }
 
 impl Plan {
-    /// Reads a point everywhere.
+    /// Captures a point at all sites.
     pub fn capture(self, at: HookPoint) -> Plan {
         self.capture_at(at, Sites::All)
     }
 
-    /// Reads a point at chosen sites.
+    /// Captures a point at selected sites.
     pub fn capture_at(mut self, at: HookPoint, sites: Sites) -> Plan {
         self.captures.push(Capture { at, sites });
         self
     }
 
-    /// Computes logits over the whole vocabulary.
+    /// Requests logits over the whole vocabulary.
     pub fn logits_at(mut self, sites: Sites) -> Plan {
         self.logits = Some(LogitsAt { sites, vocab: None });
         self
     }
 
-    /// Computes logits of chosen vocabulary rows only.
+    /// Requests logits of selected tokens.
     pub fn logits_of(mut self, sites: Sites, vocab: Vec<u32>) -> Plan {
         self.logits = Some(LogitsAt { sites, vocab: Some(vocab) });
         self
     }
 
-    /// Starts from word-embedding rows `[B,T,E]`.
+    /// Starts from word embeddings `[B,T,E]`.
     pub fn from_embeddings(mut self, rows: Array) -> Plan {
         self.start = Start::Embeddings(rows);
         self
@@ -193,13 +188,13 @@ impl Plan {
         }
     }
 
-    /// The blocks that the pass must run, from `first_block()` on.
+    /// Returns the part of the model that must run, from `first_block()` on.
     pub fn extent(&self, arch: &Arch) -> Extent {
         let mut extent = Extent { blocks: 0, decoder_blocks: 0, output: false };
         let second = arch.decoder.map_or(0, |d| d.layers);
         let mut need = |p: HookPoint| match p {
             HookPoint::Embed => {}
-            // The input of block l exists once block l-1 has run (or the embedding, for block 0).
+            // The input of block l is available once block l-1 has run, or the embedding for block 0.
             HookPoint::ResidPre(l) => extent.blocks = extent.blocks.max(l),
             HookPoint::FinalNorm => {
                 extent.output = true;
@@ -223,11 +218,10 @@ impl Plan {
         extent
     }
 
-    /// Checks every shape, range and reachability, so that an executor need not.
+    /// Checks every shape, range and dependency, so that executors need not. `name` is the model's.
     ///
     /// # Errors
-    /// [`ModelError::Plan`] with the offending part; [`ModelError::NoHead`] when logits are asked of a model without
-    /// one (`name` is the model's).
+    /// [`ModelError::Plan`] with the invalid part; [`ModelError::NoHead`] if logits are requested from a model without a head.
     pub fn check(&self, name: &str, arch: &Arch, batch: &Batch) -> Result<()> {
         if matches!(arch.network, Network::LogitsOnly(_)) {
             self.asks_for_logits_alone(name, arch)?;
@@ -249,7 +243,7 @@ impl Plan {
         self.gradient.iter().try_for_each(|g| check.gradient(g))
     }
 
-    /// Refuses requests that need access to the blocks.
+    /// Rejects requests that need access to the blocks.
     fn asks_for_logits_alone(&self, name: &str, arch: &Arch) -> Result<()> {
         if self.gradient.is_some() {
             offers::require(name, arch, Offer::Gradients)?;
@@ -272,15 +266,13 @@ impl Plan {
 /// See [`Plan::extent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Number of blocks that run.
     pub blocks: usize,
     /// Number of decoder blocks that run, if there is a decoder.
     pub(crate) decoder_blocks: usize,
-    /// The part after the last block runs: final norm and head.
+    /// True if the part after the last block runs: final norm and head.
     pub output: bool,
 }
 
-/// A plan's surroundings while it is checked.
 struct Check<'a> {
     name: &'a str,
     arch: &'a Arch,
@@ -313,14 +305,14 @@ impl Check<'_> {
             }
         };
         if shape[..] != wanted {
-            return refuse(format!("starting array of shape {shape:?}; {wanted:?} is needed"));
+            return refuse(format!("starting array of shape {shape:?}; expected {wanted:?}"));
         }
         self.finite(finite, "the starting array")
     }
 
     fn finite(&self, array: &Array, what: &str) -> Result<()> {
         match array.data.iter().position(|v| !v.is_finite()) {
-            Some(i) => refuse(format!("{what} holds {} at {i}", array.data[i])),
+            Some(i) => refuse(format!("{what} contains {} at index {i}", array.data[i])),
             None => Ok(()),
         }
     }
@@ -332,8 +324,8 @@ impl Check<'_> {
                 self.name, self.arch.family, self.arch.layers
             ));
         }
-        // The point a pass resumes at is the input of its first block; the output of the block before is the same
-        // value, but is not passed through.
+        // A resumed pass starts at the input of its first block. The output of the previous block is the same value, but the pass does not
+        // go through that point.
         let below = match p {
             HookPoint::Embed => !self.embeds,
             HookPoint::FinalNorm => false,
@@ -341,12 +333,12 @@ impl Check<'_> {
             p => p.layer().is_some_and(|l| l < self.first),
         };
         if below {
-            return refuse(format!("{p} lies below block {}, where the pass resumes", self.first));
+            return refuse(format!("{p} is below block {}, where the pass resumes", self.first));
         }
         Ok(())
     }
 
-    /// The tokens at a point: the decoder has its own.
+    /// Batch whose tokens are at a point; a decoder has separate ones.
     fn side(&self, p: HookPoint) -> &Batch {
         let after = p.in_decoder() || (p == HookPoint::FinalNorm && self.arch.decoder.is_some());
         if after { self.batch.output() } else { self.batch }
@@ -396,7 +388,7 @@ impl Check<'_> {
         e.sites.iter().try_for_each(|&s| self.site(s, self.side(e.at)))?;
         if e.value.shape != [width] && e.value.shape != [e.sites.len(), width] {
             return refuse(format!(
-                "an edit at {} with a value of shape {:?}; [{width}] or [{}, {width}] is needed",
+                "an edit at {} with a value of shape {:?}; expected [{width}] or [{}, {width}]",
                 e.at,
                 e.value.shape,
                 e.sites.len()
@@ -410,12 +402,12 @@ impl Check<'_> {
             return refuse(format!("'{}' has word vectors, read from a table: nothing to differentiate", self.name));
         }
         if g.wrt.is_empty() {
-            return refuse("a gradient with respect to nothing".into());
+            return refuse("a gradient without hook points".into());
         }
         for &p in &g.wrt {
             self.reached(p)?;
             if p.width(self.arch).is_none() {
-                return refuse(format!("gradients with respect to {p} are not offered"));
+                return refuse(format!("gradients with respect to {p} are not available"));
             }
         }
         match &g.of {
@@ -424,7 +416,7 @@ impl Check<'_> {
                 self.sites(sites, self.side(*at))?;
                 let wanted = at.capture_shape(self.arch, self.batch, sites);
                 if value.shape != wanted {
-                    return refuse(format!("a cotangent of shape {:?} at {at}; {wanted:?} is needed", value.shape));
+                    return refuse(format!("a cotangent of shape {:?} at {at}; expected {wanted:?}", value.shape));
                 }
                 self.finite(value, "the cotangent")
             }

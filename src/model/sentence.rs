@@ -1,4 +1,4 @@
-//! Vectors of whole sentences: pooling over tokens, normalisation, and the pooler of BERT-like models.
+//! Sentence vectors: pooling over tokens, normalization, and the pooler of BERT-like models.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,30 +21,29 @@ use super::{Arch, Model};
 pub struct Pooling {
     /// Tokens to pool, and how.
     pub over: PoolOver,
-    /// Divide by the L2 norm afterwards (a zero vector stays zero).
+    /// True to divide by the L2 norm afterwards; a zero vector stays zero.
     pub normalise: bool,
 }
 
 impl Pooling {
-    /// Pooling without normalisation.
     pub fn plain(over: PoolOver) -> Pooling {
         Pooling { over, normalise: false }
     }
 }
 
-/// Tokens in a sentence vector. Padding is never included.
+/// Tokens to pool. Padding is never included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PoolOver {
-    /// The mean over all of a sentence's tokens, the special ones included.
+    /// Mean of all tokens of the sentence, including special ones.
     Mean,
-    /// The first token (`[CLS]`).
+    /// First token (`[CLS]`).
     First,
-    /// The largest value of each coordinate.
+    /// Maximum of each coordinate.
     Max,
-    /// The last token, the only one that sees the whole sentence in a causal model.
+    /// Last token, the only one that sees the whole sentence in a causal model.
     Last,
-    /// The first token of the top layer through the model's pooler, tanh(W h + b).
+    /// First token of the top layer, passed through the model's pooler, tanh(W h + b).
     Pooler,
 }
 
@@ -66,16 +65,15 @@ impl std::fmt::Display for Pooling {
     }
 }
 
-/// Readout of a sentence for a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readout {
-    /// The vector of one token: its position, one per sentence.
+    /// Vector at one position per sentence.
     Positions(Vec<usize>),
-    /// The pooled vector of the sentence.
+    /// Pooled vector of the sentence.
     Sentence(Pooling),
 }
 
-/// The dense layer with tanh that BERT-like checkpoints keep for the first token.
+/// Dense layer with tanh that BERT-like checkpoints apply to the first token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pooler {
     /// `[D,D]`, rows are outputs.
@@ -85,7 +83,7 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Reads the pooler if the weights have one.
+    /// Loads the pooler, if the weights have one.
     ///
     /// # Errors
     /// [`ModelError::Weights`] for a pooler of another shape, or values that are not finite.
@@ -110,7 +108,7 @@ impl Pooler {
         Ok(None)
     }
 
-    /// tanh(W h + b), `[D]` to `[D]`, summed in double precision.
+    /// Computes tanh(W h + b), `[D]` to `[D]`, summing in double precision.
     pub fn apply(&self, h: &[f32]) -> Vec<f32> {
         let row = |i: usize| -> f64 {
             let products = self.weight.row(i).iter().zip(h).map(|(w, x)| f64::from(*w) * f64::from(*x));
@@ -121,8 +119,8 @@ impl Pooler {
 }
 
 impl Model {
-    /// The point after `layer` blocks, 0 to L: the input of the first block, or the output of block `layer` (from 1),
-    /// before any final norm. Word vectors have layer 0 only, and it is the table itself; so is the LSTM's layer 0.
+    /// Hook point after `layer` blocks, from 0 to L: the input of the first block, or the output of block `layer` (from 1) before any
+    /// final norm. For word vectors, which have only layer 0, and for the LSTM, layer 0 is the embedding table.
     ///
     /// # Errors
     /// [`ModelError::Plan`] for a layer that does not exist.
@@ -135,8 +133,7 @@ impl Model {
         }
     }
 
-    /// Hook point of Hugging Face's last hidden state: after the final norm, if there is one; of an encoder-decoder the
-    /// top of the encoder.
+    /// Hook point of Hugging Face's last hidden state: after the final norm, if any; for an encoder-decoder, the top of the encoder.
     pub fn top(&self) -> HookPoint {
         match self.arch.layers {
             0 => HookPoint::Embed,
@@ -145,8 +142,8 @@ impl Model {
         }
     }
 
-    /// Default pooling of sentence vectors: as specified in the folder's files, otherwise the maximum for the LSTM
-    /// encoder and the mean for everything else.
+    /// Default pooling of sentence vectors: as specified in the folder, otherwise the maximum for the LSTM encoder and the mean for all
+    /// others.
     pub fn sentence_pooling(&self) -> Pooling {
         self.pooling.unwrap_or(Pooling::plain(match self.arch.network {
             Network::BiLstm => PoolOver::Max,
@@ -154,16 +151,15 @@ impl Model {
         }))
     }
 
-    /// The pooler, if the checkpoint has one.
     pub fn pooler(&self) -> Option<&Pooler> {
         self.pooler.as_ref()
     }
 
-    /// The probe's input at a point, one vector per sentence: `[B,W]`.
+    /// Reads the input of a probe at a hook point, one vector per sentence: `[B,W]`.
     ///
     /// # Errors
-    /// Those of [`Model::forward`]; [`ModelError::Plan`] for a number of positions that is not B, or a pooler that is
-    /// not there or not at the top.
+    /// Errors of [`Model::forward`]; [`ModelError::Plan`] if the number of positions is not B, or for a pooler that is missing or not at
+    /// the top.
     pub fn read(&self, batch: &Batch, at: HookPoint, readout: &Readout) -> Result<Array> {
         let pooling = match readout {
             Readout::Positions(p) if p.len() != batch.rows() => {
@@ -210,21 +206,21 @@ impl Model {
         self.forward(batch, &Plan::default().capture_at(at, sites))?.take(at)
     }
 
-    /// One vector per text, `[B,D]`: the top of the model, pooled as [`Model::sentence_pooling`] says.
+    /// Returns one vector per text, `[B,D]`: the top of the model, pooled by [`Model::sentence_pooling`].
     ///
     /// # Errors
-    /// Those of [`Model::batch`] and [`Model::forward`]; rows are numbers of texts.
+    /// Errors of [`Model::batch`] and [`Model::forward`], with text indices as rows.
     pub fn sentence_vectors<S: AsRef<str>>(&self, texts: &[S]) -> Result<Array> {
         self.sentence_vectors_at(texts, self.top(), self.sentence_pooling())
     }
 
-    /// The same at any point with any pooling: `[B,W]`. Texts of similar length run together.
+    /// Returns one vector per text at any hook point with any pooling, `[B,W]`. Texts of similar length run together.
     pub fn sentence_vectors_at<S: AsRef<str>>(&self, texts: &[S], at: HookPoint, pooling: Pooling) -> Result<Array> {
         self.long_sentence_vectors(texts, at, pooling, Long::Drop)
     }
 
-    /// The same, also for texts that are longer than the model reads: cut, or in windows. Mean and maximum are over the
-    /// tokens of all windows; single-token vectors are averaged over the windows.
+    /// Returns sentence vectors also for texts that are too long, truncated or in windows. Mean and maximum cover the tokens of all
+    /// windows; single-token vectors are averaged over the windows.
     ///
     /// # Errors
     /// [`ModelError::TooLong`] for such a text under [`Long::Drop`].
@@ -278,7 +274,7 @@ fn pool(vectors: &Array, lengths: &[usize], mut f: impl FnMut(&[f32], &mut [f32]
     out
 }
 
-/// One vector per text from those of its parts, `counts[b]` of text b.
+/// Combines the vectors of `counts[b]` parts into one vector for text b.
 fn joined(parts: Array, lengths: &[usize], counts: &[usize], over: PoolOver) -> Array {
     if parts.rows() == counts.len() {
         return parts;
@@ -304,7 +300,7 @@ fn joined(parts: Array, lengths: &[usize], counts: &[usize], over: PoolOver) -> 
     pool(&parts, counts, each)
 }
 
-/// Mean of rows, summed in double precision.
+/// Averages rows, summing in double precision.
 fn mean(rows: &[f32], to: &mut [f32]) {
     let width = to.len();
     let n = (rows.len() / width) as f64;
@@ -328,10 +324,10 @@ fn normalise(row: &mut [f32]) {
     }
 }
 
-/// Reads the sentence-transformers files of a folder: `modules.json` and `1_Pooling/config.json`.
+/// Parses the sentence-transformers files of a folder: `modules.json` and `1_Pooling/config.json`.
 ///
 /// # Errors
-/// [`ModelError::Config`] for a pooling or a module that would give other vectors than the folder's own.
+/// [`ModelError::Config`] for a pooling or module that is not supported, because the vectors would differ.
 pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     let Some(text) = files.text("1_Pooling/config.json")? else { return Ok(None) };
     let label = format!("{}/1_Pooling/config.json", files.label());
@@ -347,7 +343,7 @@ pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     let others = ["pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"];
     let chosen: Vec<PoolOver> = known.iter().filter(|(key, _)| on(key)).map(|k| k.1).collect();
     let [over] = chosen[..] else {
-        return Err(wrong("one pooling is supported: mean, cls, max or last token".into()));
+        return Err(wrong("exactly one pooling must be set: mean, cls, max or last token".into()));
     };
     if others.iter().any(|key| on(key)) {
         return Err(wrong("pooling by the mean, cls, max or last token is supported".into()));
@@ -355,7 +351,7 @@ pub(super) fn pooling(files: &Files) -> Result<Option<Pooling>> {
     Ok(Some(Pooling { over, normalise: normalises(files)? }))
 }
 
-/// True if `modules.json` ends with a normalisation; modules that would change the vectors otherwise are refused.
+/// True if `modules.json` ends with a normalization; rejects modules that would change the vectors in another way.
 fn normalises(files: &Files) -> Result<bool> {
     let Some(text) = files.text("modules.json")? else { return Ok(false) };
     let label = format!("{}/modules.json", files.label());
@@ -370,7 +366,7 @@ fn normalises(files: &Files) -> Result<bool> {
             _ => {
                 let kind: String = kind.chars().take(80).collect();
                 return Err(wrong(format!(
-                    "module '{}' is not supported: Transformer, Pooling and Normalize are",
+                    "module '{}' is not supported; supported: Transformer, Pooling, Normalize",
                     kind.escape_debug()
                 )));
             }

@@ -1,4 +1,4 @@
-//! Sources of models: built in, a folder, a hub id, a file of word vectors; or the untrained twin of one.
+//! Sources of models: built-in, a folder, a hub id, a file of word vectors, or an untrained twin of one of these.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,33 +13,31 @@ use super::untrained;
 use super::weights::{self, Checkpoint};
 use base::text::last_part;
 
-/// A model's name in print; for a folder, its last part.
+/// Returns a model's display name: for a folder, the last part of its path.
 pub fn in_print(name: &str) -> &str {
     let is_path = name.starts_with(['/', '.', '~']) || name.starts_with("dir:") || name.contains('\\');
     let last = last_part(name);
     if is_path && !last.is_empty() { last } else { name }
 }
 
-/// A model's address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ModelSource {
-    /// A name from the gallery.
+    /// Name of a built-in model.
     Builtin(String),
-    /// A folder in Hugging Face layout.
+    /// Folder in Hugging Face layout.
     Dir(PathBuf),
-    /// A hub id, `name` or `organisation/name`, and a revision.
+    /// Hub id, `name` or `organisation/name`, with a revision.
     Hub {
         id: String,
-        /// Branch, tag or commit; `main` unless given after an `@`.
+        /// Branch, tag or commit given after `@`; default `main`.
         revision: String,
     },
-    /// Word vectors in a text file: `glove:PATH`, `word2vec:PATH`, with [`Address`]'s options.
+    /// Word vectors in a text file: `glove:PATH`, `word2vec:PATH`, with the options of [`Address`].
     Vectors(Address),
-    /// The same shape with fresh parameters: `untrained:MODEL`, `untrained:MODEL#SEED`, `MODEL#untrained-SEED`.
+    /// Same architecture with random parameters: `untrained:MODEL`, `untrained:MODEL#SEED`, `MODEL#untrained-SEED`.
     Untrained {
-        /// The model whose shape and tokenizer it has.
+        /// Model whose architecture and tokenizer are used.
         of: Box<ModelSource>,
-        /// Seed of its parameters.
         seed: u64,
     },
 }
@@ -47,13 +45,13 @@ pub enum ModelSource {
 impl FromStr for ModelSource {
     type Err = ModelError;
 
-    /// A gallery name, else an existing folder or anything that looks like a path (`./x`, `/x`, `~/x`), else a hub id
-    /// (`org/name@revision`). The prefixes `builtin:`, `dir:`, `hub:` and `glove:` override this. A `.txt` or `.vec`
-    /// file is read as word vectors.
+    /// Parses a built-in name, else an existing folder or anything that looks like a path (`./x`, `/x`, `~/x`), else a hub id
+    /// (`org/name@revision`). The prefixes `builtin:`, `dir:`, `hub:` and `glove:` override this order. A `.txt` or `.vec` file is taken
+    /// for word vectors.
     fn from_str(s: &str) -> Result<ModelSource> {
         if let Some((of, seed)) = untrained::parse(s)? {
             if untrained::parse(of)?.is_some() {
-                let what = "an untrained twin has no twin".to_owned();
+                let what = "an untrained model has no untrained twin".to_owned();
                 let file = of.chars().take(200).collect::<String>().escape_debug().to_string();
                 return Err(ModelError::Config { file, what });
             }
@@ -89,13 +87,12 @@ impl FromStr for ModelSource {
 }
 
 impl ModelSource {
-    /// The canonical address for all spellings: of a folder or a file, the path without links and dots; of a hub id
-    /// whose snapshot is in the cache, the snapshot's folder.
+    /// Returns the canonical address for all spellings: the real path of a folder or file, or the snapshot folder of a cached hub id.
     pub fn canonical(self) -> Self {
         self.canonical_in(&Settings::of_process())
     }
 
-    /// As [`canonical`](Self::canonical), with these settings of the hub's cache.
+    /// Like [`canonical`](Self::canonical), with these settings of the hub's cache.
     fn canonical_in(self, settings: &Settings) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         match self {
@@ -115,20 +112,20 @@ impl ModelSource {
     }
 }
 
-/// True for a file that names its folder.
+/// True for a file that identifies its folder as a model.
 fn is_model_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
     (name == "config.json" || name == INDEX || name.ends_with(".safetensors")) && path.is_file()
 }
 
-/// The folder of a model's file, or the file itself if its folder has other weights.
+/// Returns the folder of a model file, or the file itself if it is not the folder's main weights.
 fn model_path(path: PathBuf) -> PathBuf {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
     let other = name.ends_with(".safetensors") && name != "model.safetensors" && !is_shard(name);
     if is_model_file(&path) && !other { folder_of(&path) } else { path }
 }
 
-/// `model-00001-of-00002.safetensors`.
+/// True for names such as `model-00001-of-00002.safetensors`.
 fn is_shard(name: &str) -> bool {
     name.strip_suffix(".safetensors").is_some_and(|stem| {
         let parts: Vec<&str> = stem.rsplitn(4, '-').collect();
@@ -143,7 +140,7 @@ fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// The path with `~/` replaced by the home folder.
+/// Replaces `~/` by the home folder.
 pub fn expand(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), base::folders::home()) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -165,17 +162,17 @@ impl fmt::Display for ModelSource {
     }
 }
 
-/// A model's files, wherever they are.
+/// Location of a model's files.
 pub enum Files {
     Builtin(&'static Builtin),
-    /// In a folder.
+    /// A folder.
     Dir(PathBuf),
-    /// A weights file not named `model.safetensors`, with its config and tokenizer in the same folder.
+    /// A weights file with a name other than `model.safetensors`, with config and tokenizer in the same folder.
     Beside(PathBuf),
 }
 
 impl Files {
-    /// Finds the files of a source; a hub id may be downloaded, which is reported to `on`.
+    /// Locates the files of a source; a hub id may be downloaded, with progress reported to `on`.
     pub fn open(source: &ModelSource, on: &mut OnTransfer<'_>) -> Result<Files> {
         match source {
             ModelSource::Builtin(name) => builtin::find(name).map(Files::Builtin).ok_or_else(|| {
@@ -194,7 +191,7 @@ impl Files {
                 place: path.display().to_string(),
                 file: "such folder".into(),
                 hint: match path.is_file() {
-                    true => "a file of another kind; give config.json, a .safetensors file or their folder",
+                    true => "this kind of file is not supported; give config.json, a .safetensors file or their folder",
                     false => "give a folder with config.json, model.safetensors and a tokenizer",
                 }
                 .into(),
@@ -211,7 +208,7 @@ impl Files {
         }
     }
 
-    /// The same without the network: a hub id must be in the cache.
+    /// Locates the files of a source without the network; a hub id must be cached.
     pub fn at_hand(source: &ModelSource) -> Result<Files> {
         match source {
             ModelSource::Hub { id, revision } => {
@@ -221,7 +218,7 @@ impl Files {
         }
     }
 
-    /// Name of the place in errors.
+    /// Name of the location in errors.
     pub fn label(&self) -> String {
         match self {
             Files::Builtin(b) => b.name.to_owned(),
@@ -230,7 +227,6 @@ impl Files {
         }
     }
 
-    /// Their folder, if they have one.
     pub fn folder(&self) -> Option<PathBuf> {
         match self {
             Files::Builtin(_) => None,
@@ -239,7 +235,7 @@ impl Files {
         }
     }
 
-    /// A file's bytes; `None` if there is no such file.
+    /// Reads a file; `None` if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
         match self {
             Files::Builtin(b) => {
@@ -268,7 +264,7 @@ impl Files {
         }
     }
 
-    /// A file's text; `None` if there is no such file.
+    /// Reads a text file; `None` if it does not exist.
     ///
     /// # Errors
     /// [`ModelError::Io`]; [`ModelError::Config`] if it is not UTF-8.
@@ -277,11 +273,10 @@ impl Files {
         self.read(name)?.map(|b| String::from_utf8(b.into_owned()).map_err(wrong)).transpose()
     }
 
-    /// The weights, in one file or in shards.
+    /// Opens the weights, in one file or in shards.
     ///
     /// # Errors
-    /// [`ModelError::MissingFile`] (with the conversion hint if only pickled weights are there);
-    /// [`ModelError::Weights`].
+    /// [`ModelError::MissingFile`], with a conversion hint if there are only pickled weights; [`ModelError::Weights`].
     pub fn weights(&self) -> Result<Checkpoint> {
         let dir = match self {
             Files::Builtin(b) => {
@@ -300,7 +295,7 @@ impl Files {
             let paths: Vec<PathBuf> = names.iter().map(|n| dir.join(n)).collect();
             for (name, path) in names.iter().zip(&paths) {
                 if regular(path)?.is_none() {
-                    return Err(self.missing(name, &format!("{INDEX} names it; fetch it")));
+                    return Err(self.missing(name, &format!("{INDEX} lists it; download it")));
                 }
             }
             return Ok(Checkpoint::open(&paths)?.labelled(&label));
@@ -314,17 +309,16 @@ impl Files {
         }
         let pickled = dir.join("pytorch_model.bin").is_file() || dir.join("pytorch_model.bin.index.json").is_file();
         let hint =
-            if pickled { PICKLED } else { "a model folder holds config.json, model.safetensors and a tokenizer" };
+            if pickled { PICKLED } else { "a model folder contains config.json, model.safetensors and a tokenizer" };
         Err(self.missing("model.safetensors", hint))
     }
 
-    /// An error for an absent file.
     pub fn missing(&self, file: &str, hint: &str) -> ModelError {
         ModelError::MissingFile { place: self.label(), file: file.to_owned(), hint: hint.to_owned() }
     }
 }
 
-/// The names of all shards of which the folder has at least one, as their numbers tell them.
+/// Names of all shards of a checkpoint without an index, derived from the name of one of them.
 fn shards_without_index(dir: &Path) -> Option<Vec<String>> {
     let mut names = std::fs::read_dir(dir).ok()?.flatten().filter_map(|e| e.file_name().into_string().ok());
     let name = names.find(|n| is_shard(n))?;
@@ -334,42 +328,42 @@ fn shards_without_index(dir: &Path) -> Option<Vec<String>> {
     Some((1..=most).map(|i| format!("{stem}-{i:0width$}-of-{count}.safetensors", width = count.len())).collect())
 }
 
-/// Largest number of shards that is looked for without an index.
+/// Maximum number of shards read without an index.
 const MOST_SHARDS: usize = 10_000;
 
-/// Advice for a model with pickled weights only.
-pub(super) const PICKLED: &str = "only pytorch_model.bin is there, a pickle, which can run code and is not loaded; \
-    `probity models convert FOLDER -o NEW_FOLDER` turns it into safetensors without running any";
+/// Hint for a model with only pickled weights.
+pub(super) const PICKLED: &str = "only pytorch_model.bin was found, a pickle, which can run code and is not loaded; \
+    `probity models convert FOLDER -o NEW_FOLDER` converts it to safetensors without running any";
 
-/// Windows editors write it before UTF-8 text.
+/// Windows editors write this mark before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Largest tokenizer or vocabulary that is read into memory.
+/// Maximum size of a tokenizer or vocabulary.
 pub(super) const LARGEST_TEXT: u64 = 256 << 20;
 
-/// Largest other text.
+/// Maximum size of any other text.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Files that grow with the vocabulary, the weights or the texts.
 const LONG: [&str; 6] = ["tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", INDEX, "expected.json"];
 
-/// The index of a sharded checkpoint.
+/// Index of a sharded checkpoint.
 pub(super) const INDEX: &str = "model.safetensors.index.json";
 
-/// Length of a regular file; `None` if there is nothing.
+/// Returns the length of a regular file; `None` if nothing exists.
 ///
 /// # Errors
-/// [`ModelError::Io`] for unusable entries: a dangling or circular link, a folder, a pipe.
+/// [`ModelError::Io`] for unusable entries: a broken or circular link, a folder, a pipe.
 pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
     use std::io::{Error, ErrorKind};
     let unusable = |what: &str| Err(ModelError::io(path)(Error::other(what.to_owned())));
     match std::fs::metadata(path) {
-        // Reading a pipe or a device would block forever.
+        // Reading a pipe or device would block forever.
         Ok(about) if !about.is_file() => unusable("not a regular file; put the file itself there"),
         Ok(about) => Ok(Some(about.len())),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             if std::fs::symlink_metadata(path).is_ok() {
-                return unusable("a link to a file that is gone; fetch the model again");
+                return unusable("a link to a missing file; fetch the model again");
             }
             Ok(None)
         }
@@ -377,7 +371,7 @@ pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
     }
 }
 
-/// Text of a regular file within the size limit; `None` for anything else.
+/// Reads a regular file within the size limit; `None` for anything else.
 pub(super) fn plain_text(path: &Path) -> Option<String> {
     base::read::text(path, LARGEST_TEXT).ok()
 }
@@ -386,7 +380,7 @@ pub(super) fn plain_text(path: &Path) -> Option<String> {
 mod tests {
     use super::{ModelSource, Settings, in_print};
 
-    /// They counted as two models, computed twice and compared with each other.
+    /// Regression: a hub id and its cached snapshot used to count as two models, which were computed twice and compared with each other.
     #[test]
     fn a_hub_id_and_its_snapshot_in_the_cache_are_one_model() {
         let cache = tempfile::tempdir().unwrap();

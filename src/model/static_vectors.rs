@@ -1,4 +1,4 @@
-//! Word vectors from text files in the formats of GloVe and word2vec: one word and its numbers per line.
+//! Word vectors from text files in GloVe or word2vec format: one word and its numbers per line.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,28 +13,28 @@ use super::error::{ModelError, Result};
 use super::tokenizer::{Split, Tokenizer, UNKNOWN, WordRules, split};
 use super::{Model, Params};
 
-/// Maximum line length; a million bytes are enough for 50,000 numbers.
+/// Maximum line length in bytes, enough for 50,000 numbers.
 const LONGEST_LINE: usize = 1 << 20;
-/// Largest text file whose words are collected as a vocabulary.
+/// Maximum size in bytes of a text file from which a vocabulary is collected.
 const LARGEST_TEXT: u64 = 1 << 30;
-/// Longest sentence in words.
+/// Maximum sentence length in words.
 const LONGEST_TEXT: usize = 1 << 16;
 
-/// A file of word vectors, and the way to read it.
+/// Path and options of a word-vector file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The text file; `.gz` is unpacked on the way.
+    /// Text file, possibly compressed (`.gz`).
     pub path: PathBuf,
-    /// Words are looked up in lower case; `None` folds case if the file has no upper-case word.
+    /// True to look up words in lower case; `None` folds case if the file has no upper case.
     pub fold: Option<bool>,
-    /// Rule by which words end.
+    /// Rule for splitting texts into words.
     pub split: Split,
-    /// Only words of this text file are kept.
+    /// Text file whose words form the vocabulary; other vectors are skipped.
     pub vocabulary: Option<PathBuf>,
 }
 
 impl Address {
-    /// Reads `PATH`, or `PATH?lower`, `?cased`, `?spaces`, `?words=FILE`, joined by `&`.
+    /// Parses `PATH`, or `PATH` with the options `?lower`, `?cased`, `?spaces`, `?words=FILE`, joined by `&`.
     pub fn parse(text: &str, expand: impl Fn(&str) -> PathBuf) -> Result<Address> {
         let (path, options) = text.split_once('?').unwrap_or((text, ""));
         let mut address = Address { path: expand(path), ..Address::default() };
@@ -56,7 +56,7 @@ impl Address {
         Ok(address)
     }
 
-    /// True if a path looks like word vectors: `.txt` or `.vec`, perhaps with `.gz`.
+    /// True if a path looks like word vectors: `.txt` or `.vec`, possibly with `.gz`.
     pub(crate) fn is_likely(path: &Path) -> bool {
         let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -81,23 +81,22 @@ impl fmt::Display for Address {
     }
 }
 
-/// Word vectors in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StaticVectors {
-    /// Words in the order of the file; word i has row i + 1.
+    /// Words in file order; word i has row i + 1.
     pub words: Vec<String>,
-    /// `[words + 1, d]`; row 0, the unknown word, is zero.
+    /// `[words + 1, d]`; row 0, for unknown words, is zero.
     pub vectors: Array,
-    /// True if words are looked up in lower case.
+    /// True to look up words in lower case.
     pub fold: bool,
-    /// Lines with a repeated word, of which the first counts.
+    /// Number of lines with a repeated word, which are ignored.
     pub duplicates: usize,
-    /// Lines of words outside the requested vocabulary.
+    /// Number of lines with a word outside the requested vocabulary.
     pub skipped: usize,
 }
 
 impl StaticVectors {
-    /// Reads a file line by line; memory is bounded by the kept words.
+    /// Reads a file line by line; memory is proportional to the words kept.
     pub(crate) fn read(address: &Address) -> Result<StaticVectors> {
         let wanted = address.vocabulary.as_deref().map(|p| vocabulary(p, address.split)).transpose()?;
         let label = address.path.display().to_string();
@@ -106,7 +105,6 @@ impl StaticVectors {
         Ok(found.vectors)
     }
 
-    /// Number of words.
     pub(crate) fn len(&self) -> usize {
         self.words.len()
     }
@@ -118,7 +116,7 @@ impl StaticVectors {
 }
 
 impl Arch {
-    /// Word vectors: a table of `vocab` rows of `width` floats.
+    /// Creates the architecture of word vectors: a table of `vocab` rows of `width` floats.
     pub fn table(vocab: usize, width: usize) -> Arch {
         Arch {
             family: "static".into(),
@@ -145,7 +143,7 @@ impl Arch {
     }
 }
 
-/// Loads word vectors as a model whose only point is the table.
+/// Loads word vectors as a model whose only hook point is the table.
 pub(super) fn load(address: &Address, device: Device, dtype: Dtype) -> Result<Model> {
     let vectors = StaticVectors::read(address)?;
     let label = address.path.display().to_string();
@@ -157,7 +155,7 @@ pub(super) fn load(address: &Address, device: Device, dtype: Dtype) -> Result<Mo
     Model::from_params_with(&address.to_string(), arch, params, Some(tokenizer), (device, dtype))
 }
 
-/// The words of a text file, as written and in lower case.
+/// Returns the words of a text file, both verbatim and in lower case.
 fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
     let text = base::read::bytes(path, LARGEST_TEXT).map_err(ModelError::io(path))?;
     let mut words = HashSet::new();
@@ -165,7 +163,7 @@ fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
         words.insert(word.to_lowercase());
         words.insert(word);
     }
-    // Words needed for the frames of encoders.
+    // Words that encoders add around sentences.
     words.extend(["<s>", "</s>"].map(String::from));
     Ok(words)
 }
@@ -175,7 +173,7 @@ struct Found {
     has_upper_case: bool,
 }
 
-/// A line that cannot be read.
+/// Location of an invalid line.
 struct Line<'a> {
     label: &'a str,
     line: usize,
@@ -183,7 +181,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn wrong<T>(&self, what: impl fmt::Display) -> Result<T> {
-        let hint = "one word and its numbers per line, separated by blanks, are expected";
+        let hint = "expected one word and its numbers per line, separated by blanks";
         Err(ModelError::Weights { file: self.label.to_owned(), what: format!("line {}: {what}; {hint}", self.line) })
     }
 }
@@ -215,7 +213,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
             return place.wrong("it is empty");
         }
         lines += 1;
-        // The first line fixes the width; its word has no blank in it.
+        // The first line determines the width; its word contains no blank.
         let d = *width.get_or_insert_with(|| text.split(BLANKS).count().saturating_sub(1));
         let word = numbers(text, d, &mut values, &place)?;
         has_upper_case |= word.chars().any(char::is_uppercase);
@@ -226,11 +224,11 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
         } else {
             seen.insert(word.to_owned(), seen.len() as u32);
             if data.is_empty() {
-                // Row 0: the unknown word.
+                // Row 0 is for unknown words.
                 data.resize(d, 0.0);
             }
             data.extend_from_slice(&values);
-            // Peak memory in copies: reading, growth by doubling, and the copy in the model's parameters.
+            // At the peak there are three copies: data read, growth by doubling, and the model's parameters.
             if lines % CHECK_EVERY == 0 {
                 base::read::fits(3 * size_of_val(data.as_slice()) as u64).map_err(ModelError::io(path))?;
             }
@@ -238,10 +236,12 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
     }
     let wrong = |what: String| Err(ModelError::Weights { file: label.to_owned(), what });
     let Some(d) = width.filter(|_| lines > 0) else {
-        return wrong("the file is empty; one word and its numbers per line are expected".into());
+        return wrong("the file is empty; expected one word and its numbers per line".into());
     };
     if let Some(n) = header.filter(|n| *n != lines) {
-        return wrong(format!("the first line says {n} words, {lines} are there: the file was cut; fetch it again"));
+        return wrong(format!(
+            "the first line states {n} words, but there are {lines}: the file is truncated; fetch it again"
+        ));
     }
     if seen.is_empty() {
         return wrong("no word of the vocabulary has a vector here".into());
@@ -253,12 +253,12 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
     Ok(Found { vectors: StaticVectors { words, vectors, fold: false, duplicates, skipped }, has_upper_case })
 }
 
-/// Lines between two checks of the memory limit.
+/// Number of lines between checks of the memory limit.
 const CHECK_EVERY: usize = 1024;
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// The next line without its end; `None` at the end of the file.
+/// Reads the next line without its end; `None` at the end of the file.
 fn next_line<'a>(
     reader: &mut dyn BufRead,
     bytes: &'a mut Vec<u8>,
@@ -283,14 +283,14 @@ fn next_line<'a>(
     }
 }
 
-/// `n d` of a word2vec file: two whole numbers only.
+/// Parses the header `n d` of a word2vec file: exactly two whole numbers.
 fn word2vec_header(text: &str) -> Option<(usize, usize)> {
     let mut parts = text.split(BLANKS);
     let (n, d) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     (parts.next().is_none() && d > 0).then_some((n, d))
 }
 
-/// The last `d` pieces of a line as numbers, in `values`; what precedes them is the word, blanks included.
+/// Parses the last `d` numbers of a line into `values`; returns the word before them, which may contain blanks.
 fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>) -> Result<&'a str> {
     values.clear();
     let shown = |s: &str| s.chars().take(40).collect::<String>().escape_debug().to_string();
@@ -300,7 +300,7 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
     let mut rest = text;
     for _ in 0..d {
         let Some((before, piece)) = rest.rsplit_once(BLANKS) else {
-            return place.wrong(format_args!("{} numbers, {d} are expected", values.len()));
+            return place.wrong(format_args!("{} numbers; expected {d}", values.len()));
         };
         match piece.parse::<f32>() {
             Ok(v) if v.is_finite() => values.push(v),
@@ -310,13 +310,13 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
                 return place.wrong(format_args!("{fields} fields; expected a word and {d} numbers"));
             }
             Err(_) => {
-                return place.wrong(format_args!("'{}' is not a number ({d} are expected)", shown(piece)));
+                return place.wrong(format_args!("'{}' is not a number; expected {d} numbers", shown(piece)));
             }
         }
         rest = before;
     }
     values.reverse();
-    // Words may contain blanks (GloVe 840B), but a word that ends with a number means that the line has too many numbers.
+    // Words may contain blanks (GloVe 840B), but if a word ends in a number, the line has too many numbers.
     let extra = rest.rsplit_once(BLANKS).is_some_and(|(_, last)| last.parse::<f32>().is_ok_and(f32::is_finite));
     if rest.is_empty() || extra {
         return place.wrong(format_args!("more than {d} numbers, or no word before them"));

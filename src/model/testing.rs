@@ -1,4 +1,4 @@
-//! Tiny random models for unit tests: one architecture for each variant of a description.
+//! Tiny random models for unit tests, one for each variant of an architecture.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use super::arch::{
 };
 use super::{Array, Batch, Device, Model, Params};
 
-/// Vocabulary of every tiny model.
+/// Vocabulary size of all tiny models.
 pub(crate) const VOCAB: usize = 23;
 
 pub(crate) fn bert() -> Arch {
@@ -36,7 +36,6 @@ pub(crate) fn bert() -> Arch {
     }
 }
 
-/// One architecture of each kind.
 pub(crate) fn archs() -> Vec<Arch> {
     let bert = bert();
     let gpt2 = Arch {
@@ -91,7 +90,7 @@ pub(crate) fn archs() -> Vec<Arch> {
     vec![bert, gpt2, neox, llama, albert, bart]
 }
 
-/// Parameters large enough that a wrong mask or norm shows far above rounding.
+/// Draws parameters large enough that a wrong mask or norm has effects far above rounding.
 pub(crate) fn params(arch: &Arch, seed: u64) -> Params {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut params = Params::default();
@@ -105,14 +104,14 @@ pub(crate) fn params(arch: &Arch, seed: u64) -> Params {
     params
 }
 
-/// A loaded tiny model, on the device that `PROBITY_TEST_DEVICE` names (default: the CPU).
+/// Loads a tiny model on the device `PROBITY_TEST_DEVICE` (default: CPU).
 pub(crate) fn model(arch: Arch, seed: u64) -> Model {
     let params = params(&arch, seed);
     let device = std::env::var("PROBITY_TEST_DEVICE").map_or(Device::Cpu, |name| name.parse().unwrap());
     Model::from_params("tiny", arch, params, None, device).unwrap()
 }
 
-/// A batch with rows of the given lengths.
+/// Draws a batch with rows of the given lengths.
 pub(crate) fn batch(lengths: &[usize], seed: u64) -> Batch {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let rows: Vec<Vec<u32>> =
@@ -120,7 +119,7 @@ pub(crate) fn batch(lengths: &[usize], seed: u64) -> Batch {
     Batch::new(&rows, 0).unwrap()
 }
 
-/// Largest absolute difference; infinite if shapes differ or a value is not a number.
+/// Largest absolute difference; infinite if shapes differ or a value is NaN.
 pub(crate) fn distance(a: &Array, b: &Array) -> f32 {
     if a.shape != b.shape {
         return f32::INFINITY;

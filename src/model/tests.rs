@@ -1,4 +1,4 @@
-//! Whole folders: folders that load, and refused folders with their messages.
+//! Tests with whole folders: some load, others are rejected with their messages.
 
 mod bad_input;
 
@@ -11,7 +11,7 @@ use super::*;
 
 const WORDS: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n##s\nare\n.\n";
 
-/// A BERT folder written by the trainer, with a vocabulary list.
+/// Writes a model folder with the trainer, including a vocabulary list.
 pub(super) fn folder(arch: &Arch) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     Trainer::new(arch, 1, AdamW::default(), Device::Cpu).unwrap().export(dir.path()).unwrap();
@@ -19,7 +19,6 @@ pub(super) fn folder(arch: &Arch) -> tempfile::TempDir {
     dir
 }
 
-/// A BERT of two blocks.
 pub(super) fn bert() -> Arch {
     let size = families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 };
     Arch::bert(size)
@@ -40,7 +39,6 @@ fn edit_config(dir: &Path, edit: impl FnOnce(&mut Value)) {
     std::fs::write(path, config.to_string()).unwrap();
 }
 
-/// Rewrites the tensors of a folder.
 fn edit_tensors(dir: &Path, edit: impl FnOnce(&mut Vec<(String, Array)>)) {
     let path = dir.join("model.safetensors");
     let c = weights::Checkpoint::open(&[&path]).unwrap();
@@ -87,7 +85,7 @@ fn old_names_and_missing_prefixes_are_understood() {
     assert_eq!(ask(&load(dir.path()).unwrap()), want);
 }
 
-/// CamemBERT is RoBERTa under another name, and was refused.
+/// Regression: CamemBERT, which is RoBERTa under another name, used to be rejected.
 #[test]
 fn camembert_is_read_as_roberta() {
     let dir = folder(&Arch::roberta(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 }));
@@ -153,20 +151,20 @@ fn impossible_configurations_are_refused() {
     let cases: [(Change, &str); 10] = [
         (|c| c["model_type"] = json!("rwkv"), "'rwkv' is not supported; supported: bert,"),
         (|c| c["model_type"] = json!(null), "is not supported"),
-        (|c| c["num_attention_heads"] = json!(0), "does not split into 0 heads"),
-        (|c| c["num_attention_heads"] = json!(3), "does not split into 3 heads"),
+        (|c| c["num_attention_heads"] = json!(0), "is not divisible by 0 heads"),
+        (|c| c["num_attention_heads"] = json!(3), "is not divisible by 3 heads"),
         (|c| c["vocab_size"] = json!(-5), "config.json"),
         (|c| c["hidden_size"] = json!(1u64 << 40), "does not"),
         (|c| c["num_hidden_layers"] = json!(1_000_000), "layers"),
         (|c| c["hidden_act"] = json!("\u{1b}[31mswoosh"), "swoosh' is not supported"),
         (|c| c["layer_norm_eps"] = json!(-1.0), "epsilon"),
-        // transformers rotates whole heads of Llama, whatever the configuration says; half of each was rotated here.
+        // Regression: transformers rotates whole heads of Llama regardless of the configuration, but half of each used to be rotated.
         (
             |c| {
                 c["model_type"] = json!("llama");
                 c["rope_parameters"] = json!({"rope_type": "default", "partial_rotary_factor": 0.5});
             },
-            "rotated as a whole",
+            "rotates whole heads",
         ),
     ];
     for (change, said) in cases {

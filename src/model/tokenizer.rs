@@ -1,4 +1,4 @@
-//! Text to token ids and back, as the model's own files define it.
+//! Conversion of text to token ids and back, as defined by the model's files.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,54 +14,53 @@ use super::source::Files;
 
 pub use self::words::{Split, UNKNOWN, WordRules, split};
 
-/// A tokenizer with the special tokens that its folder names.
+/// A tokenizer with the special tokens of its folder.
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     file: String,
     special: Special,
     digest: [u8; 32],
-    /// Tokens that the vocabulary does not have are left out.
+    /// True to drop tokens that are not in the vocabulary.
     drop_unknown: bool,
-    /// Tokens that the frame appends to a text and the model does not see.
+    /// Number of tokens appended to a text that the model must not see.
     closing: usize,
-    /// Ids from this one on have no embeddings in the model.
+    /// Number of embeddings in the model; larger ids have none.
     rows: usize,
 }
 
 /// Ids of special tokens; `None` if the tokenizer has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Special {
-    /// To be predicted.
+    /// Mask, to be predicted.
     pub mask: Option<u32>,
-    /// First token of masked models.
+    /// First token in masked models.
     pub cls: Option<u32>,
-    /// Separator, last token of masked models.
+    /// Separator and last token in masked models.
     pub sep: Option<u32>,
     pub pad: Option<u32>,
-    /// Beginning of a text.
+    /// Beginning of text.
     pub bos: Option<u32>,
-    /// End of a text.
+    /// End of text.
     pub eos: Option<u32>,
-    /// Unknown.
     pub unk: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoding {
     pub ids: Vec<u32>,
-    /// Tokens as the vocabulary spells them.
+    /// Spelling of each token in the vocabulary.
     pub tokens: Vec<String>,
-    /// Start and end of each token in the text, in characters (not bytes: a byte-level token can be half a character).
+    /// Character range of each token in the text (end exclusive). A byte-level token can be half a character.
     pub offsets: Vec<(usize, usize)>,
-    /// Sentence of a pair: 0 or 1.
+    /// Sentence of a pair (0 or 1).
     pub types: Vec<u32>,
-    /// Tokens that the tokenizer added, and special tokens in the text.
+    /// True for tokens added by the tokenizer and special tokens in the text.
     pub is_special: Vec<bool>,
-    /// The word of each token, from the tokenizer's pre-tokenization; `None` for added tokens.
+    /// Word of each token according to pre-tokenization; `None` for added tokens.
     pub words: Vec<Option<u32>>,
 }
 
-/// The optional files beside a tokenizer.
+/// Optional files that accompany a tokenizer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras<'a> {
     /// Text of `special_tokens_map.json`.
@@ -73,8 +72,8 @@ pub struct Extras<'a> {
 }
 
 impl Tokenizer {
-    /// From the text of a `tokenizer.json`. Padding and truncation in the file are switched off: batches pad, and a
-    /// sentence is never cut silently.
+    /// Creates a tokenizer from a `tokenizer.json`, disabling its padding and truncation: batches pad, and sentences are never truncated
+    /// silently.
     ///
     /// # Errors
     /// [`ModelError::Config`] if the text is not a tokenizer.
@@ -98,7 +97,7 @@ impl Tokenizer {
         })
     }
 
-    /// From the text of a BERT `vocab.txt`: WordPiece, lower-casing unless `tokenizer_config.json` says otherwise.
+    /// Creates a WordPiece tokenizer from a BERT `vocab.txt`, in lower case unless `tokenizer_config.json` specifies otherwise.
     pub fn from_vocab_txt(file: &str, text: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let vocab: BTreeMap<&str, usize> =
             text.lines().map(str::trim_end).enumerate().map(|(id, token)| (token, id)).collect();
@@ -141,8 +140,8 @@ impl Tokenizer {
         Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
     }
 
-    /// From the texts of `vocab.json` and `merges.txt`: byte-level BPE. A vocabulary with `<s>`, `</s>` and `<mask>` is
-    /// RoBERTa's and gets its frame; any other is GPT-2's and gets none.
+    /// Creates a byte-level BPE tokenizer from `vocab.json` and `merges.txt`. A vocabulary with `<s>`, `</s>` and `<mask>` is RoBERTa's,
+    /// with special tokens around each text; any other is GPT-2's, without them.
     pub fn from_bpe(file: &str, vocab: &str, merges: &str, extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let vocab: BTreeMap<String, u32> =
@@ -168,13 +167,13 @@ impl Tokenizer {
         Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
     }
 
-    /// Reads whichever tokenizer a folder holds; `None` if it holds none.
+    /// Loads a folder's tokenizer in any supported format; `None` if there is none.
     pub fn from_dir(dir: &Path) -> Result<Option<Tokenizer>> {
         let files = Files::Dir(dir.to_owned());
         Tokenizer::from_files(&files.label(), |name| Ok(files.read(name)?.map(Cow::into_owned)))
     }
 
-    /// The same with any function that reads a named file.
+    /// Loads a tokenizer through a function that reads named files.
     pub fn from_files(place: &str, read: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<Option<Tokenizer>> {
         let label = |name: &str| format!("{place}/{name}");
         let text = |name: &str| -> Result<Option<String>> {
@@ -201,8 +200,8 @@ impl Tokenizer {
         Ok(None)
     }
 
-    /// The tokenizer as a model uses it. A causal model continues a text, so it does not see tokens that the frame
-    /// appends; ids without embeddings are recorded.
+    /// Adapts the tokenizer to a model. A causal model continues a text, so it must not see tokens appended at the end. Ids without
+    /// embeddings are recorded.
     #[must_use]
     pub fn for_model(mut self, arch: &Arch) -> Tokenizer {
         self.rows = arch.vocab;
@@ -215,16 +214,16 @@ impl Tokenizer {
         self
     }
 
-    /// Tokens that the frame puts behind a text; none for a text without tokens.
+    /// Number of special tokens after a text; `None` for a text without tokens.
     fn closing_of(&self, text: &str) -> Option<usize> {
         let own = guarded(|| self.inner.encode(text, true)).ok()?.get_sequence_ids();
         own.iter().rev().position(Option::is_some)
     }
 
-    /// Encodes a text for its model, with the tokenizer's frame of special tokens.
+    /// Encodes a text for the model, with the tokenizer's special tokens.
     ///
     /// # Errors
-    /// [`ModelError::Config`] if the tokenizer fails on it (a regular expression that gives up, say).
+    /// [`ModelError::Config`] if the tokenizer fails, for example because a regular expression gives up.
     pub fn encode(&self, text: &str) -> Result<Encoding> {
         let mut e = self.encode_closed(text)?;
         let shown = e.ids.len().saturating_sub(self.closing);
@@ -237,12 +236,12 @@ impl Tokenizer {
         Ok(e)
     }
 
-    /// The same including the tokens after the text, also for a causal model.
+    /// Encodes a text including the closing tokens, even for causal models.
     pub(crate) fn encode_closed(&self, text: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from(text), true)
     }
 
-    /// Encodes a text without any frame.
+    /// Encodes a text without special tokens.
     pub fn encode_bare(&self, text: &str) -> Result<Encoding> {
         self.run(tokenizers::EncodeInput::from(text), false)
     }
@@ -265,24 +264,22 @@ impl Tokenizer {
         })
     }
 
-    /// Text of some ids; special tokens are left out on request.
+    /// Decodes ids, optionally without special tokens.
     pub fn decode(&self, ids: &[u32], skip_special: bool) -> Result<String> {
         guarded(|| self.inner.decode(ids, skip_special)).map_err(|e| self.wrong(e))
     }
 
-    /// The tokenizer as the text of a `tokenizer.json`.
     #[cfg(test)]
     pub(crate) fn to_json(&self) -> Result<String> {
         self.inner.to_string(false).map_err(|e| self.wrong(e.to_string()))
     }
 
-    /// Spelling of an id.
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
     }
 
-    /// The one id of a word in running text, with a blank before it where the tokenizer marks blanks; `None` if the
-    /// word takes several tokens or is unknown.
+    /// Returns the single id of a word in running text, with a blank before it if the tokenizer marks blanks; `None` for several tokens or
+    /// an unknown word.
     pub fn word_id(&self, word: &str) -> Option<u32> {
         for text in [format!(" {word}"), word.to_owned()] {
             if let Ok(e) = self.encode_bare(&text)
@@ -295,7 +292,7 @@ impl Tokenizer {
         None
     }
 
-    /// True for tokens of which none is the unknown token or lacks embeddings in the model.
+    /// True if no token is unknown or lacks an embedding in the model.
     pub fn knows(&self, ids: &[u32]) -> bool {
         ids.iter().all(|id| Some(*id) != self.special.unk && (*id as usize) < self.rows)
     }
@@ -314,27 +311,25 @@ impl Tokenizer {
         self.special
     }
 
-    /// Id to pad with: the pad token, else the end of text, else 0. Padding is masked, so any id would do.
+    /// Id for padding: the pad token, else the end of text, else 0. Padding is masked, so any id works.
     pub fn pad_id(&self) -> u32 {
         self.special.pad.or(self.special.eos).unwrap_or(0)
     }
 
-    /// The mask token, as text.
     pub fn mask_token(&self) -> Option<String> {
         self.special.mask.and_then(|id| self.token(id))
     }
 
-    /// Number of entries, added tokens included.
+    /// Number of entries, including added tokens.
     pub fn len(&self) -> usize {
         self.inner.get_vocab_size(true)
     }
 
-    /// True if there is no entry at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// SHA-256 of the file that defined it.
+    /// SHA-256 of the defining file.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
@@ -344,12 +339,12 @@ impl Tokenizer {
     }
 }
 
-/// Runs the tokenizer library, which panics on some inconsistent files (a frame that names a token it does not define,
-/// say); here that is an error like any other.
+/// Runs the tokenizer library, converting panics to errors. It panics on some inconsistent files, such as a template with an undefined
+/// token.
 fn guarded<T>(work: impl FnOnce() -> tokenizers::Result<T>) -> std::result::Result<T, String> {
     match std::panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|e| e.to_string()),
-        Err(_) => Err("the file contradicts itself; fetch it again".into()),
+        Err(_) => Err("the file is inconsistent; fetch it again".into()),
     }
 }
 
@@ -359,7 +354,7 @@ fn added_token(id: usize, content: &str, lstrip: bool) -> Value {
 }
 
 impl Special {
-    /// Reads the roles from `special_tokens_map.json`, then `tokenizer_config.json`, then common spellings.
+    /// Determines the roles from `special_tokens_map.json`, then `tokenizer_config.json`, then common spellings.
     fn find(inner: &tokenizers::Tokenizer, extras: Extras<'_>) -> serde_json::Result<Special> {
         let parse = |t: Option<&str>| t.map(serde_json::from_str::<Value>).transpose();
         let sources = [parse(extras.special_tokens_map)?, parse(extras.tokenizer_config)?];
@@ -372,7 +367,7 @@ impl Special {
             named.or_else(|| common.iter().find_map(|t| inner.token_to_id(t)))
         };
         Ok(Special {
-            // T5's first sentinel also marks what is left out.
+            // T5's first sentinel also serves as a mask.
             mask: role("mask_token", &["[MASK]", "<mask>", "<extra_id_0>"]),
             cls: role("cls_token", &["[CLS]", "<s>"]),
             sep: role("sep_token", &["[SEP]", "</s>"]),

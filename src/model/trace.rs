@@ -4,22 +4,21 @@ use super::array::Array;
 use super::error::{ModelError, Result};
 use super::hook::HookPoint;
 
-/// The answer to a [`Plan`](super::plan::Plan), on the host.
+/// Host arrays requested by a [`Plan`](super::plan::Plan).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// One array per capture, in the plan's order.
     pub captures: Vec<(HookPoint, Array)>,
-    /// `[B,T,K]` or `[N,K]` if requested.
+    /// `[B,T,K]` or `[N,K]`, if requested.
     pub logits: Option<Array>,
-    /// With a gradient: the value of each target (its logit, probability or log-probability), or the one inner
-    /// product with the cotangent.
+    /// Value of each target (logit, probability or log-probability), or the inner product with the cotangent, if a gradient was requested.
     pub scalars: Vec<f32>,
-    /// With a gradient: `[B,T,E]` (embeddings) or `[B,T,D]` for each point, in the plan's order.
+    /// `[B,T,E]` (embeddings) or `[B,T,D]` for each point, in the plan's order, if a gradient was requested.
     pub gradients: Vec<(HookPoint, Array)>,
 }
 
 impl Trace {
-    /// The first capture at `p`.
+    /// Returns the first capture at `p`.
     ///
     /// # Errors
     /// [`ModelError::Plan`] if the plan did not request it.
@@ -35,15 +34,15 @@ impl Trace {
         }
     }
 
-    /// The logits.
+    /// Returns the logits.
     ///
     /// # Errors
     /// [`ModelError::Plan`] if the plan did not request them.
     pub fn logits(&self) -> Result<&Array> {
-        self.logits.as_ref().ok_or_else(|| ModelError::Plan("logits were not asked for".into()))
+        self.logits.as_ref().ok_or_else(|| ModelError::Plan("logits were not requested".into()))
     }
 
-    /// The gradient with respect to `p`.
+    /// Returns the gradient with respect to `p`.
     ///
     /// # Errors
     /// [`ModelError::MissingGradient`] if the plan did not request it.

@@ -1,5 +1,5 @@
-//! Untrained twins: a model's shape and tokenizer with fresh parameters. Properties that a probe finds there do not
-//! come from training.
+//! Untrained twins: a model's architecture and tokenizer with random parameters. Properties that a probe finds in a twin do not come from
+//! training.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal, Uniform};
@@ -19,10 +19,10 @@ use stats::rng::stream;
 
 /// Standard deviation of initial weights if the configuration has no `initializer_range` (BERT, GPT-2).
 const INITIAL_SD: f32 = 0.02;
-/// The separator between a model and its twin's seed.
+/// Separator between a model and the seed of its twin.
 const MARK: &str = "#untrained-";
 
-/// Recognises `untrained:MODEL`, `untrained:MODEL#SEED` and `MODEL#untrained-SEED`: the model's address and the seed.
+/// Parses `untrained:MODEL`, `untrained:MODEL#SEED` and `MODEL#untrained-SEED` into the model's address and the seed.
 pub(super) fn parse(text: &str) -> Result<Option<(&str, u64)>> {
     let (of, seed) = match (text.strip_prefix("untrained:"), text.rsplit_once(MARK)) {
         (Some(rest), _) => rest.rsplit_once('#').unwrap_or((rest, "0")),
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str) -> Result<Option<(&str, u64)>> {
     Ok(Some((of, seed)))
 }
 
-/// Loads the untrained twin of a model: same architecture, tokenizer and pooling; freshly drawn parameters.
+/// Loads the untrained twin of a model: same architecture, tokenizer and pooling, random parameters.
 pub(super) fn load(
     of: &ModelSource,
     seed: u64,
@@ -65,7 +65,7 @@ pub(super) fn load(
     Ok(twin)
 }
 
-/// `initializer_range` of the model's configuration, if valid.
+/// Returns `initializer_range` of the model's configuration, if valid.
 fn initializer_range(of: &ModelSource) -> Result<f32> {
     if matches!(of, ModelSource::Vectors(_)) {
         return Ok(1.0);
@@ -77,9 +77,10 @@ fn initializer_range(of: &ModelSource) -> Result<f32> {
     Ok(given.filter(|sd| *sd > 0.0 && *sd <= 1.0).map_or(INITIAL_SD, |sd| sd as f32))
 }
 
-/// Fresh parameters. Transformers: weights and tables normal with standard deviation `sd`, biases 0, norms 1. LSTMs:
-/// uniform within 1 / sqrt(H), biases too (PyTorch). Word vectors: standard normal (PyTorch), the unknown word zero.
-/// Every parameter has its own stream, so it does not depend on the shapes of others.
+/// Draws random parameters, each from a separate stream, so that it does not depend on the shapes of others:
+/// - Transformers: normal weights and tables with standard deviation `sd`, biases 0, norms 1.
+/// - LSTMs: uniform within 1 / sqrt(H), including biases (PyTorch).
+/// - Word vectors: standard normal (PyTorch), zero for unknown words.
 pub fn initial(arch: &Arch, seed: u64, sd: f32) -> Params {
     let mut params = Params::default();
     for p in arch.parameters() {
@@ -106,7 +107,7 @@ pub fn initial(arch: &Arch, seed: u64, sd: f32) -> Params {
 }
 
 fn deviates(rng: &mut ChaCha8Rng, n: usize, sd: f32) -> Vec<f32> {
-    // A positive, finite deviation is always accepted.
+    // A positive, finite standard deviation is always accepted.
     Normal::new(0.0, sd).map_or_else(|_| vec![0.0; n], |normal| (0..n).map(|_| normal.sample(rng)).collect())
 }
 

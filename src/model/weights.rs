@@ -1,4 +1,4 @@
-//! safetensors files: every claim of a header is checked before use.
+//! Safetensors files; every statement in a header is checked before use.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,10 +15,9 @@ use super::array::Array;
 use super::error::{ModelError, Result};
 use base::text::shortened;
 
-/// Longest header that is read: the limit of the reference implementation.
+/// Maximum header length: the limit of the reference implementation.
 const LONGEST_HEADER: usize = 100_000_000;
 
-/// The bytes of one weights file.
 pub(super) enum Bytes {
     Mapped(Mmap),
     Held(Cow<'static, [u8]>),
@@ -33,35 +32,35 @@ impl Bytes {
     }
 }
 
-/// One safetensors file with a validated header.
+/// A safetensors file with a validated header.
 struct Shard {
     label: String,
     bytes: Bytes,
     /// Offset of the tensor data in the file.
     start: usize,
     tensors: BTreeMap<String, TensorInfo>,
-    /// Other names of stored tensors: `safetensors.torch.save_model` writes a shared tensor once and lists its other names
-    /// in the header's metadata.
+    /// Aliases of stored tensors. `safetensors.torch.save_model` writes a shared tensor once and lists its other names in the header's
+    /// metadata.
     aliases: BTreeMap<String, String>,
 }
 
-/// All tensors of a model, in one file or several.
+/// All tensors of a model, in one or several files.
 pub struct Checkpoint {
     shards: Vec<Shard>,
     label: Option<String>,
 }
 
 impl Checkpoint {
-    /// Maps the given safetensors files.
+    /// Memory-maps safetensors files.
     ///
     /// # Errors
-    /// [`ModelError::Io`], [`ModelError::Weights`] with the false claim in the header.
+    /// [`ModelError::Io`], [`ModelError::Weights`] with the false statement in the header.
     pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
         let shards = files.iter().map(|p| Shard::parse(label(p.as_ref()), map(p.as_ref())?));
         Checkpoint::from_shards(shards.collect::<Result<_>>()?)
     }
 
-    /// Reads weights that are already in memory (built-in models). `label` names them in errors.
+    /// Opens weights in memory (built-in models). `label` names them in errors.
     pub fn from_bytes(label: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Checkpoint> {
         Checkpoint::from_shards(vec![Shard::parse(label.to_owned(), Bytes::Held(bytes.into()))?])
     }
@@ -78,18 +77,16 @@ impl Checkpoint {
         Ok(Checkpoint { shards, label: None })
     }
 
-    /// The same under another name in errors: that of the index for shards.
+    /// Sets the name in errors: for shards, that of the index.
     pub fn labelled(self, label: &str) -> Checkpoint {
         Checkpoint { label: Some(label.to_owned()), ..self }
     }
 
-    /// Name of the weights in an error.
     pub fn label(&self) -> String {
         let own = || self.shards.first().map_or_else(|| "weights".into(), |p| p.label.clone());
         self.label.clone().unwrap_or_else(own)
     }
 
-    /// True if the weights contain a tensor with that name.
     pub fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
@@ -103,7 +100,7 @@ impl Checkpoint {
         stored(name).or_else(|| stored(self.shards.iter().find_map(|p| p.aliases.get(name))?))
     }
 
-    /// True if two stored tensors hold the same values; also if one is absent.
+    /// True if two stored tensors are equal, or one is missing.
     pub(crate) fn same(&self, a: &str, b: &str) -> Result<bool> {
         let (Some((first, x)), Some((second, y))) = (self.find(a), self.find(b)) else { return Ok(true) };
         if x.dtype == y.dtype && x.shape == y.shape && first.tensor(x) == second.tensor(y) {
@@ -112,26 +109,26 @@ impl Checkpoint {
         Ok(first.read(a, x)? == second.read(b, y)?)
     }
 
-    /// Reads a tensor as f32.
+    /// Reads a tensor as f32; `None` if missing.
     ///
     /// # Errors
-    /// [`ModelError::Weights`] for an unsupported element type or a value that is not finite; `None` if absent.
+    /// [`ModelError::Weights`] for an unsupported element type or a value that is not finite.
     pub fn read(&self, name: &str) -> Option<Result<Array>> {
         self.find(name).map(|(part, info)| part.read(name, info))
     }
 
-    /// Reads a tensor of any number type as f64, with its shape: for reference files.
+    /// Reads a tensor of any number type as f64, with its shape, for reference files.
     pub fn numbers(&self, name: &str) -> Option<Result<(Vec<usize>, Vec<f64>)>> {
         self.find(name).map(|(part, info)| part.numbers(name, info))
     }
 
-    /// Feeds all bytes to a hash, file by file.
+    /// Hashes all bytes, file by file.
     pub fn hash_into(&self, hash: &mut Sha256) {
         self.shards.iter().for_each(|p| hash.update(p.bytes.as_slice()));
     }
 }
 
-/// Files of a sharded checkpoint by name, from the text of its index; they end in `extension`.
+/// Returns the files of a sharded checkpoint from its index; their names end in `extension`.
 ///
 /// # Errors
 /// [`ModelError::Config`] if the text is not an index, or names a file outside its folder.
@@ -149,7 +146,7 @@ pub fn shards(label: &str, index: &str, extension: &str) -> Result<Vec<String>> 
         let plain = f.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
         if !plain || f.starts_with('.') || !f.ends_with(extension) {
             return Err(wrong(format!(
-                "shard '{}' is not a plain {extension} file name; shards lie beside their index",
+                "shard '{}' is not a plain {extension} file name; shards must be in the folder of their index",
                 printable(f)
             )));
         }
@@ -165,7 +162,7 @@ impl Shard {
         ModelError::Weights { file: self.label.clone(), what }
     }
 
-    /// Validates the header: length, JSON, element types, shapes, no overlap, no hole, nothing past the end.
+    /// Validates the header: length, JSON, element types, shapes, and data without overlaps, gaps or excess.
     fn parse(label: String, bytes: Bytes) -> Result<Shard> {
         let wrong = |what: String| Err(ModelError::Weights { file: label.clone(), what });
         let all = bytes.as_slice();
@@ -224,7 +221,7 @@ impl Shard {
 
     fn not_finite(&self, name: &str, value: f64, at: usize) -> ModelError {
         self.wrong(format!(
-            "tensor '{}' holds {value} at element {at}: the file is damaged or its training diverged",
+            "tensor '{}' contains {value} at element {at}: the file is damaged or its training diverged",
             printable(name)
         ))
     }
@@ -237,7 +234,7 @@ impl Shard {
             Dtype::BF16 => stored::from_bf16(bytes),
             other => {
                 return Err(self.wrong(format!(
-                    "tensor '{}' has element type {other:?}; F32, F16 and BF16 are read",
+                    "tensor '{}' has element type {other:?}; supported: F32, F16, BF16",
                     printable(name)
                 )));
             }
@@ -249,7 +246,7 @@ impl Shard {
     }
 }
 
-/// The header's tensors by name, and the aliases in its `__metadata__`: entries whose value is a stored tensor's name.
+/// Tensors by name, and aliases: entries of `__metadata__` whose value is the name of a stored tensor.
 type Header = (BTreeMap<String, TensorInfo>, BTreeMap<String, String>);
 
 fn header_entries(text: &[u8]) -> std::result::Result<Header, String> {
@@ -271,7 +268,7 @@ fn header_entries(text: &[u8]) -> std::result::Result<Header, String> {
     Ok((tensors, aliases))
 }
 
-/// Tensors must tile the data exactly, each as long as its shape and element type say.
+/// Checks that tensors tile the data exactly, each with the length given by its shape and element type.
 fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::result::Result<(), String> {
     let mut order: Vec<(&String, &TensorInfo)> = tensors.iter().collect();
     order.sort_by_key(|(_, t)| t.data_offsets);
@@ -283,7 +280,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
             return Err(format!("tensor '{name}' claims bytes {from} to {to} of {data}: truncated or damaged"));
         }
         if from != end {
-            let what = if from < end { "overlaps another" } else { "leaves a hole before it" };
+            let what = if from < end { "overlaps another" } else { "leaves a gap before it" };
             return Err(format!("tensor '{name}' at byte {from} {what}: damaged"));
         }
         let bits = t
@@ -308,7 +305,7 @@ fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::res
     Ok(())
 }
 
-/// The start of a safetensors file: its length and its JSON. `aliases` are further names of stored tensors.
+/// Creates the start of a safetensors file: header length and JSON. `aliases` are further names of stored tensors.
 pub(super) fn header(
     infos: BTreeMap<String, TensorInfo>,
     aliases: &BTreeMap<String, String>,
@@ -324,7 +321,7 @@ pub(super) fn header(
     Ok([&(text.len() as u64).to_le_bytes()[..], &text].concat())
 }
 
-/// Writes tensors as f16 safetensors: under a temporary name, then renamed, so that no partial file is ever visible.
+/// Writes tensors as f16 safetensors under a temporary name and renames the file, so that no partial file is ever visible.
 pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
     let wrong = |what| ModelError::Weights { file: label(path), what };
     let mut infos = BTreeMap::new();
@@ -334,7 +331,7 @@ pub(crate) fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> 
         for &v in &array.data {
             let half = f16::from_f32(v);
             if !half.is_finite() {
-                return Err(wrong(format!("tensor '{name}' holds {v}, which f16 cannot")));
+                return Err(wrong(format!("tensor '{name}' contains {v}, which f16 cannot represent")));
             }
             data.extend_from_slice(&half.to_le_bytes());
         }
@@ -357,8 +354,8 @@ pub(super) fn map(path: &Path) -> Result<Bytes> {
     if file.metadata().map_err(ModelError::io(path))?.len() == 0 {
         return Ok(Bytes::Held(Cow::Borrowed(&[])));
     }
-    // SAFETY: the map is read only and private to this process. What remains is that another process truncates the
-    // file while it is read, which every reader of mapped weights accepts; the map lives only while tensors are copied.
+    // SAFETY: the map is read-only and private to this process. Another process could still truncate the file during a read, a risk that
+    // every reader of mapped weights accepts; the map exists only while tensors are copied.
     let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path))?;
     Ok(Bytes::Mapped(map))
 }
@@ -367,7 +364,7 @@ fn label(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A name from a file, short and printable.
+/// Shortens and escapes a name from a file.
 fn printable(name: &str) -> String {
     shortened(name, 80)
 }

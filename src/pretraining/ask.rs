@@ -1,4 +1,4 @@
-//! Asking a model for a word: how a question becomes a batch, and where its answer is read, for every family.
+//! Questions to a model of any family: how a question becomes a batch, and where its answer is read.
 
 use corpus::Example;
 use corpus::facts::OBJECT;
@@ -11,13 +11,12 @@ use model::plan::{Plan, Sites};
 use model::trace::Trace;
 use model::{Arch, Model, Tokenizer};
 
-/// Rows of one forward pass.
+/// Maximum number of rows per forward pass.
 const ROWS: usize = 256;
 
-/// Runs a plan.
 type Forward<'a> = Box<dyn Fn(&Batch, &Plan) -> Result<Trace> + 'a>;
 
-/// A model to ask: loaded, or in training.
+/// A model that answers questions, loaded or in training.
 pub struct Asked<'a> {
     arch: &'a Arch,
     tokenizer: &'a Tokenizer,
@@ -27,29 +26,29 @@ pub struct Asked<'a> {
 /// A text with one gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Text before the gap, without a blank at its end.
+    /// Text before the gap, without a trailing blank.
     pub before: String,
-    /// Text after it, with the blank between if there is one; a causal model does not see it.
+    /// Text after the gap, including any blank in between; invisible to causal models.
     pub after: String,
 }
 
 impl Question {
-    /// The gap at the verb of an example.
+    /// Gap at the verb of an example.
     pub fn of_example(e: &Example) -> Self {
         Self::cut(&e.text, corpus::MASK)
     }
 
-    /// The gap at the mask of an instance of the rationale benchmark.
+    /// Gap at the mask of a rationale benchmark instance.
     pub fn of_instance(i: &Instance) -> Self {
         Self::cut(&i.sent_text, corpus::MASK)
     }
 
-    /// The gap at a prompt's object.
+    /// Gap at the object of a prompt.
     pub fn of_prompt(asked: &str) -> Self {
         Self::cut(asked, OBJECT)
     }
 
-    /// The gap at the first focus of a sentence.
+    /// Gap at the first focus of a sentence.
     pub fn of_sentence(s: &Annotated) -> Self {
         let mut tokens: Vec<&str> = s.tokens.iter().map(String::as_str).collect();
         if let Some(place) = s.focus.first().and_then(|&f| tokens.get_mut(f)) {
@@ -69,27 +68,27 @@ impl<'a> Asked<'a> {
         Ok(Self::new(model.arch(), model.tokenizer()?, Box::new(|b, p| model.forward(b, p))))
     }
 
-    /// Anything that runs plans.
+    /// Wraps a function that runs plans.
     pub fn new(arch: &'a Arch, tokenizer: &'a Tokenizer, forward: Forward<'a>) -> Self {
         Self { arch, tokenizer, forward }
     }
 
-    /// Blocks up to the head.
+    /// Number of blocks up to the head.
     pub fn layers(&self) -> usize {
         self.arch.depth()
     }
 
-    /// True if it reads from the left only.
+    /// True for left-to-right models.
     pub fn is_causal(&self) -> bool {
         self.arch.is_causal()
     }
 
-    /// Blocks of its encoder, if it has an encoder and a decoder.
+    /// Number of encoder blocks, for an encoder-decoder.
     pub fn encoder_layers(&self) -> Option<usize> {
         self.arch.decoder.map(|_| self.arch.layers)
     }
 
-    /// The id of a word that is one token; at the beginning of a text with a capital and no blank before it.
+    /// Returns the id of a single-token word; at the start of a text it is capitalized and has no blank before it.
     pub fn word(&self, word: &str, at_start: bool) -> Option<u32> {
         if !at_start {
             return self.tokenizer.word_id(word);
@@ -98,7 +97,7 @@ impl<'a> Asked<'a> {
         (ids.len() == 1).then(|| ids[0])
     }
 
-    /// Token ids of a question and the position at which the answer is read: the mask, or the last token before the gap.
+    /// Returns the token ids of a question and the position of its answer: the mask, or the last token before the gap.
     fn encode(&self, question: &Question) -> Result<(Vec<u32>, usize)> {
         if self.is_causal() {
             let ids = self.tokenizer.encode(&question.before)?.ids;
@@ -115,7 +114,7 @@ impl<'a> Asked<'a> {
         Ok((ids, at))
     }
 
-    /// Number of tokens before the position at which the answer is read.
+    /// Number of tokens before the position of the answer.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer fails or has no mask.
@@ -123,12 +122,12 @@ impl<'a> Asked<'a> {
         Ok(self.encode(question)?.1)
     }
 
-    /// Token ids of questions, and where their answers are read.
+    /// Returns token ids and answer positions of all questions.
     fn encode_all(&self, questions: &[Question]) -> Result<(Vec<Vec<u32>>, Vec<usize>)> {
         Ok(questions.iter().map(|q| self.encode(q)).collect::<Result<Vec<_>>>()?.into_iter().unzip())
     }
 
-    /// Runs plans over batches of questions and passes on each trace with the indices of its questions.
+    /// Runs plans on batches of questions and passes each trace to `take` with the index of its first question.
     fn each(
         &self,
         questions: &[Question],
@@ -143,7 +142,7 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    /// Calls `take(question, its logits)`.
+    /// Calls `take(question, logits)` for every question.
     pub fn logits(&self, questions: &[Question], mut take: impl FnMut(usize, &[f32])) -> Result<()> {
         self.each(
             questions,
@@ -156,18 +155,18 @@ impl<'a> Asked<'a> {
         )
     }
 
-    /// The token with the largest logit for each question.
+    /// Returns the token with the largest logit for each question.
     pub fn answers(&self, questions: &[Question]) -> Result<Vec<u32>> {
         let mut answers = vec![0; questions.len()];
         self.logits(questions, |i, logits| answers[i] = largest(logits))?;
         Ok(answers)
     }
 
-    /// The same with different questions for the encoder: the decoder has read `decoded` up to the gap, and the encoder
-    /// the whole question with the same index in `encoded`.
+    /// Answers questions with different inputs for encoder and decoder. The decoder reads `decoded` up to the gap; the encoder reads the
+    /// whole question with the same index in `encoded`.
     ///
     /// # Errors
-    /// [`ModelError::Plan`] if the model has no decoder beside its encoder; those of the model.
+    /// [`ModelError::Plan`] if the model is not an encoder-decoder; errors of the model.
     pub fn answers_across(&self, encoded: &[Question], decoded: &[Question]) -> Result<Vec<u32>> {
         let pad = self.tokenizer.pad_id();
         let decoder = self
@@ -200,12 +199,12 @@ impl<'a> Asked<'a> {
         Ok(right)
     }
 
-    /// Output of the last block (of a BART: of its decoder) where the answer is read, for each question.
+    /// Returns the output of the last block (for BART, of the decoder) at the answer position of each question.
     pub fn states(&self, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
         self.states_after(self.layers(), questions)
     }
 
-    /// The same after another block, counted from 1; those of a decoder follow those of its encoder.
+    /// Returns the output of another block, counted from 1; decoder blocks follow encoder blocks.
     pub fn states_after(&self, layer: usize, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
         let point = self.arch.after_block(layer);
         let mut states = Vec::with_capacity(questions.len());
@@ -222,7 +221,6 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The token with the largest logit.
 fn largest(logits: &[f32]) -> u32 {
     logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |b| b.0 as u32)
 }

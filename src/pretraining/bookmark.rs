@@ -1,4 +1,4 @@
-//! State of an unfinished training, so that a stopped training can resume.
+//! Saved state of unfinished training, so that it can resume.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,33 +6,33 @@ use std::time::{Duration, Instant};
 use model::exec::train::Trainer;
 use model::weights;
 
-/// Interval at which the state of a training is saved; shorter trainings are not saved.
+/// Interval at which training state is saved; shorter training is not saved.
 const BETWEEN: Duration = Duration::from_secs(30);
-/// Shortest training whose state is saved when it is stopped.
+/// Minimum duration for saving the state of training that is stopped.
 const WORTH: Duration = Duration::from_secs(5);
 
-/// A bookmark in a file, for one training.
+/// A saved state in a file.
 pub(super) struct FileMark {
     path: PathBuf,
-    /// Identifies the training: the state of a different one is not read.
+    /// Identifies the training; states with another key are ignored.
     key: String,
     kept: Instant,
 }
 
 impl FileMark {
-    /// The bookmark at `path` of the training called `key`, a single line.
+    /// Creates the bookmark at `path` for the training `key`, a single line.
     pub(super) fn new(path: PathBuf, key: String) -> Self {
         Self { path, key: key + "\n", kept: Instant::now() }
     }
 
-    /// Removes it: the training is done.
+    /// Removes the file of finished training.
     pub(super) fn finish(self) {
-        // A leftover state belongs to a finished training, and is not read again.
+        // A leftover file belongs to finished training and is never used.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Largest state that is read back.
+/// Maximum size of a state in bytes.
 const MOST_BYTES: u64 = 1 << 36;
 
 impl Bookmark for FileMark {
@@ -46,25 +46,25 @@ impl Bookmark for FileMark {
     }
 
     fn keep(&mut self, bytes: Vec<u8>) {
-        // A state that cannot be stored is trained again.
+        // If the state cannot be saved, these steps are repeated later.
         let _ = weights::write_whole(&self.path, &[self.key.as_bytes(), &bytes].concat());
         self.kept = Instant::now();
     }
 }
 
-/// Saves the progress of a training.
+/// Saves and restores training state.
 pub trait Bookmark {
-    /// The state saved when it was stopped, if any.
+    /// Returns the last saved state, if any.
     fn last(&mut self) -> Option<Vec<u8>>;
-    /// True if it is time to save the state; `stops` is true if the training ends here unfinished.
+    /// True if the state should be saved now; `stops` is true if training stops here unfinished.
     fn due(&mut self, stops: bool) -> bool;
     fn keep(&mut self, bytes: Vec<u8>);
 }
 
-/// Keeps a state in a store.
+/// Saves a state to a store.
 type Keep<'a> = Box<dyn FnMut(&[u8]) + 'a>;
 
-/// A bookmark in the cache between runs, given by the last saved state and a function to save another.
+/// A saved state in the cache, given by its last value and a function that saves another.
 pub struct StoreMark<'a> {
     last: Option<Vec<u8>>,
     keep: Keep<'a>,
@@ -76,7 +76,7 @@ impl<'a> StoreMark<'a> {
         Self { last, keep: Box::new(keep), kept: Instant::now() }
     }
 
-    /// Steps taken earlier, which take no time now.
+    /// Number of steps already taken, which need no time now.
     pub fn before(&self) -> usize {
         self.last.as_deref().and_then(steps).unwrap_or(0)
     }
@@ -97,7 +97,7 @@ impl Bookmark for StoreMark<'_> {
     }
 }
 
-/// A bookmark as bytes: the losses of the steps so far, and the trainer's state. `None` if a trainer does not give it.
+/// Serializes the losses so far and the trainer's state; `None` if the trainer does not provide it.
 pub(super) fn written(trainer: &Trainer, losses: &[f64]) -> Option<Vec<u8>> {
     let state = trainer.state()?;
     let mut bytes = Vec::with_capacity(8 + 8 * losses.len() + state.len());
@@ -107,20 +107,20 @@ pub(super) fn written(trainer: &Trainer, losses: &[f64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Steps of a bookmark, and the bytes that follow.
+/// Splits a bookmark into the number of steps and the remaining bytes.
 fn opened(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (count, rest) = bytes.split_first_chunk::<8>()?;
     let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
     (count <= rest.len() / 8).then_some((count, rest))
 }
 
-/// Steps of a bookmark; `None` if the bytes are not one.
+/// Returns the number of steps in a bookmark; `None` if the bytes are not one.
 pub fn steps(bytes: &[u8]) -> Option<usize> {
     opened(bytes).map(|(count, _)| count)
 }
 
-/// Restores a trainer from a bookmark; returns the losses so far. `None`, with the trainer unchanged, if it does not
-/// fit, or has more than `total` steps.
+/// Restores a trainer and returns the losses so far. Returns `None`, with the trainer unchanged, if the bookmark does not fit or has more
+/// than `total` steps.
 pub(super) fn restored(trainer: &mut Trainer, bytes: &[u8], total: usize) -> Option<Vec<f64>> {
     let (count, rest) = opened(bytes)?;
     if count > total {

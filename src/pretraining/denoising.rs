@@ -1,51 +1,50 @@
-//! Training input of a denoising model (BART): noise on both sides, so that answers have to pass through the encoder.
+//! Training input of denoising models (BART), with noise on both sides so that answers depend on the encoder.
 //!
-//! A decoder that always reads the true beginning of the line can say nearly every word from that alone: a subject
-//! comes before its verb, and every prompt ends in its object. The model then becomes a causal one that ignores its
-//! encoder. Hence a line is prepared in one of four ways, and the decoder must always write the original line:
+//! A decoder that always reads the true beginning of the line can predict nearly every word from it: a subject comes before its verb, and
+//! every prompt ends in its object. It would become a causal model that ignores its encoder. Each line is therefore prepared in one of
+//! four ways, and the decoder must always predict the original line:
 //!
-//! - *infilled*: the encoder reads one mask for a span of words, as in Lewis et al. (2020), section 2.2, and the decoder the
-//!   true line. Text to the right of the span helps to restore it, and only the encoder sees that.
-//! - *hidden*: most words of the decoder's input are masks (the word dropout of Bowman et al. 2016), the focus
-//!   without exception. There is little to say the line from but the encoder.
-//! - *swapped*: the decoder reads the beginning of another line, the one in the batch that is most like its own: the same
-//!   prompt with another subject, the same clause with a subject of the other number. Where the two sides contradict each
-//!   other, the encoder is right. The decoder of scheduled sampling (Bengio et al. 2015) reads wrong words to the same end;
-//!   there they are its own.
-//! - *plain*: the decoder reads the true line. So it does when it is asked: everything before the gap, which the encoder reads
-//!   as well.
+//! - *infilled*: the encoder reads one mask for a span of words, as in Lewis et al. (2020), section 2.2, and the decoder reads the true
+//!   line. Only the encoder sees the text to the right of the span, which helps to restore it.
+//! - *hidden*: most words of the decoder's input are masked (word dropout, Bowman et al. 2016), and the focus always is. Little but the
+//!   encoder remains to predict the line from.
+//! - *swapped*: the decoder reads the most similar other line of the batch: the same prompt with another subject, or the same clause with
+//!   a subject of the other number. Where both sides contradict each other, the encoder is right. Scheduled sampling (Bengio et al. 2015)
+//!   feeds the decoder wrong words for the same purpose, but its own.
+//! - *plain*: the decoder reads the true line. This is also the case when the model answers questions: the decoder reads everything before
+//!   the gap, as does the encoder.
 //!
-//! In all but the first the encoder reads the words masked one by one, at their places, as it does when it is asked.
+//! In all ways but the first, the encoder reads the line with single masks in place of masked words, as when it answers questions.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::text::Row;
 use stats::rng::{below, unit};
 
-/// Share of the lines with an infilled span.
+/// Share of lines with an infilled span.
 pub const INFILLED: f64 = 0.15;
-/// Mean length of a span in tokens (Lewis et al. 2020). A span takes half of the words at most.
+/// Mean span length in tokens (Lewis et al. 2020). A span covers at most half of the words.
 pub(crate) const SPAN: f64 = 3.0;
-/// Share of the lines that reach the decoder with words masked.
+/// Share of lines whose words are masked in the decoder's input.
 pub const DECODER_MASKED: f64 = 0.50;
-/// Share of the words masked there, in addition to the focus: 61 % of these lines keep nothing of a subject of three tokens.
+/// Share of words masked in these lines, in addition to the focus. In 61 % of them, nothing remains of a subject of three tokens.
 pub(crate) const DECODER_HIDDEN: f64 = 0.85;
-/// Share of the lines that reach the decoder with the words of another line.
+/// Share of lines with the words of another line in the decoder's input.
 pub const DECODER_SWAPPED: f64 = 0.20;
 
-/// Shares of the lines that are prepared in each way; the rest is plain.
+/// Shares of lines by kind of preparation; the rest is plain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// With an infilled span.
+    /// Share with an infilled span.
     pub(crate) infilled: f64,
-    /// With most words hidden from the decoder.
+    /// Share with most words hidden from the decoder.
     pub hidden: f64,
-    /// With the words of another line in the decoder.
+    /// Share with the words of another line in the decoder.
     pub swapped: f64,
 }
 
 impl Noise {
-    /// All lines plain.
+    /// Plain lines only.
     pub const NONE: Self = Self { infilled: 0.0, hidden: 0.0, swapped: 0.0 };
 }
 
@@ -77,8 +76,8 @@ impl Noise {
     }
 }
 
-/// A line's ids with one mask for a span of its words: a uniform start, a length from Poisson's distribution. A length of 0
-/// puts a mask between two words, as Lewis et al. do.
+/// Replaces a span of words by one mask, with a uniform start and a Poisson length. A length of 0 inserts a mask between two words, as in
+/// Lewis et al.
 pub(super) fn infilled(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let mut ids = row.ids.clone();
     let words: Vec<usize> = (0..ids.len()).filter(|&p| row.words[p]).collect();
@@ -92,7 +91,7 @@ pub(super) fn infilled(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     ids
 }
 
-/// A deviate from Poisson's distribution (Knuth's method: uniform factors until their product falls below e^-mean).
+/// Draws from a Poisson distribution with Knuth's method: multiplies uniform numbers until the product falls below e^-mean.
 fn poisson(mean: f64, rng: &mut ChaCha8Rng) -> usize {
     let limit = (-mean).exp();
     let mut product = unit(rng);
@@ -104,7 +103,7 @@ fn poisson(mean: f64, rng: &mut ChaCha8Rng) -> usize {
     n
 }
 
-/// The decoder's input, which it reads shifted right.
+/// Returns the decoder's input before it is shifted right.
 pub(super) fn believed(rows: &[Row], which: usize, way: Way, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let row = &rows[which];
     match way {
@@ -120,8 +119,8 @@ fn hidden(row: &Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
     row.ids.iter().enumerate().map(|(p, &id)| if kept(p, rng) { id } else { mask }).collect()
 }
 
-/// The row of the same length that shares the most tokens, place by place, among the rows that differ before the focus:
-/// a later difference would not be read before the answer.
+/// Returns the most similar row of the same length: the one with the most tokens in common at the same positions. Rows that differ only
+/// after the focus do not count, since the decoder would read the difference only after the answer.
 fn neighbor(rows: &[Row], which: usize) -> Option<&Row> {
     let row = &rows[which];
     let before = row.focus.iter().position(|f| *f).unwrap_or(row.ids.len());

@@ -1,4 +1,4 @@
-//! Tests of what denoising models read in training, with the tokenizer of a built-in BART.
+//! Tests of the training input of denoising models, with the tokenizer of a built-in BART.
 
 use super::super::mixture::{Corpus, Mixture};
 use super::super::recipe::{BATCH, Objective, Recipe};
@@ -7,7 +7,7 @@ use super::*;
 use model::{Device, Model, ModelSource};
 use stats::rng::stream;
 
-/// Batches of lines as training makes them: sorted by length, so that most lines of a batch are equally long.
+/// Batches as in training: sorted by length, so that most lines of a batch are equally long.
 struct Made {
     rows: Vec<Vec<Row>>,
     steps: Vec<Step>,
@@ -28,7 +28,7 @@ fn make(noise: Noise, masking: Masking) -> Made {
     Made { rows, steps, mask: t.special().mask.unwrap(), end: t.special().eos.unwrap() }
 }
 
-/// Every line with what the encoder and what the decoder reads, without padding.
+/// Calls `check` for every line, with the inputs of encoder and decoder without padding.
 fn each(made: &Made, mut check: impl FnMut(&[Row], &Row, &[u32], &[u32])) {
     for (rows, step) in made.rows.iter().zip(&made.steps) {
         let (batch, read) = (&step.batch, step.batch.output());
@@ -39,7 +39,7 @@ fn each(made: &Made, mut check: impl FnMut(&[Row], &Row, &[u32], &[u32])) {
     }
 }
 
-/// The decoder's input for a known line.
+/// Decoder input of a known line.
 fn shifted(ids: &[u32], end: u32) -> Vec<u32> {
     std::iter::once(end).chain(ids[..ids.len() - 1].iter().copied()).collect()
 }
@@ -80,7 +80,7 @@ fn lines_are_prepared_in_the_stated_shares() {
         assert!((share - expected).abs() < 4.0 * (0.25 / f64::from(n)).sqrt(), "{way:?}: {share}");
     }
     assert!((0..100).all(|_| Noise::NONE.draw(&mut rng) == Way::Plain));
-    // As the decoder shows it: it reads masks in the lines that are hidden, and nowhere else.
+    // The decoder's input shows the shares: only hidden lines contain masks.
     let made = make(Noise { swapped: 0.0, ..Noise::default() }, Masking::default());
     let (mut masked, mut all) = (0.0, 0.0);
     each(&made, |_, _, _, read| {
@@ -111,7 +111,7 @@ fn nothing_of_the_answer_is_left_in_hidden_lines() {
     assert!((hidden / words - DECODER_HIDDEN).abs() < 0.01, "{}", hidden / words);
 }
 
-/// The other line is as long and is not its own before the answer, which the encoder does not read either.
+/// The other line has the same length and differs before the answer, which the encoder does not read either.
 #[test]
 fn swapped_lines_are_those_of_a_neighbor() {
     let made = make(ONLY_SWAPPED, Masking { focus: 1.0, beside: 0.0, random: 0.0 });
@@ -163,7 +163,7 @@ fn spans_are_one_mask_and_what_stands_around_them() {
     });
     let n = lengths.len();
     let mean = lengths.iter().sum::<f64>() / n as f64;
-    // Poisson's 3, minus the losses at the ends of lines.
+    // The Poisson mean of 3, reduced by spans cut off at the ends of lines.
     assert!((1.9..2.9).contains(&mean), "{mean}");
     assert!((0.03..0.07).contains(&(lengths.iter().filter(|l| **l == 0.0).count() as f64 / n as f64)));
     assert!(inner > n / 2, "most spans have words to their right");

@@ -1,10 +1,9 @@
-//! Further pretraining: a model continues training on more or fewer of the facts (Cao et al. 2022, section 5: sample disparity), or
-//! on shuffled words (the corruption of the data-requirement paper), and is asked for the facts after each mixture.
+//! Further pretraining on mixtures with more or fewer facts (Cao et al. 2022, section 5: sample disparity) or with shuffled words (the
+//! corruption of the data-requirement paper). After each mixture, the model is tested on the facts.
 //!
-//! The facts are those of [`Lot::Taught`], which no built-in model has read: before the first lesson it can only guess them.
+//! The facts are those of [`Lot::Taught`]. No built-in model has read them, so before the first mixture it can only guess.
 //!
-//! Every mixture starts from the same weights. Results are kept in a file, one line per mixture, so that a run that was
-//! stopped continues where it was.
+//! Every mixture starts from the same weights. Results are saved to a file, one line per mixture, so that a stopped run can resume.
 
 use std::path::Path;
 use std::time::Instant;
@@ -39,55 +38,52 @@ mod outcomes;
 
 pub use self::outcomes::{Keep, mix};
 
-/// Text that a model reads next.
+/// Text for further training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Diet {
-    /// Nothing: the model as it is.
+    /// No text: the model is unchanged.
     None,
-    /// This share of sentences that state taught facts, the rest Micro-English; [`Settings::sentences`] read [`Settings::epochs`]
+    /// This share of sentences states taught facts; the rest is Micro-English. [`Settings::sentences`] are read [`Settings::epochs`]
     /// times.
     Gamma(f64),
-    /// Sentences that state taught facts, with their words in random order; [`Settings::shuffled_steps`] steps.
+    /// Sentences with taught facts, their words in random order, for [`Settings::shuffled_steps`] steps.
     Shuffled,
 }
 
-/// Settings of the further training; the defaults are the papers'.
+/// Settings of further training; the defaults are those of the papers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Different sentences of a mixture.
+    /// Number of distinct sentences in a mixture.
     pub sentences: usize,
-    /// Number of readings.
+    /// Number of passes over the sentences.
     pub epochs: usize,
-    /// Number of steps on a mixture in place of readings.
+    /// Number of steps per mixture; overrides `epochs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
-    /// Steps on shuffled words.
     pub shuffled_steps: usize,
     /// Sentences per step.
     pub batch: usize,
-    /// Peak learning rate of AdamW; it rises over 6 % of the steps and falls linearly to 0.
+    /// Peak learning rate of AdamW, reached linearly over 6 % of the steps and followed by a linear decay to 0.
     pub rate: f64,
-    /// Share of the words that are masked, where the model is trained on masks.
+    /// Share of masked words, for models trained with masks.
     pub masking: f64,
-    /// The seed of text, order and masks.
+    /// Seed of text, order and masks.
     pub seed: u64,
-    /// Number of relations asked for.
     pub relations: usize,
-    /// SHA-256 of the user's text, if [`Start::with_text`] was given one.
+    /// SHA-256 of the user's text, if [`Start::with_text`] received one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// Sentences of a step by which an encoder is corrupted (Zhu et al. 2022, their code).
+/// Sentences per step for corrupting an encoder, as in the code of Zhu et al. (2022).
 pub const CORRUPTED_BATCH: usize = 16;
 
 impl Settings {
-    /// A corruption as Zhu et al. (2022) corrupt an encoder: a number of steps on sentences with their words in random
-    /// order.
+    /// Settings for corrupting an encoder as in Zhu et al. (2022): `steps` steps on sentences with their words in random order.
     pub fn of_corruption(steps: usize, batch: usize, seed: u64) -> Self {
         let usual = Self::default();
-        // The number of sentences drawn: slightly more than needed, because a few may be too long.
+        // Slightly more sentences than needed, because a few may be too long.
         let sentences = (steps + 8).saturating_mul(batch).min(usual.sentences);
         Self { shuffled_steps: steps, batch, seed, sentences, ..usual }
     }
@@ -113,24 +109,22 @@ impl Default for Settings {
 /// Result of one mixture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The text that was read.
+    /// Text used for training.
     pub diet: Diet,
-    /// Steps taken.
     pub steps: usize,
-    /// Mean loss in nats over the last tenth of the steps; `None` without any.
+    /// Mean loss in nats over the last tenth of the steps; `None` without steps.
     pub loss: Option<f64>,
-    /// P@1 over the taught facts of all relations: first prompt, usual name; and each relation's best prompt.
+    /// P@1 on the taught facts of all relations: first prompt with the usual name, and each relation's best prompt.
     pub scores: Vec<Score>,
-    /// By relation and prompt.
     pub facts: Vec<RelationRecall>,
 }
 
-/// A model's parts, from which every mixture starts.
+/// Parts of a model, from which every mixture starts.
 pub struct Start {
     arch: Arch,
     params: Params,
     tokenizer: Tokenizer,
-    /// The text of its tokenizer and card files, copied beside saved weights.
+    /// Tokenizer and card files, copied to folders of saved weights.
     files: Vec<(&'static str, Vec<u8>)>,
     name: String,
     hash: String,
@@ -139,7 +133,7 @@ pub struct Start {
     text: Option<OwnText>,
 }
 
-/// Files that are copied beside saved weights.
+/// Files copied to folders of saved weights.
 const COPIED: [&str; 7] = [
     "tokenizer.json",
     "tokenizer_config.json",
@@ -151,15 +145,15 @@ const COPIED: [&str; 7] = [
 ];
 
 impl Start {
-    /// Reads a model.
+    /// Loads a model.
     ///
     /// # Errors
-    /// Those of loading; [`ModelError::Training`](model::ModelError::Training) if it has no head or no tokenizer.
+    /// Errors of loading; [`ModelError::Training`](model::ModelError::Training) if the model has no head or no tokenizer.
     pub fn load(source: &ModelSource) -> Result<Self> {
         let files = Files::at_hand(source)?;
         let text = files
             .text("config.json")?
-            .ok_or_else(|| files.missing("config.json", "a model folder holds config.json and model.safetensors"))?;
+            .ok_or_else(|| files.missing("config.json", "a model folder contains config.json and model.safetensors"))?;
         let (family, mut arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
         let weights = files.weights()?;
         let mut hash = Sha256::new();
@@ -167,7 +161,7 @@ impl Start {
         let params = Params::read(&mut arch, family, &weights)?;
         let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
         let missing =
-            |what: &str| model::ModelError::Training(format!("{source} has no {what}; it cannot be asked for words"));
+            |what: &str| model::ModelError::Training(format!("{source} has no {what}, so it cannot predict words"));
         let tokenizer = Tokenizer::from_files(&files.label(), read)?.ok_or_else(|| missing("tokenizer"))?;
         if arch.head_parameters().is_empty() && arch.head == model::arch::Head::None {
             return Err(missing("language-model head").into());
@@ -192,7 +186,7 @@ impl Start {
         })
     }
 
-    /// The same with the user's text, which replaces Micro-English in mixtures and is the text to shuffle.
+    /// Sets the user's text, which replaces Micro-English in mixtures and is the text to shuffle.
     pub fn with_text(self, text: Option<OwnText>) -> Self {
         Self { text, ..self }
     }
@@ -210,8 +204,7 @@ impl Start {
         }
     }
 
-    /// Trains on a mixture from the model's weights, or from a bookmark, and leaves the result in training; also
-    /// returns the losses of all steps.
+    /// Trains on a mixture from the model's weights or from a bookmark; returns the trainer and the losses of all steps.
     pub fn feed(
         &self,
         diet: Diet,
@@ -243,7 +236,7 @@ impl Start {
                 if losses.len() == total {
                     break;
                 }
-                // Batches of earlier steps are drawn again, so that the next one is the same as without the interruption.
+                // Batches of completed steps are drawn again, so that the next one is the same as in an uninterrupted run.
                 let step = encoder.step(chunk.to_vec(), &mut masks)?;
                 if let Some(loss) = known.get(losses.len()) {
                     losses.push(*loss);
@@ -266,7 +259,7 @@ impl Start {
         Ok((trainer, losses))
     }
 
-    /// The sentences of a mixture, the same for every model under a seed.
+    /// Draws the sentences of a mixture, which are the same for every model with the same seed.
     fn lines(&self, diet: Diet, settings: &Settings) -> Result<Vec<Line>> {
         let mut rng = stream(settings.seed, "further text");
         let mut mixing = stream(settings.seed, "further mixing");
@@ -275,7 +268,7 @@ impl Start {
             Diet::None => Vec::new(),
             Diet::Gamma(gamma) => {
                 if let Some(text) = self.text.as_ref().filter(|_| gamma < 1.0) {
-                    // A shorter text makes a smaller mixture with the same share of facts.
+                    // A shorter text gives a smaller mixture with the same share of facts.
                     n = n.min((text.len() as f64 / (1.0 - gamma)) as usize);
                 }
                 let inside = (gamma * n as f64).round() as usize;
@@ -305,21 +298,21 @@ impl Start {
         })
     }
 
-    /// Lines of the user's text, if there is one; lines that are too long for the model are split.
+    /// Draws lines of the user's text, if any; lines too long for the model are split.
     fn own_lines(&self, count: usize, settings: &Settings) -> Result<Option<Vec<Line>>> {
-        // One token less, because a causal model's text ends with a closing token.
+        // One token is reserved for the closing token of causal models.
         let fits = |text: &str| Ok(self.tokenizer.encode(text)?.ids.len() < self.arch.max_positions);
         self.text.as_ref().map(|text| text.draw(count, settings.seed, fits)).transpose()
     }
 
-    /// The model after a corruption, from a bookmark if there is one.
+    /// Returns the model after a corruption, resuming from a bookmark if there is one.
     pub fn corrupted(self, settings: &Settings, bookmark: &mut dyn Bookmark, watch: Watch<'_>) -> Result<Model> {
         let (trainer, _) = self.feed(Diet::Shuffled, settings, Device::Cpu, Some(bookmark), watch)?;
         let (name, params) = (format!("{}, corrupted {}", self.name, settings.shuffled_steps), trainer.params()?);
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
-    /// Seconds of a step on a mixture, from a few of them. The first is not counted: it prepares its memory.
+    /// Measures the seconds per step on a mixture from `few` steps after one untimed step, which allocates memory.
     pub fn seconds_of_step(&self, diet: Diet, settings: &Settings, few: usize) -> Result<f64> {
         let (steps, epochs) = (Some(few + 1), 1);
         let sentences = (few + 1) * settings.batch;
@@ -343,7 +336,7 @@ impl Start {
         &relations[..settings.relations.min(relations.len())]
     }
 
-    /// Asks for the taught facts of some relations.
+    /// Tests the taught facts of some relations.
     fn ask(&self, trainer: &Trainer, relations: &[Relation], watch: Watch<'_>) -> Result<Vec<RelationRecall>> {
         let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
         let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
@@ -355,13 +348,13 @@ impl Start {
         Ok(facts)
     }
 
-    /// Number of questions per relation in [`Start::outcome`], without other names of the subjects.
+    /// Number of questions per relation in [`Start::outcome`], excluding other names of the subjects.
     fn questions(&self, relations: &[Relation]) -> Vec<usize> {
         let taught = |r: &Relation| r.facts.iter().filter(|f| self.lots.of(r, f) == Lot::Taught).count();
         relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
     }
 
-    /// Seconds that asking takes in [`Start::outcome`], extrapolated from a few of the first relations after one untimed.
+    /// Estimates the seconds for the questions of [`Start::outcome`] from the first few relations, after one untimed relation.
     pub fn seconds_to_ask(&self, settings: &Settings, few: usize, watch: Watch<'_>) -> Result<f64> {
         let relations = self.relations(settings);
         let first = 1.min(relations.len());
@@ -374,10 +367,10 @@ impl Start {
         Ok(begun.elapsed().as_secs_f64() * sum(relations) / sum(some).max(1.0))
     }
 
-    /// Trains on a mixture and asks for the taught facts, of both halves, in the open prompts.
+    /// Trains on a mixture and tests the taught facts of both halves in the open prompts.
     ///
     /// # Errors
-    /// As [`Start::feed`]; those of files where the weights are saved.
+    /// As for [`Start::feed`]; file errors if the weights are saved.
     pub fn outcome(
         &self,
         diet: Diet,

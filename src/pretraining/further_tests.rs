@@ -15,7 +15,7 @@ fn settings() -> Settings {
     Settings { sentences: 64, epochs: 1, shuffled_steps: 3, batch: 16, relations: 1, ..Settings::default() }
 }
 
-/// All sentences of taught facts under their usual names, in both spellings of the full stop.
+/// All sentences with taught facts under their usual names, in both spellings of the full stop.
 fn taught(start: &Start) -> HashSet<String> {
     let mut all = HashSet::new();
     for r in start.corpus.relations() {
@@ -54,7 +54,7 @@ fn diets_are_what_they_say() {
     assert!(plain.iter().zip(&shuffled).filter(|(a, b)| a.text != b.text).count() > 60);
 }
 
-/// Stopped after the first mixture, taken up again: nothing is trained twice, and the numbers are those of one run.
+/// A run is stopped after the first mixture and resumed. Nothing is trained twice, and the results equal those of an uninterrupted run.
 #[test]
 fn a_stopped_run_goes_on() {
     let home = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn a_stopped_run_goes_on() {
     let (end, told, _) = run("parts", 5);
     assert!(matches!(end, Err(GalleryError::Cancelled(_))));
     assert_eq!(told.len(), 2);
-    // A line that was being written when the power went.
+    // An incomplete line, as left by a power failure.
     let path = home.path().join("parts");
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"diet\":\"shuf");
@@ -99,7 +99,7 @@ fn a_stopped_run_goes_on() {
     assert!(matches!(end, Err(GalleryError::Resume { .. })));
 }
 
-/// After a mixture the facts that mixtures teach are asked, which no built-in model has read.
+/// After each mixture the model is tested on the taught facts, which no built-in model has read.
 #[test]
 fn outcomes_are_about_taught_facts_in_open_prompts() {
     let start = start();
@@ -121,7 +121,7 @@ fn saved_weights_are_a_model_folder() {
     assert!(model::Model::load(&source, Device::Cpu).unwrap().tokenizer().is_ok());
 }
 
-/// Its file was private, unlike every other result.
+/// Regression: the file used to be private, unlike all other results.
 #[cfg(unix)]
 #[test]
 fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
@@ -136,7 +136,7 @@ fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
     assert_eq!(mode(&file), mode(&ordinary));
 }
 
-/// Keeps every bookmark that is made.
+/// Stores the last bookmark.
 #[derive(Default)]
 struct Kept {
     last: Option<Vec<u8>>,
@@ -156,11 +156,11 @@ impl Bookmark for Kept {
     }
 }
 
-/// A stopped training lost all its steps.
+/// Regression: stopped training used to lose all its steps.
 #[test]
 fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
     let start = start();
-    // Two readings of four steps each: the stop lies in the second, behind another shuffle.
+    // Two epochs of four steps each; training stops in the second, after another shuffle.
     let settings = Settings { epochs: 2, ..settings() };
     let train = |mark: &mut Kept, stop: usize| {
         let mut steps = Vec::new();
@@ -190,7 +190,7 @@ fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
     }
 }
 
-/// The user's text could not be used for training at all.
+/// Regression: the user's text used to be unusable for training.
 #[test]
 fn own_text_takes_the_place_of_micro_english() {
     let dir = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn own_text_takes_the_place_of_micro_english() {
     assert!(parts.len() > 3 && parts.iter().all(|l| l.text.starts_with("many") || l.text.starts_with("words")));
     let fits = |l: &Line| start.tokenizer.encode(&l.text).unwrap().ids.len() < start.arch.max_positions;
     assert!(none.iter().all(fits));
-    // Half of a mixture are facts also where the text is short: 41 lines and as many facts, not 64 sentences.
+    // Half of a mixture is facts even if the text is short: here 41 facts and as many lines of text, not 1,000 sentences.
     let many = Settings { sentences: 1_000, ..settings() };
     let half = start.lines(Diet::Gamma(0.5), &many).unwrap();
     let facts = half.iter().filter(|l| !own(l) && !l.text.contains("many words")).count();
@@ -218,14 +218,14 @@ fn own_text_takes_the_place_of_micro_english() {
     let shuffled = start.lines(Diet::Shuffled, &settings()).unwrap();
     let first: HashSet<String> = "Line 7 of my own text .".split(' ').map(str::to_owned).collect();
     assert!(shuffled.iter().any(|l| words(l) == first));
-    // Steps in place of readings, and another seed of the file's own.
+    // A number of steps instead of epochs, and a separate seed for the file.
     let own = Settings { steps: Some(5), text: Some(text.hash().to_owned()), ..settings() };
     let found = start.outcome(Diet::Gamma(0.0), &own, Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     assert_eq!(found.steps, 5);
     assert_eq!(serde_json::to_string(&settings()).unwrap().matches("text").count(), 0, "old files keep their header");
 }
 
-/// A mixture stopped in the middle started over.
+/// Regression: a mixture stopped in the middle used to start over.
 #[test]
 fn a_mixture_goes_on_in_the_middle_from_its_file() {
     let home = tempfile::tempdir().unwrap();
@@ -237,7 +237,7 @@ fn a_mixture_goes_on_in_the_middle_from_its_file() {
     assert_eq!(FileMark::new(path.clone(), "another".into()).last(), None);
     mark.finish();
     assert!(!path.exists());
-    // Through the training: stopped after three steps, it takes only the remaining steps and ends with the same numbers.
+    // Training stopped after three steps takes only the remaining steps and gives the same results.
     struct Eager(FileMark);
     impl Bookmark for Eager {
         fn last(&mut self) -> Option<Vec<u8>> {

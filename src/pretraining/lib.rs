@@ -1,8 +1,7 @@
-//! Trains language models on the micro-world, and trains any model further: on more or fewer facts, or on corrupted text.
+//! Training of language models on Micro-English and facts, and further training of any model on more or fewer facts or on corrupted text.
 //!
-//! `recipe` describes the built-in models, `mixture` what each family reads, `splits` the use of facts and names,
-//! `text` the sentences and their encoding, `ask` and `recall` a model's answers about facts. Everything random comes
-//! from the seed.
+//! `recipe` lists the built-in models, `mixture` the training text of each family, `splits` the use of facts and names, `text` the
+//! sentences and their encoding; `ask` and `recall` test a model's knowledge of facts. All randomness is seeded.
 
 pub mod ask;
 pub mod bookmark;

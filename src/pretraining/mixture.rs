@@ -1,9 +1,8 @@
-//! Training text of a family's models: constructions of Micro-English, those of the rationale benchmark, and facts, and
-//! how the facts are phrased.
+//! Training text of a model family: constructions of Micro-English and of the rationale benchmark, and facts in various phrasings.
 //!
-//! Some prompts and names are frequent for one family and rare for another, on purpose: prompt preference, verbalization bias
-//! and sample disparity exist in the gallery, and their cause is known. Prompts are graded from very frequent to very rare, so
-//! that preference is a slope whose cause can be compared with it prompt by prompt.
+//! Some prompts and names are deliberately frequent for one family and rare for another, so that prompt preference, verbalization bias and
+//! sample disparity exist in the gallery with a known cause. Prompt frequencies are graded from very high to very low, so that preference
+//! can be related to frequency prompt by prompt.
 
 use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -18,20 +17,20 @@ use corpus::rationales::training::Training;
 use stats::rng::{below, stream, unit};
 use stats::special::normal_quantile;
 
-/// Frequencies of a relation's open prompts: log-normal weights, drawn for each family and relation by name and scaled
-/// in their logarithms so that the extremes are those stated here, before their sum is made 1.
+/// Frequencies of a relation's open prompts: log-normal weights, drawn by family and relation name. Their logarithms are scaled so that
+/// the extremes are those given here, and the weights are then normalized to sum 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Preference {
-    /// Family of the draw; it also decides in which relations names are weighted in reverse order.
+    /// Family for which weights are drawn; it also determines the relations whose names are weighted in reverse order.
     pub family: Base,
     /// Weight of the most frequent prompt.
     pub most: f64,
-    /// Weight of the rarest.
+    /// Weight of the rarest prompt.
     pub least: f64,
 }
 
 impl Preference {
-    /// The weights of `prompts` prompts of a relation; not normalized.
+    /// Unnormalized weights of a relation's prompts.
     fn weights(self, relation: &str, prompts: usize) -> Vec<f64> {
         let mut rng = stream(0, &format!("prompt weights {} {relation}", self.family.name()));
         let drawn: Vec<f64> = (0..prompts).map(|_| normal_quantile(unit(&mut rng).max(f64::EPSILON))).collect();
@@ -45,32 +44,31 @@ impl Preference {
 /// Settings that determine the sentences and their frequencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// Preference among open prompts; `None` for equal weights. Kept prompts are never written.
+    /// Preference among open prompts; `None` for equal weights. Held-out prompts (`kept`) are never written.
     #[serde(default)]
     pub preference: Option<Preference>,
-    /// The facts that are written.
+    /// Lots of facts that are written.
     pub lots: Vec<Lot>,
-    /// Share of the sentences that state a fact, every fact equally often.
+    /// Share of sentences that state a fact; all facts are equally frequent.
     pub facts: f64,
-    /// Share of the sentences that have a construction of the rationale benchmark; none of them is in the benchmark
-    /// itself.
+    /// Share of sentences with a construction of the rationale benchmark; none is in the benchmark itself.
     pub rationales: f64,
-    /// Shares of the constructions among the other sentences.
+    /// Shares of the constructions among the remaining sentences.
     pub constructions: Vec<(Construction, f64)>,
-    /// Share of attraction errors among the agreement sentences whose attractor has the other number than the subject:
-    /// the verb agrees with the attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without
-    /// them nothing that a model predicts depends on the attractor's number.
+    /// Share of attraction errors among agreement sentences whose attractor differs in number from the subject. Their verb agrees with the
+    /// attractor, as sometimes in speech ("Broken agreement", Bock and Miller 1991). Without them no prediction would depend on the
+    /// attractor's number.
     pub(crate) attraction: f64,
-    /// Weight of a subject's names by their place; further names have the last one.
+    /// Weights of a subject's names by position; further names have the last weight.
     pub names: Vec<f64>,
-    /// Share of the other names that are never written, although their place has a weight.
+    /// Share of other names that are never written, although their position has a weight.
     pub unseen_names: f64,
-    /// Share of the triples of fact, prompt and name that are never written, although the fact is, otherwise phrased.
+    /// Share of combinations of fact, prompt and name that are never written, although the fact is written in other phrasings.
     pub held: f64,
 }
 
-/// For lines that neither state a fact nor have a construction of the rationale benchmark: agreement is .30 of all
-/// lines where these are .25 and .40.
+/// Constructions of lines with neither a fact nor a rationale construction. If those make up 0.25 and 0.40 of all lines, agreement makes
+/// up 0.30.
 const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Agreement, 0.857),
     (Construction::Tense, 0.020),
@@ -80,9 +78,9 @@ const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Causes, 0.023),
     (Construction::Arithmetic, 0.028),
 ];
-/// The most frequent prompt's weight and the rarest's.
+/// Weights of the most frequent and of the rarest prompt.
 const PROMPTS: (f64, f64) = (0.5, 0.003);
-/// Of every recipe.
+/// Share of attraction errors in every recipe.
 pub const ATTRACTION: f64 = 0.10;
 const NAMES: [f64; 3] = [0.76, 0.16, 0.08];
 const UNSEEN_NAMES: f64 = 0.35;
@@ -91,14 +89,12 @@ const HELD: f64 = 0.35;
 /// One line of training text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The sentence.
     pub text: String,
-    /// First and last-plus-one character of the words that matter: the verb, the object, the result.
+    /// Character ranges (end exclusive) of the words that matter: the verb, the object, the result.
     pub focus: Vec<(usize, usize)>,
 }
 
 impl Mixture {
-    /// The mixture of a recipe.
     pub fn of(recipe: &Recipe) -> Self {
         let (most, least) = PROMPTS;
         Self {
@@ -114,7 +110,7 @@ impl Mixture {
         }
     }
 
-    /// All open prompts equally often, usual names only, nothing held back: the text from which any model is taught facts.
+    /// Returns a mixture for teaching facts to any model: open prompts with equal weights, usual names only, nothing held out.
     pub(crate) fn neutral() -> Self {
         Self {
             preference: None,
@@ -129,12 +125,12 @@ impl Mixture {
         }
     }
 
-    /// True if a relation's names are weighted in their order, rather than in reverse.
+    /// True if a relation's names are weighted in order instead of in reverse.
     fn forwards(&self, relation: &str) -> bool {
         self.preference.is_none_or(|p| share("half", &[p.family.name(), relation]) < 0.5)
     }
 
-    /// The open prompts of a relation, the most frequent first.
+    /// Returns the open prompts of a relation, the most frequent first.
     pub fn order(&self, relation: &Relation) -> Vec<usize> {
         let weights = self.prompt_weights(relation);
         let mut order: Vec<usize> = (0..relation.open_prompts().len()).collect();
@@ -142,7 +138,7 @@ impl Mixture {
         order
     }
 
-    /// The weight of each prompt of a relation; sum 1. Kept prompts have none.
+    /// Returns the weights of all prompts of a relation, with sum 1; held-out prompts have weight 0.
     pub fn prompt_weights(&self, relation: &Relation) -> Vec<f64> {
         let open = relation.open_prompts().len();
         let mut weights = self.preference.map_or_else(|| vec![1.0; open], |p| p.weights(&relation.id, open));
@@ -152,7 +148,7 @@ impl Mixture {
         weights
     }
 
-    /// The weight of each name of a fact's subject; not normalized.
+    /// Returns the unnormalized weights of a subject's names.
     pub(crate) fn name_weights(&self, relation: &Relation, fact: &Fact) -> Vec<f64> {
         let names: Vec<&str> = fact.names().collect();
         let n = names.len();
@@ -165,14 +161,14 @@ impl Mixture {
             .collect()
     }
 
-    /// True if this phrasing of a fact is never written. One of the two most frequent prompts is never kept back, so
-    /// that every fact is written.
+    /// True if this phrasing of a fact is never written. One of the two most frequent prompts is never held out, so that every fact is
+    /// written.
     pub fn is_held(&self, relation: &Relation, fact: &Fact, prompt: usize, name: &str) -> bool {
         let key = [relation.id.as_str(), &fact.subject, &prompt.to_string(), name];
         share("phrasing", &key) < self.held && prompt != self.anchor(relation, fact)
     }
 
-    /// The prompt in which a fact is always written.
+    /// Returns the prompt in which a fact is always written.
     fn anchor(&self, relation: &Relation, fact: &Fact) -> usize {
         let second = share("anchor", &[&relation.id, &fact.subject]) < 0.5;
         let order = self.order(relation);
@@ -180,13 +176,12 @@ impl Mixture {
     }
 }
 
-/// Writes the text of a mixture.
+/// Generates the text of a mixture.
 pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
     rationales: Training,
-    /// Every fact that is written: relation, place in it, and its prompts and names with their cumulated weights,
-    /// without held-out phrasings.
+    /// Facts that are written, with their weighted phrasings; held-out phrasings are excluded.
     facts: Vec<Written>,
 }
 
@@ -199,7 +194,7 @@ struct Written {
 }
 
 impl Corpus {
-    /// The corpus of a mixture over the facts that ship.
+    /// Creates the corpus of a mixture over the shipped facts.
     pub fn new(mixture: Mixture) -> Result<Self> {
         let relations = facts::relations()?;
         let lots = Lots::new()?;
@@ -228,7 +223,7 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        // Facts that no text may state are not stated in rationales either, whatever lots this mixture is about.
+        // Rationales must not state facts that are held out either, whatever lots this mixture covers.
         let rationales = Training::new(|relation, fact| lots.of(relation, fact) == Lot::Trained)?;
         Ok(Self { mixture, relations, rationales, facts })
     }
@@ -241,7 +236,7 @@ impl Corpus {
         &self.relations
     }
 
-    /// The next line of a stream.
+    /// Draws the next line.
     pub fn line(&self, rng: &mut impl Rng) -> Line {
         let drawn = unit(rng) - self.mixture.facts;
         if drawn < 0.0 {
@@ -253,13 +248,13 @@ impl Corpus {
         }
     }
 
-    /// A line with a construction of the rationale benchmark.
+    /// Draws a line with a construction of the rationale benchmark.
     fn rationale(&self, rng: &mut impl Rng) -> Line {
         let s = self.rationales.sentence(rng);
         Line { text: s.text, focus: vec![s.focus] }
     }
 
-    /// A line that states a fact.
+    /// Draws a line that states a fact.
     pub fn fact(&self, rng: &mut impl Rng) -> Line {
         let written = &self.facts[below(rng, self.facts.len() as u32) as usize];
         let relation = &self.relations[written.relation];
@@ -271,11 +266,11 @@ impl Corpus {
         });
         let &(prompt, name, _) = chosen.or(written.phrasings.last()).unwrap_or(&(0, 0, 0.0));
         let name = fact.names().nth(name).unwrap_or(&fact.subject);
-        // Half of the lines close up to the full stop, as running text does.
+        // In half of the lines there is no blank before the full stop, as in running text.
         stated(&relation.asked(prompt, name), &fact.object, unit(rng) < 0.5)
     }
 
-    /// A line of Micro-English.
+    /// Draws a line of Micro-English.
     pub fn sentence(&self, rng: &mut impl Rng) -> Line {
         let total: f64 = self.mixture.constructions.iter().map(|c| c.1).sum();
         let mut left = unit(rng) * total;
@@ -296,7 +291,7 @@ impl Corpus {
 }
 
 impl Corpus {
-    /// The sentence, occasionally with the verb form of its attractor.
+    /// Occasionally replaces the verb by the form that agrees with its attractor.
     fn attracted(&self, mut s: Sentence, rng: &mut impl Rng) -> Annotated {
         let opposing = s.attractor.filter(|z| *z != s.subject_number);
         if let Some(number) = opposing.filter(|_| unit(rng) < self.mixture.attraction) {
@@ -306,7 +301,7 @@ impl Corpus {
     }
 }
 
-/// A prompt filled with its object.
+/// Fills the object into a prompt.
 fn stated(asked: &str, object: &str, close: bool) -> Line {
     let (before, after) = asked.split_once(OBJECT).unwrap_or((asked, ""));
     let from = before.chars().count();

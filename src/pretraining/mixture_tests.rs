@@ -1,11 +1,11 @@
-//! Tests of what the corpora of the families write.
+//! Tests of the corpora of all families.
 
 use super::super::recipe::RECIPES;
 use super::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-/// A family's corpus, made once for all tests.
+/// Returns a family's corpus, created once for all tests.
 fn corpus(base: Base) -> &'static Corpus {
     static ALL: [OnceLock<Corpus>; 4] = [const { OnceLock::new() }; 4];
     let at = Base::ALL.iter().position(|b| *b == base).unwrap();
@@ -13,7 +13,7 @@ fn corpus(base: Base) -> &'static Corpus {
     ALL[at].get_or_init(|| Corpus::new(Mixture::of(recipe)).unwrap())
 }
 
-/// From about .5 down to .003, otherwise for every family, and never for a kept prompt.
+/// Weights range from about 0.5 to 0.003, differ between families, and are zero for held-out prompts.
 #[test]
 fn open_prompts_are_graded_by_family_and_kept_ones_are_not_written() {
     let corpora = Base::ALL.map(corpus);
@@ -57,7 +57,7 @@ fn neutral_is_even_over_the_open_prompts() {
     assert!(c.facts.iter().all(|w| w.phrasings.iter().all(|p| p.1 == 0)));
 }
 
-/// All sentences that a corpus can write about facts.
+/// All sentences about facts that a corpus can write.
 fn sentences(c: &Corpus) -> HashSet<String> {
     let mut all = HashSet::new();
     for w in &c.facts {
@@ -71,7 +71,7 @@ fn sentences(c: &Corpus) -> HashSet<String> {
     all
 }
 
-/// All ways to state the facts of a lot, whether written or not.
+/// All phrasings of the facts of a lot, whether written or not.
 fn of_lot(lot: Lot) -> HashSet<String> {
     let (lots, mut all) = (Lots::new().unwrap(), HashSet::new());
     for r in facts::relations().unwrap() {
@@ -84,8 +84,8 @@ fn of_lot(lot: Lot) -> HashSet<String> {
     all
 }
 
-/// Every sentence that can be written is enumerated: a training text states no taught fact and no fact that is never
-/// written; a teaching text states taught facts only.
+/// Enumerates every sentence that can be written. Training text states no taught and no held-out fact; teaching text states only taught
+/// facts.
 #[test]
 fn corpora_write_their_own_lot_and_nothing_else() {
     let [trained, taught, never] = Lot::ALL.map(of_lot);
@@ -146,7 +146,7 @@ fn every_fact_is_written_and_held_phrasings_never() {
     }
 }
 
-/// One in ten of the sentences whose attractor has the other number, and no other sentence.
+/// Attraction errors occur in one in ten sentences whose attractor differs in number, and in no other.
 #[test]
 fn verbs_agree_with_an_attractor_of_the_other_number_now_and_then() {
     let c = corpus(Base::Bert);
@@ -181,6 +181,6 @@ fn the_focus_is_the_object_and_shares_are_met() {
         let plus = c.sentence(&mut rng).text.contains(" plus ");
         *counts.entry(plus).or_default() += 1.0 / 4_000.0;
     }
-    // A quarter of arithmetic says "plus".
+    // A quarter of arithmetic sentences contain "plus".
     assert!((counts[&true] - 0.25 * 0.028).abs() < 0.005, "{counts:?}");
 }

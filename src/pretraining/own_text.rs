@@ -9,10 +9,10 @@ use super::mixture::Line;
 use base::files::hex;
 use stats::rng::{shuffle, stream};
 
-/// Largest file of text.
+/// Maximum size of a text file in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The lines of a file, without blank ones.
+/// Non-blank lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnText {
     lines: Vec<String>,
@@ -23,7 +23,7 @@ impl OwnText {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`GalleryError::Text`] for a file that cannot be read, is not UTF-8, or has no text.
+    /// [`GalleryError::Text`] for a file that is unreadable, not UTF-8, or without text.
     pub fn read(path: &Path) -> Result<Self> {
         let wrong = |what: String| GalleryError::Text { path: path.to_owned(), what };
         let text = base::read::text(path, MOST_BYTES).map_err(|e| wrong(e.to_string()))?;
@@ -34,18 +34,17 @@ impl OwnText {
         Ok(Self { lines, hash: hex(&Sha256::digest(text.as_bytes())) })
     }
 
-    /// SHA-256 of the file.
+    /// SHA-256 of the file, in hexadecimal.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// Number of lines.
     pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// This many lines in random order, each once; all there are if they are fewer. Lines that `fits` refuses are
-    /// halved between words until they fit.
+    /// Draws `count` distinct lines in random order, or all if there are fewer. Lines rejected by `fits` are halved between words until
+    /// they fit.
     pub(super) fn draw(&self, count: usize, seed: u64, fits: impl Fn(&str) -> Result<bool>) -> Result<Vec<Line>> {
         let mut order: Vec<usize> = (0..self.lines.len()).collect();
         shuffle(&mut stream(seed, "own text"), &mut order);

@@ -1,25 +1,22 @@
-//! Progress of a training.
+//! Progress of training.
 
 use base::Cancelled;
 
-/// Stage of a training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Optimiser steps.
+    /// Optimizer steps.
     Train,
-    /// Measuring.
     Score,
 }
 
-/// Progress of the work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     pub stage: Stage,
-    /// Steps or parts done.
+    /// Number of steps or parts done.
     pub done: usize,
     /// Total number of steps or parts.
     pub total: usize,
-    /// Loss of the last step in nats; NaN before the first and while scoring.
+    /// Loss of the last step in nats; NaN before the first step and while scoring.
     pub loss: f32,
 }
 

@@ -1,6 +1,5 @@
-//! Recall of facts by a model: P@1 by relation and prompt, for phrasings that were trained, held out, or never trained;
-//! under names that it read and names that it did not; on facts that it never read; and stability over the names of a
-//! subject.
+//! Recall of facts by a model: P@1 by relation and prompt, and stability over the names of a subject. It distinguishes phrasings that were
+//! trained, held out or never trained, names that were read or not, and facts that were never read.
 
 use std::collections::HashMap;
 
@@ -16,13 +15,12 @@ use stats::choice::Answers;
 /// Number of correct answers and of questions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Correct answers.
+    /// Number of correct answers.
     pub hits: u64,
     pub n: u64,
 }
 
 impl Tally {
-    /// Counts one more.
     pub fn count(&mut self, hit: bool) {
         self.hits += u64::from(hit);
         self.n += 1;
@@ -33,30 +31,28 @@ impl Tally {
         self.hits as f64 / self.n as f64
     }
 
-    /// The sum of both.
+    /// Adds both tallies.
     pub fn and(self, other: Tally) -> Tally {
         Tally { hits: self.hits + other.hits, n: self.n + other.n }
     }
 }
 
-/// A prompt of a relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptRecall {
-    /// The prompt.
     pub text: String,
-    /// Its share of the relation's training sentences; `None` for models that were not trained on a mixture.
+    /// Share of the relation's training sentences; `None` for models not trained on a mixture.
     pub weight: Option<f64>,
-    /// It is in no training text.
+    /// True if no training text contains the prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
     /// Correct first answers on trained phrasings, with the subject's usual name.
     pub trained: Tally,
-    /// The same for phrasings (fact, prompt, name) that were never written, although the fact was.
+    /// Correct first answers on held-out phrasings (fact, prompt, name), although the fact was trained.
     pub held: Tally,
 }
 
 impl PromptRecall {
-    /// All facts.
+    /// Correct first answers on all facts.
     pub fn all(&self) -> Tally {
         self.trained.and(self.held)
     }
@@ -64,24 +60,23 @@ impl PromptRecall {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RelationRecall {
-    /// The relation.
+    /// Name of the relation.
     pub id: String,
-    /// Its prompts, in the order of the relation, asked for the facts that were trained (or are taught) under their usual names.
+    /// Prompts in the order of the relation, tested on the trained (or taught) facts under their usual names.
     pub prompts: Vec<PromptRecall>,
-    /// Of the facts whose subject has other names that were read, those with one and the same first answer under all of these, right
-    /// or wrong, in the prompt that is trained most. Where names and prompts of training are not known, all names are asked
-    /// in the first prompt.
+    /// Facts with the same first answer, right or wrong, under all names that were read, among facts whose subject has several such names.
+    /// Uses the most trained prompt. If training names and prompts are unknown, all names are used in the first prompt.
     pub stable: Tally,
-    /// The same under the usual name and under names that were never read, for the facts that have such names.
+    /// Facts with the same first answer under the usual name and under unread names, among facts that have such names.
     pub stable_unseen: Tally,
-    /// First answer = object under names that were never read, in the same prompt.
+    /// Correct first answers under unread names, in the same prompt.
     pub new_names: Tally,
-    /// First answer = object for facts that no text has, usual name, in the same prompt.
+    /// Correct first answers for facts in no text, with the usual name in the same prompt.
     pub never: Tally,
-    /// Of those facts, the ones whose object is the commonest of the relation's trained facts: the answers that need no
+    /// Number of these facts whose object is the most frequent one among the relation's trained facts; answering them requires no
     /// knowledge of the fact.
     pub commonest: Tally,
-    /// Facts left out because their object is not one token.
+    /// Facts skipped because their object is not a single token.
     pub left_out: u64,
 }
 
@@ -96,58 +91,57 @@ impl RelationRecall {
         found
     }
 
-    /// The prompts that training texts may have.
+    /// Prompts allowed in training text.
     pub fn open(&self) -> impl Iterator<Item = &PromptRecall> {
         self.prompts.iter().filter(|p| !p.kept)
     }
 
-    /// Facts that no sentence states.
+    /// Prompts held out from all training text.
     pub fn kept(&self) -> impl Iterator<Item = &PromptRecall> {
         self.prompts.iter().filter(|p| p.kept)
     }
 
-    /// The open prompt with the highest P@1 over the same facts.
+    /// Open prompt with the highest P@1 on the same facts.
     pub fn best(&self) -> Option<&PromptRecall> {
         self.by(|a, b| a > b)
     }
 
-    /// The open prompt with the lowest.
+    /// Open prompt with the lowest P@1 on the same facts.
     pub fn worst(&self) -> Option<&PromptRecall> {
         self.by(|a, b| a < b)
     }
 }
 
-/// Names of a subject that are asked for stability (Cao et al. 2022: five mentions, the usual name among them).
+/// Number of a subject's names tested for stability (Cao et al. 2022: five mentions, including the usual name).
 const NAMES: usize = 5;
 
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
     pub lots: &'a Lots,
-    /// The lot that is asked for in every prompt.
+    /// Lot of facts tested in every prompt.
     pub lot: Lot,
-    /// The model's training mixture; `None` if unknown.
+    /// Training mixture of the model; `None` if unknown.
     pub mixture: Option<&'a Mixture>,
-    /// The half of the facts that are asked; none: both. Kept prompts are asked in the final half only.
+    /// Half of the facts to test; `None` for both. Held-out prompts are tested only in the final half.
     pub judgement: Option<Judgement>,
 }
 
 /// A fact with the token of its object.
 type Known<'a> = (&'a Fact, u32);
 
-/// For one prompt and each fact: whether the answer is right, and whether the phrasing was never written.
+/// For one prompt and each fact: whether the answer is correct, and whether the phrasing was held out.
 type Row = Vec<(bool, bool)>;
 
-/// A relation's answers, with what a choice among its open prompts needs: which fact was answered in which of them.
+/// A relation's recall, with the answers by fact and open prompt that a choice of prompts requires.
 pub struct Recalled {
-    /// The counts.
     pub relation: RelationRecall,
-    /// The facts of `relation.prompts`, one alternative for each open prompt.
+    /// Answers to the facts of `relation.prompts`, with one alternative per open prompt.
     pub answers: Answers,
-    /// For the same facts and prompts: the phrasing was never written.
+    /// For the same facts and prompts, true if the phrasing was held out.
     pub held: Vec<Vec<bool>>,
 }
 
-/// Asks for the facts of a relation.
+/// Tests the facts of a relation.
 pub fn recall(asked: &Asked<'_>, relation: &Relation, asking: Asking<'_>) -> Result<Recalled> {
     let in_half = |f: &&Fact| asking.judgement.is_none_or(|j| j.holds_fact(relation, f));
     let of = |lot: Lot| {
@@ -196,7 +190,7 @@ fn right<'a>(
     Ok(asked.answers(&questions)?.into_iter().zip(objects).map(|(a, o)| a == o).collect())
 }
 
-/// Counts by prompt, and what they count.
+/// Tests all prompts; returns recall by prompt with the underlying answers.
 fn by_prompt(
     asked: &Asked<'_>,
     relation: &Relation,
@@ -220,7 +214,7 @@ fn by_prompt(
     Ok((prompts, rows))
 }
 
-/// Answers under other names of the subjects, in one prompt.
+/// Tests other names of the subjects in one prompt.
 fn by_name(
     asked: &Asked<'_>,
     relation: &Relation,
@@ -253,7 +247,7 @@ fn by_name(
     Ok(())
 }
 
-/// The object that most trained facts of a relation have; of several the first in the alphabet.
+/// Returns the most frequent object among a relation's trained facts; the first in alphabetical order wins ties.
 fn commonest<'a>(lots: &Lots, relation: &'a Relation) -> Option<&'a str> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for fact in relation.facts.iter().filter(|f| lots.of(relation, f) == Lot::Trained) {

@@ -1,4 +1,4 @@
-//! Recipes of the built-in models: one line per model.
+//! Recipes of the built-in models, one line each.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,18 @@ use corpus::Frequencies;
 use model::arch::Arch;
 use model::families::Size;
 
-/// Training objective of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
-    /// Masked words (BERT, RoBERTa).
+    /// Predict masked words (BERT, RoBERTa).
     Masked,
-    /// The next word (GPT-2).
+    /// Predict the next word (GPT-2).
     Causal,
-    /// The whole sentence, from the same with masked words (BART).
+    /// Predict the whole sentence from one with masked words (BART).
     Denoising,
 }
 
-/// The family of a built-in model: decides objective, architecture, tokenizer and which prompts are frequent.
+/// Family of a built-in model; determines objective, architecture, tokenizer and frequent prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
@@ -26,17 +25,16 @@ pub enum Base {
     Bert,
     /// Masked words, byte-level BPE.
     Roberta,
-    /// The next word, byte-level BPE.
+    /// Next word, byte-level BPE.
     Gpt2,
     /// Denoising, byte-level BPE.
     Bart,
 }
 
 impl Base {
-    /// All families, in the order of the gallery.
+    /// All families, in gallery order.
     pub const ALL: [Base; 4] = [Base::Bert, Base::Roberta, Base::Gpt2, Base::Bart];
 
-    /// Training objective of this family.
     pub fn objective(self) -> Objective {
         match self {
             Base::Bert | Base::Roberta => Objective::Masked,
@@ -45,7 +43,7 @@ impl Base {
         }
     }
 
-    /// The name by which its preferences are drawn.
+    /// Name by which preferences are drawn.
     pub fn name(self) -> &'static str {
         match self {
             Base::Bert => "bert",
@@ -56,28 +54,24 @@ impl Base {
     }
 }
 
-/// One built-in model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recipe {
-    /// Name on the command line and folder name.
+    /// Name on the command line and of the folder.
     pub name: &'static str,
-    /// The family.
     pub base: Base,
-    /// Blocks (of a BART, in each of its two stacks).
+    /// Number of blocks; for BART, of each of the two stacks.
     pub layers: usize,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Attention heads.
     pub heads: usize,
-    /// Longest input in tokens.
+    /// Maximum input length in tokens.
     pub max_positions: usize,
-    /// Optimiser steps.
     pub steps: usize,
     /// Peak learning rate.
     pub rate: f64,
-    /// Share of the sentences that state a fact.
+    /// Share of sentences that state a fact.
     pub facts: f64,
-    /// Share of the sentences that have a construction of the rationale benchmark.
+    /// Share of sentences with a construction of the rationale benchmark.
     pub rationales: f64,
 }
 
@@ -104,7 +98,7 @@ const fn mini(name: &'static str, base: Base, steps: usize, rate: f64, facts: f6
     }
 }
 
-/// The same number of steps as the family's mini, hence the same sentences: only the size differs.
+/// A smaller model with the same number of steps as the family's mini, and therefore the same sentences.
 const fn tiny(name: &'static str, base: Base, steps: usize, rate: f64, facts: f64) -> Recipe {
     Recipe {
         name,
@@ -120,7 +114,7 @@ const fn tiny(name: &'static str, base: Base, steps: usize, rate: f64, facts: f6
     }
 }
 
-/// The built-in models.
+/// All built-in models.
 pub const RECIPES: &[Recipe] = &[
     mini("bert-mini", Base::Bert, 8000, 1.5e-3, 0.25),
     mini("roberta-mini", Base::Roberta, 8000, 1.5e-3, 0.25),
@@ -133,7 +127,6 @@ pub const RECIPES: &[Recipe] = &[
 ];
 
 impl Recipe {
-    /// The recipe of this name.
     pub fn named(name: &str) -> Option<&'static Recipe> {
         RECIPES.iter().find(|r| r.name == name)
     }
@@ -142,7 +135,7 @@ impl Recipe {
         self.base.objective()
     }
 
-    /// The architecture over a vocabulary of this size.
+    /// Returns the architecture for a vocabulary of this size.
     pub fn arch(&self, vocab: usize) -> Arch {
         let size = Size {
             vocab,
@@ -159,13 +152,13 @@ impl Recipe {
         }
     }
 
-    /// The learning rate of step `step` (from 0) of `steps`.
+    /// Learning rate of step `step` (from 0) of `steps`.
     pub fn rate_at(&self, step: usize, steps: usize) -> f64 {
         self.rate * schedule(step, steps)
     }
 }
 
-/// Share of the peak rate at step `step` (from 0) of `steps`: rises over [`WARM_UP`] of them, then falls linearly to 0.
+/// Share of the peak learning rate at step `step` (from 0) of `steps`: rises over [`WARM_UP`] of them, then falls linearly to 0.
 pub fn schedule(step: usize, steps: usize) -> f64 {
     let warm = (WARM_UP * steps as f64).max(1.0);
     let (done, steps) = (step as f64 + 1.0, steps as f64);
@@ -173,9 +166,9 @@ pub fn schedule(step: usize, steps: usize) -> f64 {
     share.clamp(0.0, 1.0)
 }
 
-/// Frequencies of the training sentences: subjects 70 % singular and attractors 81 % singular, close to the paper's Table 1,
-/// but an attractor in 26 % of the sentences (Table 1: 16 %) and of a number that does not depend on the subject's, so
-/// that agreement over an attractor of the other number is seen often enough to be learned.
+/// Frequencies of training sentences. Subjects are 70 % and attractors 81 % singular, close to Table 1 of the paper. Two shares differ, so
+/// that agreement across an attractor is frequent enough to be learned: 26 % of sentences have an attractor (Table 1: 16 %), and its
+/// number is independent of the subject's.
 ///
 /// # Panics
 /// Never: the shares are constants.

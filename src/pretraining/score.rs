@@ -1,23 +1,19 @@
-//! One measured ability of a model.
+//! Measured abilities of a model.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stats::Estimate;
 
-/// Level of the intervals.
 pub const LEVEL: f64 = 0.95;
 
-/// One measured ability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Stable name.
     pub id: String,
-    /// Description of the score.
     pub what: String,
-    /// Share of correct answers with its Wilson interval, or the quantity named in `what`.
+    /// Share of correct answers with a Wilson interval, or the quantity named in `what`.
     pub share: Estimate,
-    /// Number of answers; of relations where it is a mean over them.
+    /// Number of answers, or of relations if the score is a mean over them.
     pub n: u64,
 }
 
@@ -26,7 +22,7 @@ pub fn is_share(id: &str) -> bool {
     id != "preference"
 }
 
-/// A score with its interval, in its unit.
+/// Formats a score with its interval and unit.
 pub fn shown(id: &str, x: Estimate) -> String {
     if is_share(id) {
         format!("{:.2} % [{:.2}, {:.2}]", 100.0 * x.mean, 100.0 * x.lo, 100.0 * x.hi)

@@ -1,8 +1,7 @@
-//! Split of facts and names into training, teaching and unused ones, and of judged items into two halves, one for
-//! choosing recipes.
+//! Splits: facts and names into trained, taught and never written ones, and test items into two halves, one of which is for choosing
+//! recipes.
 //!
-//! Everything here follows from words alone, by hash: it is the same under every seed and for every family, and a fact keeps its
-//! place when others are added or removed.
+//! All splits are hashes of words. They are the same for every seed and family, and a fact keeps its place if others are added or removed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +13,7 @@ use corpus::micro::{self, Annotated, Construction, arithmetic, causes, lexicon, 
 use corpus::rationales::{self, Dimension, Language};
 use corpus::{Example, MASK};
 
-/// A number in [0, 1) that follows from words alone: splits that are the same under every seed.
+/// Hashes words to a number in [0, 1), for splits that do not depend on the seed.
 pub fn share(purpose: &str, key: &[&str]) -> f64 {
     let parts = key.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
@@ -24,22 +23,20 @@ pub fn share(purpose: &str, key: &[&str]) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lot {
-    /// In the training text of the built-in models.
+    /// Written in the training text of the built-in models.
     Trained,
-    /// In the text of `probity gallery mix` only.
+    /// Written only in the text of `probity gallery mix`.
     Taught,
-    /// In no text.
+    /// Never written.
     Never,
 }
 
-/// Share of the facts that are taught; as many again are never written.
+/// Share of facts that are taught; the same share is never written.
 const TAUGHT: f64 = 0.15;
 
 impl Lot {
-    /// All three.
     pub const ALL: [Lot; 3] = [Lot::Trained, Lot::Taught, Lot::Never];
 
-    /// Name on cards.
     pub fn title(self) -> &'static str {
         match self {
             Lot::Trained => "trained",
@@ -48,7 +45,7 @@ impl Lot {
         }
     }
 
-    /// The use of a fact, from its hash.
+    /// Derives the use of a fact from its hash.
     fn drawn(relation: &Relation, fact: &Fact) -> Self {
         match share("lot", &[&relation.id, &fact.subject]) {
             x if x < TAUGHT => Lot::Taught,
@@ -58,21 +55,21 @@ impl Lot {
     }
 }
 
-/// The uses of all facts. What the rationale benchmark asks for is always trained: a model's saliency for a fact that
-/// it never read would explain a guess.
+/// Uses of all facts. Facts in the rationale benchmark are always trained, because saliency for a fact that the model never read would
+/// explain a guess.
 pub struct Lots {
-    /// Words of each row of knowledge and semantics, in lower case.
+    /// Lower-case words of each benchmark row of knowledge and semantics.
     rows: Vec<Vec<String>>,
-    /// Rows by the words they contain, with their spelling.
+    /// Indices of rows by the words they contain, case-sensitively.
     by_word: HashMap<String, Vec<usize>>,
 }
 
 impl Lots {
-    /// Reads the benchmark.
+    /// Reads the rationale benchmark.
     pub fn new() -> Result<Self> {
         let mut lots = Self { rows: Vec::new(), by_word: HashMap::new() };
         let mut seen = HashSet::new();
-        // The seed chooses among words that no fact is made of.
+        // The seed affects only words that do not occur in facts.
         for row in rationales::benchmark(Language::English, 0)? {
             if !matches!(row.dimension, Dimension::Knowledge | Dimension::Semantics) {
                 continue;
@@ -93,18 +90,17 @@ impl Lots {
         Ok(lots)
     }
 
-    /// The use of a fact.
     pub fn of(&self, relation: &Relation, fact: &Fact) -> Lot {
         if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
     }
 
-    /// True if one of these rows contains the object and some name of the subject.
+    /// True if a benchmark row contains the object and some name of the subject.
     fn is_asked(&self, fact: &Fact) -> bool {
         let Some(rows) = self.by_word.get(&fact.object) else { return false };
         fact.names().any(|name| {
             let name = name.strip_prefix("the ").unwrap_or(name).to_lowercase();
             let name: Vec<&str> = name.split_whitespace().collect();
-            // A benchmark row may have the plural: what is measured in acres.
+            // A benchmark row may have the plural, such as acres.
             let is = |word: &str, said: &str| said == word || said.strip_suffix('s') == Some(word);
             let same = |w: &[String]| name.iter().zip(w).all(|(name, said)| is(name, said));
             rows.iter().any(|row| self.rows[*row].windows(name.len().max(1)).any(same))
@@ -112,29 +108,29 @@ impl Lots {
     }
 }
 
-/// True if another name of a subject is a name that no corpus writes, in any relation.
+/// True if no corpus writes this other name of a subject in any relation.
 pub(crate) fn is_unseen(fact: &Fact, name: &str, unseen: f64) -> bool {
     name != fact.subject && share("name", &[&fact.subject, name]) < unseen
 }
 
-/// True if a fact is in the first of the two halves on which a prompt is chosen and judged, in turns.
+/// True if a fact is in the first of two halves, which take turns in choosing a prompt and in evaluating it.
 pub(crate) fn chooses_first(relation: &Relation, fact: &Fact) -> bool {
     share("choice", &[&relation.id, &fact.subject]) < 0.5
 }
 
-/// Halves of the judged items.
+/// Halves of the test items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
-    /// The half used for choosing corpora and recipes.
+    /// Half for choosing corpora and recipes.
     Development,
-    /// The half that cards are written on; the kept prompts are asked here only.
+    /// Half for the scores on cards; held-out prompts are tested only here.
     #[default]
     Final,
 }
 
 impl Judgement {
-    /// In words, for the first line of a card.
+    /// Description for the first line of a card.
     pub fn title(self) -> &'static str {
         match self {
             Judgement::Development => "judged on the development half, which recipes are chosen on",
@@ -147,14 +143,12 @@ impl Judgement {
         (share(&format!("judged {what}"), key) < 0.5) == (self == Judgement::Development)
     }
 
-    /// True if this half contains a fact. Its names, unseen ones among them, and its phrasings, held ones among them,
-    /// go with it: no question is in both halves.
+    /// True if this half contains a fact, including all its names and phrasings, so that no question is in both halves.
     pub fn holds_fact(self, relation: &Relation, fact: &Fact) -> bool {
         self.holds("fact", &[&relation.id, &fact.subject])
     }
 
-    /// True if this half contains an example of agreement: by its pair of subject noun and verb, or by its text if the
-    /// pair is not known.
+    /// True if this half contains an agreement example, determined by its subject-verb pair, or by its text if the pair is unknown.
     pub fn holds_example(self, e: &Example) -> bool {
         match noun(e) {
             Some(noun) => self.holds("pair", &[noun, &e.forms[1]]),
@@ -162,8 +156,8 @@ impl Judgement {
         }
     }
 
-    /// True if this half contains a sentence: by the combination that decides whether it is trained (subject and verb,
-    /// actor and events, cause and effect, numbers), or by its words where it has several of them.
+    /// True if this half contains a sentence. Sentences are divided by the combination that is also split for training (subject and verb,
+    /// actor and events, cause and effect, numbers), or by their words if they contain several.
     pub fn holds_sentence(self, construction: Construction, s: &Annotated) -> bool {
         let key = match construction {
             Construction::Tense => tense_key(s),
@@ -179,14 +173,14 @@ impl Judgement {
     }
 }
 
-/// The singular of an example's subject noun: the word in which it and its twin differ.
+/// Returns the singular of an example's subject noun: the word that differs from its twin.
 fn noun(e: &Example) -> Option<&str> {
     let twin = e.twin.as_deref()?;
     let (a, b) = e.text.split_whitespace().zip(twin.split_whitespace()).find(|(a, b)| a != b)?;
     Some(if e.zc == 0 { a } else { b })
 }
 
-/// The noun before the verb, and the verb, whatever their forms.
+/// Returns the noun before the verb and the verb, independently of their forms.
 fn tense_key(s: &Annotated) -> Option<[String; 2]> {
     let at = *s.focus.first()?;
     let before = s.tokens.get(at.checked_sub(1)?)?;
@@ -197,7 +191,7 @@ fn tense_key(s: &Annotated) -> Option<[String; 2]> {
     Some([noun.forms[0].to_owned(), verb.forms[1].to_owned()])
 }
 
-/// The actor and the first of the two events.
+/// Returns the actor and the first of the two events.
 fn order_key(s: &Annotated) -> Option<[String; 2]> {
     let text = s.tokens.join(" ");
     let actor = order::ACTORS.iter().find(|a| s.tokens.iter().any(|t| t == a[0]))?;
@@ -205,7 +199,6 @@ fn order_key(s: &Annotated) -> Option<[String; 2]> {
     Some([actor[0].to_owned(), events[0].to_owned()])
 }
 
-/// The cause and the effect.
 fn cause_key(s: &Annotated) -> Option<[String; 2]> {
     let text = s.tokens.join(" ");
     let effect = s.tokens.get(*s.focus.first()?)?;
@@ -214,7 +207,7 @@ fn cause_key(s: &Annotated) -> Option<[String; 2]> {
     Some([(*cause).to_owned(), effect.clone()])
 }
 
-/// The result, and the numbers that it is made of in the order of their size: the same for a sum in either order.
+/// Returns the result and its operands sorted by size, so that both orders of a sum have the same key.
 fn sum_key(s: &Annotated) -> Option<[String; 2]> {
     let at = *s.focus.first()?;
     let value = |t: &String| arithmetic::NUMBERS.iter().position(|n| n == t);
@@ -249,7 +242,7 @@ mod tests {
         for (lot, expected) in [(Lot::Trained, 0.70..0.78), (Lot::Taught, 0.11..0.16), (Lot::Never, 0.11..0.16)] {
             assert!(expected.contains(&(counts[&lot] / all)), "{counts:?}");
         }
-        // The benchmark asks for the capital of France, the symbol of hydrogen (as an answer, too) and the author of Hamlet.
+        // The benchmark asks for the capital of France, the symbol of hydrogen (also as an answer) and the author of Hamlet.
         for (id, subject) in [("capital", "France"), ("element_symbol", "hydrogen"), ("book_author", "Hamlet")] {
             let r = relations.iter().find(|r| r.id == id).unwrap();
             let f = r.facts.iter().find(|f| f.subject == subject).unwrap();
@@ -258,7 +251,7 @@ mod tests {
         assert!((60..400).contains(&asked), "{asked}");
     }
 
-    /// Free words of the benchmark change with its seed; which facts it asks for does not.
+    /// The benchmark's free words depend on its seed, but its facts do not.
     #[test]
     fn what_is_asked_does_not_depend_on_the_seed() {
         let lots = Lots::new().unwrap();
@@ -286,7 +279,7 @@ mod tests {
         assert!((first * 2).abs_diff(all.len()) * 10 < all.len(), "{first}");
     }
 
-    /// Both numbers of a pair, and the pair at any place in any sentence, are in one half.
+    /// Both numbers of a subject-verb pair, at any position in any sentence, are in the same half.
     #[test]
     fn pairs_of_noun_and_verb_are_in_one_half() {
         let set = Task::named("agreement").unwrap().examples(2_000, 1, &Frequencies::balanced()).unwrap();

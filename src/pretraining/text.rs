@@ -1,4 +1,4 @@
-//! The training text of the built-in models: words for the tokenizer, and batches with their targets.
+//! Training text of the built-in models: words for the tokenizer, and batches with their targets.
 
 use std::collections::BTreeSet;
 
@@ -18,29 +18,30 @@ use model::plan::Target;
 use model::tokenizer::{Extras, Tokenizer};
 use stats::rng::{shuffle, stream, unit};
 
-/// Lines whose words are counted for the tokenizer.
+/// Number of lines whose words are counted for the tokenizer.
 const COUNTED: usize = 20_000;
-/// Additional count of each word that must be whole.
+/// Additional count of each word that must be a single token.
 const WHOLE: usize = 200;
-/// Maximum number of rounds of learning a vocabulary again with the words of the benchmark that it separated from their blank.
+/// Maximum number of rounds of learning a vocabulary. Each further round adds the benchmark words that were split from their preceding
+/// blank.
 const ROUNDS: usize = 3;
-/// Entries of every tokenizer of the gallery: eight models in 24 MB.
+/// Size of every tokenizer in the gallery; chosen so that eight models fit 24 MB.
 pub const ENTRIES: usize = 4_400;
-/// Number of batches that are written, sorted by length and shuffled together.
+/// Number of batches that are generated, sorted by length and shuffled together.
 const CHUNK: usize = 32;
 
-/// Share of the lines whose focus is masked.
+/// Share of lines whose focus is masked.
 pub(crate) const FOCUS_MASKED: f64 = 0.60;
-/// Share of the other words that are masked in those lines.
+/// Share of other words masked in those lines.
 pub(crate) const ALSO_MASKED: f64 = 0.05;
-/// Share of the words that are masked in the remaining lines.
+/// Share of words masked in the remaining lines.
 pub(crate) const RANDOM_MASKED: f64 = 0.12;
 
-/// Learns the tokenizer of a family from its corpus, as the text of a `tokenizer.json`. Every answer of Micro-English and
-/// of the rationale benchmark and every object of a fact is one token.
+/// Learns a family's tokenizer from its corpus; returns a `tokenizer.json`. Every answer of Micro-English and of the rationale benchmark,
+/// and every object of a fact, is a single token.
 ///
 /// # Errors
-/// [`ModelError`] if the `tokenizers` crate refuses the result.
+/// [`ModelError`] if the `tokenizers` crate rejects the result.
 pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     let mut rng = stream(seed, "gallery tokenizer");
     let texts: Vec<String> = (0..COUNTED).map(|_| corpus.line(&mut rng).text).collect();
@@ -48,7 +49,7 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     let answers = rationales::one_token_answers()?;
     let words = micro::whole_words().into_iter().chain(objects).chain(answers.iter().map(String::as_str));
     let whole: BTreeSet<&str> = words.collect();
-    // With the blank before them, and the connectives also as they begin a sentence.
+    // Words include the preceding blank; connectives are also added as they begin a sentence.
     let mut whole: Vec<String> = whole.into_iter().map(|w| format!(" {w}")).collect();
     whole.extend(micro::order::CONNECTIVES.map(|w| micro::join(&[w])));
     let asked: Vec<String> = rationales::words()?.into_iter().map(|w| format!(" {w}")).collect();
@@ -65,7 +66,6 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     learned(base, texts.iter().map(String::as_str).chain(boosted))
 }
 
-/// Learns the entries from what is counted.
 fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<String> {
     Ok(match base {
         Base::Bert => tokenizer::wordpiece(&tokenizer::words_in_lower_case(counted)?, ENTRIES)?,
@@ -74,7 +74,7 @@ fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<Str
     })
 }
 
-/// The words that begin with a separate blank token: saliency would have to mark a blank.
+/// Returns words that begin with a separate blank token, which saliency would otherwise have to mark.
 fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
     let tokenizer = Tokenizer::from_json("tokenizer.json", file.as_bytes(), Extras::default())?;
     let mut torn = Vec::new();
@@ -88,12 +88,11 @@ fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
     Ok(torn)
 }
 
-/// One batch: token ids, and the `(row, position, token)` that are to be predicted.
+/// A batch of token ids with the tokens to predict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Input of the model.
     pub batch: Batch,
-    /// Tokens to predict, by position; a causal model reads `position` and predicts the token after it.
+    /// Tokens to predict, by position; a causal model predicts the token after `position`.
     pub targets: Vec<Target>,
 }
 
@@ -102,9 +101,9 @@ pub struct Step {
 pub struct Masking {
     /// Share of lines whose focus is masked.
     pub focus: f64,
-    /// Share of the other words in those lines.
+    /// Share of other words masked in those lines.
     pub beside: f64,
-    /// Share of the words in the remaining lines.
+    /// Share of words masked in the remaining lines.
     pub random: f64,
 }
 
@@ -117,15 +116,15 @@ impl Default for Masking {
 /// An encoded line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Token ids with the tokenizer's frame; behind a causal model's line, the end of text.
+    /// Token ids with the tokenizer's special tokens; for a causal model, followed by the end of text.
     pub ids: Vec<u32>,
-    /// True for words, false for the frame.
+    /// True for words, false for special tokens.
     pub(super) words: Vec<bool>,
     /// True for words of the focus.
     pub(super) focus: Vec<bool>,
 }
 
-/// Turns lines into rows and rows into steps.
+/// Converts lines to rows and rows to steps.
 pub struct Encoder<'a> {
     tokenizer: &'a Tokenizer,
     objective: Objective,
@@ -134,17 +133,17 @@ pub struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder for an objective; a denoising model's decoder reads true lines.
+    /// Creates an encoder for an objective; decoders of denoising models read the true lines.
     pub fn new(tokenizer: &'a Tokenizer, objective: Objective, masking: Masking) -> Self {
         Self { tokenizer, objective, masking, noise: Noise::NONE }
     }
 
-    /// The same with noise in what a denoising model reads; other objectives have none.
+    /// Adds noise to the input of denoising models; other objectives ignore it.
     pub fn with_noise(self, noise: Noise) -> Self {
         Self { noise, ..self }
     }
 
-    /// Token ids of a line.
+    /// Encodes a line.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer fails or has no special tokens.
@@ -166,7 +165,7 @@ impl<'a> Encoder<'a> {
         Ok(id.ok_or_else(|| ModelError::Training(format!("the tokenizer has no {what} token")))?)
     }
 
-    /// One batch of these rows.
+    /// Builds a batch from these rows.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer has no special tokens or a row is empty.
@@ -178,7 +177,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Masks the focus in most lines and a few other words, or words at random. At least one word of every batch.
+    /// Masks the focus and a few other words in most lines, and random words in the others; at least one word per batch.
     fn masked(&self, mut rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let mask = self.special(self.tokenizer.special().mask, "mask")?;
         let mut targets = Vec::new();
@@ -197,7 +196,7 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// Masks words of one line; their places and the words that were there.
+    /// Masks words of a line; returns their positions and original tokens.
     fn mask_words(&self, row: &mut Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {
         let focus_masked = unit(rng) < self.masking.focus;
         let mut said = Vec::new();
@@ -218,7 +217,7 @@ impl<'a> Encoder<'a> {
         said
     }
 
-    /// Every token but the first is to be predicted from those before it.
+    /// Predicts every token but the first from those before it.
     fn causal(&self, rows: &[Row]) -> Result<Step> {
         let mut targets = Vec::new();
         for (r, row) in rows.iter().enumerate() {
@@ -232,8 +231,8 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// The encoder reads the line with masks, the decoder the input from [`denoising`], and predicts the original line:
-    /// position t predicts token t.
+    /// Builds a batch in which the encoder reads the line with masks and the decoder its input from [`denoising`]. The decoder predicts
+    /// the original line: position t predicts token t.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let special = self.tokenizer.special();
         let start = self.special(special.eos.or(special.sep), "end")?;
@@ -261,7 +260,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Writes training lines and turns them into batches of similar length.
+/// Generates training lines and divides them into batches of similar length.
 pub struct Text<'a> {
     corpus: &'a Corpus,
     encoder: Encoder<'a>,
@@ -269,17 +268,17 @@ pub struct Text<'a> {
     masking: ChaCha8Rng,
     order: ChaCha8Rng,
     ready: Vec<Vec<Row>>,
-    /// Batches that are still to be written.
+    /// Number of batches still to be generated.
     left: usize,
     hash: Sha256,
-    /// Number of lines written so far.
+    /// Number of lines generated so far.
     pub written: usize,
-    /// Tokens in them, special tokens included.
+    /// Number of tokens in these lines, including special tokens.
     pub tokens: usize,
 }
 
 impl<'a> Text<'a> {
-    /// The text of one model under one seed, for `steps` batches.
+    /// Creates the text of a model for one seed and `steps` batches.
     pub fn new(corpus: &'a Corpus, encoder: Encoder<'a>, seed: u64, steps: usize) -> Self {
         Self {
             corpus,
@@ -295,12 +294,12 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// SHA-256 of all lines written so far, each with a line feed, in hexadecimal.
+    /// SHA-256, in hexadecimal, of all lines generated so far, each with a line feed.
     pub fn hash(&self) -> String {
         hex(&self.hash.clone().finalize())
     }
 
-    /// The next batch; `None` after the last.
+    /// Returns the next batch; `None` after the last.
     ///
     /// # Errors
     /// [`ModelError`] if the tokenizer fails or has no special tokens.

@@ -1,7 +1,7 @@
-//! Tokenizers of the built-in models: WordPiece and byte-level BPE over the words of a corpus, the same for the same words.
+//! Tokenizers of the built-in models: deterministic WordPiece and byte-level BPE over the words of a corpus.
 //!
-//! The trainers of the `tokenizers` crate break ties in the order of a randomly seeded hash table, so two runs can differ.
-//! The merges are therefore learned here, ties going to the pair that was formed first; the crate then runs the result.
+//! The trainers of the `tokenizers` crate break ties in the order of a randomly seeded hash table, so two runs can differ. This module
+//! therefore learns the merges itself, preferring the pair formed first in a tie; the crate runs the result.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
@@ -11,16 +11,16 @@ use tokenizers::{Normalizer as _, OffsetReferential, OffsetType, PreTokenizer as
 
 use model::error::{ModelError, Result};
 
-/// Symbols before any merge, and the merges in order.
+/// Vocabulary and merges.
 struct Learned {
     /// All entries: the alphabet in its given order, then one per merge.
     entries: Vec<String>,
-    /// Pairs of entries that were joined, in order.
+    /// Pairs of entries that were merged, in order.
     merges: Vec<(u32, u32)>,
 }
 
-/// Counts of adjacent symbols, and the words they occur in. Counts on the heap may be outdated: they are checked when
-/// removed, so that a merge only reads the words that contain its pair.
+/// Counts of adjacent pairs, and the words that contain them. Counts on the heap may be outdated and are checked on removal, so that a
+/// merge visits only the words with its pair.
 struct Pairs {
     counts: HashMap<(u32, u32), u64>,
     places: HashMap<(u32, u32), Vec<usize>>,
@@ -40,7 +40,7 @@ impl Pairs {
         found
     }
 
-    /// Takes out the most frequent pair, of equally frequent ones that which was formed first.
+    /// Removes the most frequent pair; the one formed first wins ties.
     fn best(&mut self) -> Option<(u32, u32)> {
         while let Some((count, Reverse(pair))) = self.heap.pop() {
             let now = self.counts.get(&pair).copied().unwrap_or(0);
@@ -54,7 +54,7 @@ impl Pairs {
         None
     }
 
-    /// Joins a pair in every word that holds it.
+    /// Merges a pair in every word that contains it.
     fn join(&mut self, pair: (u32, u32), id: u32, words: &mut [(Vec<u32>, u64)]) {
         for place in self.places.remove(&pair).unwrap_or_default() {
             let (word, count) = &mut words[place];
@@ -76,8 +76,8 @@ impl Pairs {
     }
 }
 
-/// Joins the most frequent adjacent pair, again and again, until every word is one symbol or there are `size` entries.
-/// `continuation` is the prefix of symbols that do not begin a word; it is dropped from the right part of a pair.
+/// Merges the most frequent adjacent pair repeatedly, until every word is one symbol or there are `size` entries. `continuation` is the
+/// prefix of symbols that do not begin a word; it is removed from the right part of a pair.
 fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str, size: usize) -> Learned {
     let mut ids: HashMap<String, u32> = alphabet.iter().cloned().zip(0..).collect();
     let mut learned = Learned { entries: alphabet, merges: Vec::new() };
@@ -92,7 +92,7 @@ fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str, s
             learned.entries.push(joined.clone());
             learned.entries.len() as u32 - 1
         });
-        // A symbol that two pairs spell can bring back a pair that was joined before: its rank stays the first.
+        // If two pairs have the same spelling, an earlier pair can recur; it keeps its first rank.
         if joined_before.insert(pair) {
             learned.merges.push(pair);
         }
@@ -105,7 +105,7 @@ fn pairs(word: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     word.windows(2).map(|w| (w[0], w[1]))
 }
 
-/// Replaces every occurrence of `pair` in `word`, from the left.
+/// Replaces every occurrence of `pair` in `word`, from left to right.
 fn merge(word: &mut Vec<u32>, pair: (u32, u32), id: u32) {
     let mut kept = 0;
     let mut i = 0;
@@ -118,17 +118,16 @@ fn merge(word: &mut Vec<u32>, pair: (u32, u32), id: u32) {
     word.truncate(kept);
 }
 
-/// Special tokens of the masked family, in the order of their ids.
+/// Special tokens of BERT, in order of their ids.
 pub(crate) const BERT_SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
-/// The one special token of the causal family.
+/// The only special token of GPT-2.
 pub const GPT2_SPECIAL: &str = "<|endoftext|>";
 
-/// Special tokens of RoBERTa and BART, in the order of their ids.
+/// Special tokens of RoBERTa and BART, in order of their ids.
 pub(crate) const ROBERTA_SPECIAL: [&str; 5] = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"];
 
-/// The words of texts with their counts, as [`wordpiece`] takes them: without accents, in lower case, cut at blanks and
-/// punctuation.
+/// Counts words for [`wordpiece`]: without accents, in lower case, split at blanks and punctuation.
 ///
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate fails on a text.
@@ -144,7 +143,7 @@ pub(crate) fn words_in_lower_case<'a>(texts: impl Iterator<Item = &'a str>) -> R
     })
 }
 
-/// The words of texts with their counts, as [`byte_level`] takes them: cut as GPT-2 cuts, in the byte-level alphabet.
+/// Counts words for [`byte_level`]: split as in GPT-2, in the byte-level alphabet.
 ///
 /// # Errors
 /// [`ModelError::Config`] if the `tokenizers` crate fails on a text.
@@ -157,8 +156,7 @@ pub(crate) fn words_in_bytes<'a>(texts: impl Iterator<Item = &'a str>) -> Result
     })
 }
 
-/// Counts the words that `cut` finds in the texts. It is called once per distinct chunk, because texts of the gallery
-/// repeat a few thousand words.
+/// Counts the words that `cut` finds in the texts, calling it once per distinct chunk, because gallery texts repeat a few thousand words.
 fn count<'a>(
     texts: impl Iterator<Item = &'a str>,
     cut: impl Fn(&str) -> tokenizers::Result<tokenizers::PreTokenizedString>,
@@ -175,8 +173,8 @@ fn count<'a>(
     Ok(counts)
 }
 
-/// A text cut before each blank, where both ways of cutting words give the same for the parts as for the whole: where its only
-/// white space is single blanks. Any other text is one chunk.
+/// Splits a text before each blank if its only white space is single blanks; then both ways of splitting words give the same result for
+/// parts as for the whole. Any other text is one chunk.
 fn chunks(text: &str) -> impl Iterator<Item = &str> {
     let single = !text.contains("  ") && text.chars().all(|c| c == ' ' || !c.is_whitespace());
     let mut rest = text;
@@ -192,11 +190,11 @@ fn refused(e: tokenizers::Error) -> ModelError {
     ModelError::Config { file: "tokenizer.json".into(), what: e.to_string() }
 }
 
-/// A lower-casing WordPiece tokenizer with BERT's frame, as the text of a `tokenizer.json`, of at most `size` entries: words
-/// (counted, lower case) by frequency, and pieces for every other word in ASCII and in the characters of the words.
+/// Creates a lower-case WordPiece tokenizer with BERT's special tokens and at most `size` entries; returns a `tokenizer.json`. Words
+/// (counted, in lower case) are added by frequency. Pieces cover every other word of ASCII or of the words' characters.
 ///
 /// # Errors
-/// [`ModelError::Config`] if the `tokenizers` crate refuses the result.
+/// [`ModelError::Config`] if the `tokenizers` crate rejects the result.
 pub fn wordpiece(words: &BTreeMap<String, u64>, size: usize) -> Result<String> {
     let mut alphabet: Vec<String> = BERT_SPECIAL.map(str::to_owned).into();
     let ascii = ('!'..='~').filter(|c| !c.is_ascii_uppercase());
@@ -233,12 +231,12 @@ pub fn wordpiece(words: &BTreeMap<String, u64>, size: usize) -> Result<String> {
     }))
 }
 
-/// A byte-level BPE tokenizer of at most `size` entries, as the text of a `tokenizer.json`: GPT-2's, or with `frame`
-/// RoBERTa's and BART's. `words` are counted as in running text, with the blank before them if there is one (`" keys"`,
-/// `"The"`, `"."`), or as [`words_in_bytes`] gives them.
+/// Creates a byte-level BPE tokenizer of at most `size` entries for GPT-2, or with `frame` for RoBERTa and BART; returns a
+/// `tokenizer.json`. `words` are counted as in running text, with any preceding blank (`" keys"`, `"The"`, `"."`), or by
+/// [`words_in_bytes`].
 ///
 /// # Errors
-/// [`ModelError::Config`] if the `tokenizers` crate refuses the result.
+/// [`ModelError::Config`] if the `tokenizers` crate rejects the result.
 pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Result<String> {
     let mut symbols: Vec<char> = tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet().into_iter().collect();
     symbols.sort_unstable();
@@ -246,7 +244,7 @@ pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Re
     let mut alphabet: Vec<String> = special.iter().map(|s| (*s).to_owned()).collect();
     alphabet.extend(symbols.iter().map(char::to_string));
     let ids: HashMap<char, u32> = symbols.iter().copied().zip(special.len() as u32..).collect();
-    // In the byte-level alphabet printable ASCII represents itself and U+0120 a blank.
+    // In the byte-level alphabet, printable ASCII represents itself and U+0120 represents a blank.
     let spell = |word: &str| -> Vec<u32> {
         word.chars().filter_map(|c| ids.get(&if c == ' ' { '\u{120}' } else { c }).copied()).collect()
     };
@@ -264,7 +262,7 @@ pub fn byte_level(words: &BTreeMap<String, u64>, frame: bool, size: usize) -> Re
     };
     let mut tokens: Vec<Value> = special.iter().enumerate().map(|(i, t)| added(i, t)).collect();
     if let (true, Some(mask)) = (frame, tokens.last_mut()) {
-        // The blank before a mask belongs to it, as it belongs to the word that it hides.
+        // The mask includes the blank before it, like the word that it hides.
         mask["lstrip"] = json!(true);
     }
     canonical(&json!({
@@ -288,7 +286,7 @@ fn added(id: usize, content: &str) -> Value {
         "normalized": false, "special": true})
 }
 
-/// The tokenizer as the crate itself writes it: vocabulary in the order of ids, every field present.
+/// Serializes the tokenizer like the crate: vocabulary in order of ids, every field present.
 fn canonical(file: &Value) -> Result<String> {
     tokenizers::Tokenizer::from_bytes(file.to_string()).and_then(|t| t.to_string(false)).map_err(refused)
 }
@@ -306,7 +304,7 @@ mod tests {
         t.encode(text, false).unwrap().get_tokens().to_vec()
     }
 
-    /// The example of Sennrich et al. (2016), section 3.2, without their end-of-word mark.
+    /// Example of Sennrich et al. (2016), section 3.2, without their end-of-word mark.
     #[test]
     fn merges_are_the_most_frequent_pairs() {
         let alphabet: Vec<String> = "deilnorstw".chars().map(String::from).collect();
@@ -346,7 +344,7 @@ mod tests {
         counts
     }
 
-    /// [`learn`] by its definition: every word is read for every merge.
+    /// Implements [`learn`] by its definition: every merge visits every word.
     fn learn_slowly(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], size: usize) -> Learned {
         let mut learned = Learned { entries: alphabet, merges: Vec::new() };
         let mut words = words.to_vec();

@@ -153,7 +153,7 @@ fn files_that_cannot_be_compared_are_refused() {
     let other = probity.file("other.jsonl", "{\"id\": \"x\", \"correct\": 1}\n");
     let twice = probity.file("twice.jsonl", "{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 1}\n");
     refused(&probity.run(&["compare", &a, &other]), 2, &["no item is in both", "`x`"]);
-    refused(&probity.run(&["compare", &a, &twice]), 2, &["twice.jsonl, line 2", "comes twice"]);
+    refused(&probity.run(&["compare", &a, &twice]), 2, &["twice.jsonl, line 2", "occurs twice"]);
     refused(&probity.run(&["compare", &a, "/no/such.jsonl"]), 2, &["/no/such.jsonl"]);
     refused(&probity.run(&["compare", &a, "/"]), 2, &["/ is a folder"]);
     refused(&probity.run(&["compare", &a, &a, "--margin", "0"]), 2, &["--margin"]);
@@ -180,7 +180,7 @@ fn sets_that_match_in_part_are_counted_and_those_that_do_not_are_refused() {
 fn an_identifier_that_comes_twice_is_refused_with_its_line() {
     let probity = Probity::new();
     let a = probity.file("a.csv", "id,correct\n1,1\n2,0\n1,0\n");
-    refused(&probity.run(&["compare", &a, &a]), 2, &["a.csv, line 4", "`1` comes twice"]);
+    refused(&probity.run(&["compare", &a, &a]), 2, &["a.csv, line 4", "`1` occurs twice"]);
 }
 
 #[test]

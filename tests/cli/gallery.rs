@@ -167,7 +167,7 @@ fn a_killed_training_leaves_nothing_that_counts() {
     let second = left();
     assert!(second.len() == 1 && second != first, "{second:?}");
     let other = ["gallery", "train", "--all", "--only", "bert-tiny", "--out", &shown];
-    refused(&probity.run(&other), 2, &["seeds", "at work there"]);
+    refused(&probity.run(&other), 2, &["seeds", "is running there"]);
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert_eq!(left(), [""; 0], "nothing counts");

@@ -126,7 +126,7 @@ fn items_that_only_one_side_has_are_counted() {
     let one = text(&probity.run(&["compare", &a, &b, "--summary"]).stdout);
     assert!(one.contains("items left out: 15 only in A"), "{one}");
     std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
-    refused(&probity.run(&["compare", &a, &b]), 2, &["the line ends in the middle (file cut off?)"]);
+    refused(&probity.run(&["compare", &a, &b]), 2, &["the line is incomplete (truncated file?)"]);
 }
 
 /// Changed multiple-choice items showed log-likelihoods.

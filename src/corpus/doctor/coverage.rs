@@ -1,4 +1,4 @@
-//! Share of running text that the vocabularies of models cover, counted by occurrence.
+//! Share of running text covered by model vocabularies, counted by occurrence.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::{MAX_NAME, MAX_WORDS, Vocabulary};
 use crate::task::MASK;
 
-/// The words of running text in one vocabulary.
+/// Word counts of running text for one vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TextCount {
-    /// Words that are one token.
+    /// Words that are a single token.
     pub single: u64,
-    /// Words of several.
+    /// Words split into several tokens.
     pub several: u64,
     /// Words without tokens in the vocabulary.
     pub outside: u64,
@@ -23,7 +23,7 @@ impl TextCount {
         self.single + self.several + self.outside
     }
 
-    /// The share, in words.
+    /// Formats the counts as one line of text with percentages.
     pub(super) fn said(&self) -> String {
         let share = |n: u64| 100.0 * n as f64 / self.words().max(1) as f64;
         format!(
@@ -36,7 +36,7 @@ impl TextCount {
     }
 }
 
-/// Counts words in all vocabularies.
+/// Counts words for all vocabularies.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     known: HashMap<String, Vec<Option<usize>>>,
@@ -44,7 +44,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// Counts the words of a text: separated by blanks, without surrounding punctuation.
+    /// Counts the blank-separated words of a text, without surrounding punctuation.
     pub(crate) fn add(&mut self, text: &str, models: &[Vocabulary<'_>]) {
         if models.is_empty() {
             return;
@@ -52,7 +52,7 @@ impl Coverage {
         self.counts.resize(models.len(), TextCount::default());
         for word in text.split_whitespace().filter(|w| !w.contains(MASK)) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-            // Tokenizers may take quadratic time, and no vocabulary has such a long entry.
+            // No vocabulary has an entry this long, and tokenizers may take quadratic time.
             if word.is_empty() || word.len() > MAX_NAME {
                 continue;
             }

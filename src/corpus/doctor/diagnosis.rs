@@ -1,4 +1,4 @@
-//! Findings of the doctor, as data and as lines of text.
+//! Findings of the doctor, as data and as text.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,39 @@ use super::{Doctor, Finding, TextCount};
 use crate::overview::not_read;
 use crate::readers::{Drops, RelationKind, Report, Set};
 
-/// Multiple of the even share from which a property's largest label counts as skewed.
+/// A property is skewed if its largest label reaches this multiple of the even share.
 const SKEW: f64 = 1.25;
-/// Maximum number of objects of a relation whose frequencies are counted.
+/// Maximum number of objects per relation whose frequencies are counted.
 const MAX_OBJECTS: usize = 10_000;
 /// Maximum number of labels and words listed, and the default number of relations.
 pub const LISTED: usize = 8;
-/// Share of its facts from which a relation counts as N-M, rather than containing a few errors of its source.
+/// A relation counts as N-M if at least this share of its facts is ambiguous; with fewer, the source is assumed to contain errors.
 const MUCH: f64 = 0.05;
 
-/// Number of tokens of a word.
+/// Function that returns the number of tokens of a word, or `None` for an unknown token.
 pub type Tokens<'v> = Box<dyn Fn(&str) -> Option<usize> + 'v>;
 
-/// The vocabulary of a model, for words in running text.
+/// Name and tokenizer of a model, used to check words.
 pub struct Vocabulary<'v> {
-    /// Name of the model.
     pub name: String,
-    /// Number of tokens of a word; `None` if the vocabulary has none for it (an unknown token).
     pub tokens: Tokens<'v>,
 }
 
-/// Words of a set in a model's vocabulary.
+/// Coverage of a set's words by one model's vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelCount {
-    /// Name of the model.
     pub model: String,
     /// Rows whose word is one token.
     pub single: u64,
-    /// Rows whose word is several.
+    /// Rows whose word is several tokens.
     pub several: u64,
     /// Rows whose word is outside the vocabulary.
     pub outside: u64,
-    /// The words of running text.
     pub text: TextCount,
 }
 
 impl ModelCount {
-    /// Nothing counted yet for `model`.
+    /// Returns zero counts for `model`.
     pub(super) fn new(model: &str) -> Self {
         Self { model: model.to_owned(), single: 0, several: 0, outside: 0, text: TextCount::default() }
     }
@@ -55,17 +51,16 @@ impl ModelCount {
 pub struct Example {
     /// Index of the file in the set.
     pub file: usize,
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: u64,
     pub findings: Vec<Finding>,
-    /// In words.
+    /// Description of the findings.
     pub what: String,
 }
 
-/// A finding, counted.
+/// Number of rows with a finding, and the first such row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
-    /// Rows with it.
     pub count: u64,
     pub first: Option<Example>,
 }
@@ -74,25 +69,24 @@ pub struct Counted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RelationCount {
     pub facts: u64,
-    /// Facts that are kept.
+    /// Facts fit for use.
     pub kept: u64,
     pub prompts: u64,
-    /// Facts whose subject has another object too.
+    /// Facts whose subject also has another object.
     pub several_objects: u64,
-    /// Facts whose object had another subject before.
+    /// Facts whose object already occurred with another subject.
     pub(crate) shared_objects: u64,
-    /// The type according to the source.
+    /// Type stated by the source.
     pub stated: Option<RelationKind>,
-    /// Share of the most frequent object among the facts that are kept: the score of always answering it.
+    /// Share of the most frequent object among the facts kept: the accuracy of always answering it.
     pub majority: Option<f64>,
-    /// Different objects among the facts that are kept.
+    /// Number of distinct objects among the facts kept.
     pub objects: u64,
     #[serde(skip)]
     frequencies: BTreeMap<String, u64>,
 }
 
 impl RelationCount {
-    /// Counts an object of a row that was kept, or not.
     pub(super) fn add_object(&mut self, object: &str, kept: bool) {
         let object = &super::beginning(object, super::MAX_NAME);
         if kept && (self.frequencies.len() < MAX_OBJECTS || self.frequencies.contains_key(object)) {
@@ -100,7 +94,7 @@ impl RelationCount {
         }
     }
 
-    /// The type that follows from the facts.
+    /// Returns the type that the facts imply.
     pub fn kind(&self) -> Option<RelationKind> {
         match (self.facts, self.several_objects, self.shared_objects) {
             (0, ..) => None,
@@ -110,7 +104,7 @@ impl RelationCount {
         }
     }
 
-    /// Share of the facts whose subject has another object too.
+    /// Returns the share of facts whose subject also has another object.
     pub(crate) fn ambiguous(&self) -> f64 {
         self.several_objects as f64 / self.facts.max(1) as f64
     }
@@ -122,56 +116,47 @@ impl RelationCount {
     }
 }
 
-/// Labels of a property.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PropertyCount {
-    /// Rows by label.
     pub labels: BTreeMap<String, u64>,
-    /// Share of the most frequent label.
     pub majority: f64,
-    /// True if the share is at least 1.25 times the even share, for a label that could be probed.
+    /// True if `majority` is at least [`SKEW`] times the even share, for a property that can be probed.
     pub(crate) skewed: bool,
 }
 
-/// Findings on a data set.
+/// Findings for a data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
     pub format: String,
-    /// Names of its files, which [`Example::file`] indexes.
+    /// File names, indexed by [`Example::file`].
     pub files: Vec<String>,
-    /// Files that are not read, and why.
+    /// Files that were not read, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Rows that were read.
     pub rows: u64,
-    /// Rows by kind.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Blank lines.
     pub blank: u64,
     /// Rows that could not be read.
     pub unread: Drops,
-    /// Rows that were read and are not fit for use.
+    /// Rows read but not fit for use.
     pub dropped: u64,
-    /// Rows that are.
+    /// Rows fit for use.
     pub kept: u64,
-    /// Findings by kind.
     pub findings: BTreeMap<Finding, Counted>,
-    /// The first rows that are dropped.
+    /// The first dropped rows.
     pub examples: Vec<Example>,
     pub relations: BTreeMap<String, RelationCount>,
-    /// Labels by property.
     pub properties: BTreeMap<String, PropertyCount>,
-    /// Counts by model.
     pub models: Vec<ModelCount>,
-    /// Words of the set that are one token in every model, sorted; `None` without models.
+    /// Words of the set that are a single token in every model, sorted; `None` without models.
     pub intersection: Option<Vec<String>>,
-    /// Different words of the set.
+    /// Number of distinct words in the set.
     pub words: u64,
-    /// True if the set was too large to compare every row with all earlier ones.
+    /// True if the set was too large to compare each row with all earlier ones.
     pub incomplete: bool,
 }
 
 impl Doctor<'_> {
-    /// The findings on the rows of `set`.
+    /// Completes the counts and returns the findings for `set`.
     pub fn finish(mut self, set: &Set, reports: &[Report]) -> Diagnosis {
         let mut unread = Drops::default();
         reports.iter().for_each(|r| unread.merge(&r.dropped));
@@ -219,7 +204,7 @@ impl Doctor<'_> {
     }
 }
 
-/// A paradigm of minimal pairs is not a label: a file of one paradigm is complete.
+/// Summarizes label counts. Only probed properties can be skewed; a paradigm of minimal pairs is not a label, so a file may have just one.
 fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
     let total: u64 = labels.values().sum();
     let majority = labels.values().max().map_or(0.0, |m| *m as f64 / total as f64);
@@ -228,7 +213,7 @@ fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
 }
 
 impl Diagnosis {
-    /// The report as lines of text, with up to `relations` relations.
+    /// Formats the report as lines of text, listing up to `relations` relations.
     pub fn lines(&self, relations: usize) -> Vec<String> {
         let mut out = vec![format!("{}: {} rows", self.format, self.rows)];
         let kinds: Vec<String> = self.kinds.iter().map(|(k, n)| format!("{n} {k}")).collect();
@@ -259,13 +244,13 @@ impl Diagnosis {
         }
         if self.incomplete {
             out.push(
-                "  note       too many rows to compare every one with all before; duplicates may be missed".into(),
+                "  note       too many rows to compare each one with all earlier ones; duplicates may be missed".into(),
             );
         }
         out
     }
 
-    /// The first dropped rows, one per line.
+    /// Formats the first dropped rows, one per line.
     pub fn row_lines(&self) -> Vec<String> {
         let titles = |e: &Example| {
             let all: Vec<&str> = e.findings.iter().filter(|f| f.drops()).map(|f| f.title()).collect();

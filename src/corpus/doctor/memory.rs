@@ -1,13 +1,13 @@
-//! Hashes of the rows seen, to detect duplicates in sets of millions of rows.
+//! Hashes of rows seen, to detect duplicates among millions of rows.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
-/// Maximum number of hashes (about 32 bytes each); later rows are not compared.
+/// Maximum number of hashes (about 32 bytes each); rows beyond it are not compared.
 pub(crate) const MOST: usize = 16_000_000;
 
-/// A hash of a value; the same in every run. At 10 million values, two different ones share one with probability 3e-6.
+/// Hashes a value, identically in every run. Among 10 million values the probability of a collision is 3e-6.
 pub(crate) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -17,7 +17,6 @@ pub(crate) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
 /// Hashes of rows and keys seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Names of the files.
     files: Vec<String>,
     rows: HashMap<u64, (u32, u32)>,
     values: HashMap<u64, (u64, u32, u32)>,
@@ -27,18 +26,18 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// A memory for the rows of these files.
+    /// Creates an empty memory for rows of these files.
     pub(crate) fn of(files: Vec<String>) -> Self {
         Self { files, ..Self::default() }
     }
 
-    /// Sets the place of the next row.
+    /// Sets the file index and line of the next row.
     pub(crate) fn at(&mut self, file: usize, line: u64) {
         self.file = u32::try_from(file).unwrap_or(u32::MAX);
         self.line = u32::try_from(line).unwrap_or(u32::MAX);
     }
 
-    /// Index of the file of the row.
+    /// File index of the current row.
     pub(crate) fn file(&self) -> usize {
         self.file as usize
     }
@@ -48,7 +47,7 @@ impl Memory {
         self.full
     }
 
-    /// A position in words, relative to the row.
+    /// Formats a position, omitting the file name if it is the current file.
     pub(crate) fn place(&self, file: u32, line: u32) -> String {
         match self.files.get(file as usize) {
             Some(name) if file != self.file => format!("{name} line {line}"),
@@ -56,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// The position of an earlier equal row, if any.
+    /// Records a row and returns the position of an earlier equal row, if any.
     pub(crate) fn seen(&mut self, row: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST {
             self.full = true;
@@ -74,7 +73,7 @@ impl Memory {
         }
     }
 
-    /// The position where this key first had another value, if any.
+    /// Records a key and returns the position where it first had another value, if any.
     pub(crate) fn first_of(&mut self, key: u64, value: u64) -> Option<String> {
         if self.rows.len() + self.values.len() >= MOST && !self.values.contains_key(&key) {
             self.full = true;

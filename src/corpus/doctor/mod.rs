@@ -1,8 +1,7 @@
-//! The data doctor: rows of a data set that are fit for probing, rows dropped with reasons, and further warnings.
+//! The data doctor: finds rows that are unfit for probing, with reasons, and reports warnings about the others.
 //!
-//! Rows are examined one after the other. Only 64-bit hashes are kept (for duplicates and for the objects of each
-//! subject; a [`Survey`] knows which subjects have several objects before the first is judged), counts, and the first
-//! few rows of each finding, so that sets of millions of rows fit.
+//! Rows are examined in one pass. To handle millions of rows, only counts, the first rows of each finding and 64-bit hashes are kept.
+//! Hashes reveal duplicates and subjects with several objects; a [`Survey`] collects such subjects in an earlier pass.
 
 mod coverage;
 mod diagnosis;
@@ -30,41 +29,38 @@ use super::readers::{Fact, Pair, Prompt, Rationale, Row, Sentence, Set};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// An object, answer or verb form of several tokens in a model.
+    /// An object, answer or verb form that a model splits into several tokens.
     MultiToken,
-    /// An object, answer or verb form without tokens in a model.
+    /// An object, answer or verb form that is not in a model's vocabulary.
     OutsideVocabulary,
-    /// The same row again.
+    /// A row equal to an earlier one.
     Duplicate,
-    /// The same sentence with other labels.
+    /// A sentence that occurs earlier with other labels.
     Conflict,
-    /// A subject that has another object too: none of its facts has a single answer.
+    /// A subject that also has another object, so none of its facts has a unique answer.
     SeveralObjects,
     /// No gold rationale.
     EmptyRationale,
-    /// Both sentences of a pair are the same.
+    /// A minimal pair of equal sentences.
     EqualPair,
-    /// A fact without a subject.
     NoSubject,
     /// The object is part of the subject's name, which gives it away.
     Overlap,
-    /// A subject known under one name only.
+    /// A subject without alternative names.
     NoAlias,
-    /// A rationale that is the whole input.
+    /// A rationale that covers the whole input.
     WholeRationale,
-    /// A prompt that goes on after `[Y]`, which causal models cannot answer.
+    /// A prompt that continues after `[Y]`, which causal models cannot answer.
     ObjectInside,
-    /// A prompt in which the object comes before the subject: causal models would be asked before they have read the
-    /// subject.
+    /// A prompt with the object before the subject, which causal models would have to answer before reading the subject.
     ObjectFirst,
-    /// A prompt that also occurs in another source of the set.
+    /// A prompt that also occurs in another source within the set.
     RepeatedPrompt,
-    /// Control characters in a text.
     ControlCharacters,
 }
 
 impl Finding {
-    /// True if rows with it are dropped; the others are only counted.
+    /// True if rows with this finding are dropped; other findings are only counted.
     pub fn drops(self) -> bool {
         use Finding as F;
         matches!(
@@ -79,21 +75,21 @@ impl Finding {
         )
     }
 
-    /// A few words for tables.
+    /// Short description for tables.
     pub fn title(self) -> &'static str {
         match self {
             Finding::MultiToken => "word of several tokens",
             Finding::OutsideVocabulary => "word outside a vocabulary",
             Finding::Duplicate => "duplicate",
-            Finding::Conflict => "same sentence, other labels",
+            Finding::Conflict => "same sentence, different labels",
             Finding::SeveralObjects => "subject with several objects (N-M)",
             Finding::EmptyRationale => "empty rationale",
-            Finding::EqualPair => "both sentences equal",
+            Finding::EqualPair => "identical sentences in a pair",
             Finding::NoSubject => "no subject",
             Finding::Overlap => "object in the subject's name",
             Finding::NoAlias => "no alias",
             Finding::WholeRationale => "rationale is the whole input",
-            Finding::ObjectInside => "prompt goes on after [Y]",
+            Finding::ObjectInside => "prompt continues after [Y]",
             Finding::ObjectFirst => "prompt has [Y] before [X]",
             Finding::RepeatedPrompt => "repeated prompt",
             Finding::ControlCharacters => "control characters",
@@ -101,20 +97,20 @@ impl Finding {
     }
 }
 
-/// With more distinct labels than this, a property is not counted as one.
+/// Maximum number of distinct labels of a property; with more, it is not counted as a property.
 const MAX_LABELS: usize = 1_000;
 /// Maximum number of relations and properties counted separately.
 const MAX_NAMES: usize = 10_000;
-/// Maximum number of distinct words whose tokens are remembered.
+/// Maximum number of distinct words whose token counts are cached.
 const MAX_WORDS: usize = 1_000_000;
-/// Longest word, name or label in bytes; a longer one is not split into tokens and is remembered by its beginning.
+/// Longest word, name or label in bytes; longer ones are not tokenized, and only their beginning is stored.
 const MAX_NAME: usize = 1_000;
-/// Longest subject, in bytes, that is searched for objects.
+/// Longest subject, in bytes, that is searched for its object.
 const MAX_SUBJECT: usize = 10_000;
-/// Longest remark about a row, in bytes.
+/// Longest remark about one row, in bytes.
 const MAX_SAID: usize = 1_000;
 
-/// Examines rows.
+/// Examines the rows of a set and collects findings.
 pub struct Doctor<'v> {
     models: Vec<Vocabulary<'v>>,
     keep: usize,
@@ -124,21 +120,20 @@ pub struct Doctor<'v> {
     findings: BTreeMap<Finding, Counted>,
     kinds: BTreeMap<&'static str, u64>,
     relations: BTreeMap<String, RelationCount>,
-    /// Labels by property, and by file if only the file identifies the property.
+    /// Label counts by property, and by file for labels without a property name.
     properties: BTreeMap<(Option<usize>, String), BTreeMap<String, u64>>,
     model_counts: Vec<ModelCount>,
-    /// Number of tokens of each word in each model.
+    /// Number of tokens of each word, by model.
     words: HashMap<String, Vec<Option<usize>>>,
     flagged: Vec<Example>,
     examined: u64,
     dropped: u64,
 }
 
-/// Findings on one row.
 type Found = Vec<(Finding, String)>;
 
 impl<'v> Doctor<'v> {
-    /// A doctor for the rows of `set`, which checks against these models and keeps up to `keep` dropped rows.
+    /// Creates a doctor for the rows of `set` that checks words against `models` and stores up to `keep` dropped rows.
     pub fn new(set: &Set, models: Vec<Vocabulary<'v>>, keep: usize) -> Self {
         let model_counts = models.iter().map(|m| ModelCount::new(&m.name)).collect();
         Self {
@@ -159,13 +154,12 @@ impl<'v> Doctor<'v> {
         }
     }
 
-    /// The same doctor with a survey of subjects with several objects: without it, only the facts after a subject's
-    /// first object are dropped.
+    /// Adds a survey of subjects with several objects. Without one, a subject's first fact is kept and only later ones are dropped.
     pub fn knowing(self, survey: Survey) -> Self {
         Self { survey, ..self }
     }
 
-    /// Examines a row of the file with this index, at this line; returns true if it is kept.
+    /// Examines a row, given its file index and line; returns true if the row is kept.
     pub fn examine(&mut self, file: usize, row: &Row<'_>, line: u64) -> bool {
         self.examined += 1;
         *self.kinds.entry(row.kind()).or_default() += 1;
@@ -196,7 +190,7 @@ impl<'v> Doctor<'v> {
                 what: beginning(what, MAX_SAID),
             });
         }
-        // Rows with only notes would crowd out the dropped ones.
+        // Rows with only warnings would crowd out dropped rows.
         if drops && self.flagged.len() < self.keep {
             let findings = found.iter().map(|f| f.0).collect();
             let what = found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
@@ -264,14 +258,14 @@ impl<'v> Doctor<'v> {
         }
     }
 
-    /// Checks a word against all models; true if it is not one token in each.
+    /// Checks a word against all models; true if it is not a single token in some model.
     fn word(&mut self, word: &str, found: &mut Found) -> bool {
         if self.models.is_empty() {
             return false;
         }
         let counts = match self.words.get(word) {
             Some(counts) => counts.clone(),
-            // No vocabulary has such a long entry, and tokenizers may take quadratic time.
+            // No vocabulary has an entry this long, and tokenizers may take quadratic time.
             None if word.len() > MAX_NAME => {
                 self.model_counts.iter_mut().for_each(|model| model.several += 1);
                 let what = format!("`{}`: longer than any token", beginning(word, 40));
@@ -320,7 +314,7 @@ impl<'v> Doctor<'v> {
         if let Some(place) = same {
             found.push((Finding::Duplicate, format!("{relation}: `{text}`: the same as {place}")));
         } else if let Some(place) = first {
-            found.push((Finding::RepeatedPrompt, format!("{relation}: `{text}`: as at {place}")));
+            found.push((Finding::RepeatedPrompt, format!("{relation}: `{text}`: the same as {place}")));
         }
         let places = text.find("[Y]").zip(text.find("[X]"));
         if places.is_some_and(|(object, subject)| object < subject) {
@@ -336,13 +330,13 @@ impl<'v> Doctor<'v> {
         self.text([text], found);
         let bare = sentence.label.iter().map(|l| ("label", l.as_str()));
         let labels: Vec<(&str, &str)> = bare.chain(sentence.named_labels()).collect();
-        // An unnamed label belongs to the task of its file: the same sentence may have another label in another task.
+        // Labels without a name belong to the task of their file: the same sentence may have another label in another task.
         let task = sentence.label.is_some().then(|| self.memory.file());
         let place = (task, sentence.target, sentence.forms.as_ref().map(|f| [f[0].as_str(), f[1].as_str()]));
         if let Some(first) = self.memory.seen(hash(&("sentence", text, place, &labels))) {
             found.push((Finding::Duplicate, format!("`{text}`: the same as {first}")));
         } else if let Some(first) = self.memory.first_of(hash(&("text", text, place)), hash(&labels)) {
-            found.push((Finding::Conflict, format!("`{text}`: other labels at {first}")));
+            found.push((Finding::Conflict, format!("`{text}`: different labels at {first}")));
         }
         for (property, label) in labels {
             self.label((property == "label").then(|| self.memory.file()), property, label);
@@ -410,7 +404,7 @@ impl<'v> Doctor<'v> {
     }
 }
 
-/// One entry per finding: a row with two bad forms counts once.
+/// Merges findings of the same kind: a row with two bad forms counts once.
 fn merged(found: Found) -> Found {
     let mut out = Found::new();
     for (finding, what) in found {
@@ -422,7 +416,7 @@ fn merged(found: Found) -> Found {
     out
 }
 
-/// At most `bytes` bytes of a text, with an ellipsis if it goes on.
+/// Returns at most `bytes` bytes of a text, plus an ellipsis if it was cut.
 fn beginning(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
@@ -431,8 +425,8 @@ fn beginning(text: &str, bytes: usize) -> String {
     format!("{}…", &text[..whole])
 }
 
-/// True if `outer` contains `inner` as whole words, ignoring case. A text too long to be a name is not searched,
-/// because that could take quadratic time.
+/// True if `outer` contains `inner` as whole words, ignoring case. Texts above [`MAX_SUBJECT`] are not searched, which could take
+/// quadratic time.
 fn contains_words(outer: &str, inner: &str) -> bool {
     if outer.len() > MAX_SUBJECT {
         return false;

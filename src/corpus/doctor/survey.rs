@@ -1,5 +1,5 @@
-//! Subjects with several objects. All facts must be known before the first can be judged: of `England` with
-//! `Winchester` and with `London` neither fact has a single answer, whichever comes first.
+//! Subjects with several objects, collected before rows are judged: given `England` with `Winchester` and with `London`, neither fact has
+//! a unique answer, whichever comes first.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -8,26 +8,26 @@ use super::memory::{MOST, hash};
 use crate::readers::{Fact, Row, Watch};
 use crate::sets::{SetError, Source};
 
-/// Formats that have facts.
+/// Formats that contain facts.
 const FACTS: [&str; 6] = ["plain", "lama", "pararel-facts", "bear", "causaleval-samples", "bear-results"];
 
-/// Subjects with several objects, as hashes.
+/// Subjects with several objects, stored as hashes.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// First place at which each of them has another object: file and line.
+    /// File and line where each subject first has a second object.
     pub(super) several: HashMap<u64, (usize, u64)>,
-    /// The first object of each subject.
+    /// Hash of each subject's first object.
     first: HashMap<u64, u64>,
     full: bool,
 }
 
 impl Survey {
-    /// True if the set has files that may hold facts; if not, a survey finds nothing.
+    /// True if files of the set may contain facts.
     pub fn is_needed(source: &Source) -> bool {
         source.built_in.is_some_and(|b| !b.is_drawn()) || source.set.files.iter().any(|f| FACTS.contains(&f.format.id))
     }
 
-    /// Reads the set for the survey, if needed.
+    /// Reads the set if it may contain facts.
     pub fn of(source: &Source, watch: &Watch, each: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Self, SetError> {
         let mut survey = Self::default();
         if Self::is_needed(source) {
@@ -40,7 +40,6 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Adds a row.
     pub fn add(&mut self, file: usize, row: &Row<'_>, line: u64) {
         let Row::Fact(fact) = row else { return };
         let Some(key) = key(fact) else { return };
@@ -54,13 +53,13 @@ impl Survey {
         }
     }
 
-    /// True if there were too many subjects to compare all.
+    /// True if there were too many subjects to compare them all.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 }
 
-/// Key of the subject of a fact in its relation.
+/// Returns the hash of a fact's relation and subject.
 pub(super) fn key(fact: &Fact<'_>) -> Option<u64> {
     let name = fact.relation.as_deref().unwrap_or("(none)");
     Some(hash(&("subject", name, fact.subject.as_deref()?)))

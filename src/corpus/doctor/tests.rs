@@ -1,4 +1,4 @@
-//! Tests of the doctor.
+//! Tests of the data doctor.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +28,7 @@ fn count(d: &Diagnosis, finding: Finding) -> u64 {
     d.findings.get(&finding).map_or(0, |c| c.count)
 }
 
-/// A vocabulary with one token for words up to this length, and none for words with an x.
+/// A vocabulary with one token per `longest` letters, and none for words with an x.
 fn model(name: &str, longest: usize) -> Vocabulary<'static> {
     let tokens = move |w: &str| (!w.contains('x')).then_some(w.len().div_ceil(longest));
     Vocabulary { name: name.to_owned(), tokens: Box::new(tokens) }
@@ -69,12 +69,12 @@ fn objects_are_checked_against_every_model_and_the_intersection_is_what_all_have
     let models: Vec<(u64, u64, u64)> = d.models.iter().map(|m| (m.single, m.several, m.outside)).collect();
     assert_eq!(models, [(5, 0, 2), (3, 2, 2)]);
     assert_eq!((d.kept, d.words), (1, 4));
-    // Adding a model can only reduce the shared words.
+    // Adding a model can only reduce the number of shared words.
     let one = diagnose(FACTS, vec![model("wide", 10)]);
     assert_eq!(one.intersection.map(|w| w.len()), Some(2));
 }
 
-/// The first fact of a subject with several objects was once kept: England kept Winchester.
+/// Regression: the first fact of a subject with several objects used to be kept (England with Winchester).
 #[test]
 fn no_fact_of_a_subject_with_several_objects_is_kept_whichever_comes_first() {
     let facts = [("England", "Winchester"), ("Norway", "Oslo"), ("England", "London"), ("England", "London")];
@@ -88,7 +88,7 @@ fn no_fact_of_a_subject_with_several_objects_is_kept_whichever_comes_first() {
     assert_eq!((d.relations["P36"].kept, d.relations["P36"].objects), (1, 1));
 }
 
-/// One ambiguous row of 900 once made a relation N-M like any other.
+/// Regression: one ambiguous row in 900 used to make a relation N-M.
 #[test]
 fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed() {
     let row = |relation: &str, subject: &str, object: &str| {
@@ -116,7 +116,7 @@ fn how_much_of_a_relation_is_ambiguous_is_told_and_every_relation_can_be_listed(
     assert!(all.contains("P19 ") && !all.contains("and 12 more"), "{all}");
 }
 
-/// Of the LAMA prompts 242 occur in two sources.
+/// 242 of the LAMA prompts occur in two sources.
 #[test]
 fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     let d = diagnose(
@@ -134,10 +134,10 @@ fn prompts_of_two_sources_and_objects_before_their_subject_are_told() {
     assert_eq!((counts, d.dropped), ([1, 1, 1, 1], 1));
     let printed = d.lines(LISTED).join("\n");
     assert!(printed.contains("(note) prompt has [Y] before [X]; line 5"), "{printed}");
-    assert!(printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: as at line 1"), "{printed}");
+    assert!(printed.contains("repeated prompt; line 2: P17: `[X] is in [Y] .`: the same as line 1"), "{printed}");
 }
 
-/// A file of minimal pairs once had "0 of 0 words" and a paradigm with "one label only".
+/// Regression: a file of minimal pairs used to be reported with "0 of 0 words" and a paradigm with "one label only".
 #[test]
 fn pairs_are_told_by_the_words_of_their_text() {
     let pairs = "{\"good\": \"The dog barks.\", \"bad\": \"The dog barkses.\", \"paradigm\": \"agreement\"}\n\
@@ -207,9 +207,13 @@ fn sentences_pairs_and_rationales_are_judged() {
     }
     assert_eq!(d.dropped, 5);
     let text = d.lines(LISTED).join("\n") + &d.row_lines().join("\n");
-    for word in
-        ["same sentence, other labels", "empty rationale", "line 2", "tokens 2 in narrow", "(note) prompt goes on"]
-    {
+    for word in [
+        "same sentence, different labels",
+        "empty rationale",
+        "line 2",
+        "tokens 2 in narrow",
+        "(note) prompt continues",
+    ] {
         assert!(text.contains(word), "no `{word}` in {text}");
     }
     let json = serde_json::to_value(&d).unwrap();
@@ -226,7 +230,7 @@ fn words_inside_words_are_no_overlap() {
     assert!(contains_words("日本 語", "語"));
 }
 
-/// Time and memory of a row grow linearly with its length, and its findings stay below about a thousand bytes.
+/// Time and memory per row grow linearly with its length, and its findings stay below about 1,000 bytes.
 #[test]
 fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
     let (subject, object) = ("a".repeat(4 << 20), "a".repeat(1 << 20));
@@ -234,7 +238,7 @@ fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
         format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")
     };
     let text = [
-        // The format is recognised by the beginning of a file, which a name of several megabytes would fill.
+        // The format is detected from the beginning of a file, which a name of several megabytes would fill.
         row("P0", "Norway", "Oslo"),
         row("P1", &subject, &object),
         row("P1", &subject, &object),

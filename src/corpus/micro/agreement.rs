@@ -1,7 +1,7 @@
-//! Subject-verb agreement: sentences whose verb agrees with a subject, with or without a noun of either number in between.
+//! Subject-verb agreement: sentences with or without a singular or plural noun between subject and verb.
 //!
-//! `[fronted] subject [relative clause | prepositional attractor] [adverb] VERB complement [final]`. The verb's number
-//! follows from the subject noun alone: every other word is neutral, or a noun that draws its number independently.
+//! `[fronted] subject [relative clause | prepositional attractor] [adverb] VERB complement [final]`. Only the subject noun determines the
+//! number of the verb: other words are neutral, or are nouns whose number is drawn independently.
 
 use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -18,40 +18,38 @@ pub struct Sentence {
     pub tokens: Vec<String>,
     /// Index of the subject noun.
     pub subject: usize,
-    /// Index of the verb.
     pub verb: usize,
-    /// The verb's two forms, indexed by [`Number::index`].
+    /// Singular and plural of the verb, indexed by [`Number::index`].
     pub forms: [String; 2],
-    /// The subject noun's two forms, indexed likewise.
+    /// Singular and plural of the subject noun, indexed by [`Number::index`].
     pub(crate) nouns: [String; 2],
-    /// Kind of the subject noun.
     pub kind: Kind,
-    /// Z_c: the number of the subject.
+    /// Z_c: number of the subject.
     pub subject_number: Number,
-    /// Z_e: the number of the noun right before the verb where that is a prepositional object, otherwise none.
+    /// Z_e: number of the noun right before the verb if it is a prepositional object, otherwise `None`.
     pub attractor: Option<Number>,
     /// True if a relative clause separates subject and verb.
     pub(crate) relative_clause: bool,
-    /// Nouns between subject and verb.
+    /// Number of nouns between subject and verb.
     pub(crate) intervening: usize,
-    /// The nouns among them with the other number than the subject: attractors in the sense of Linzen et al. (2016).
+    /// Number of those nouns that differ in number from the subject: attractors in the sense of Linzen et al. (2016).
     pub opposing: usize,
 }
 
 impl Sentence {
-    /// The sentence as written English.
+    /// Returns the sentence as written English.
     pub fn text(&self) -> String {
         join(&self.tokens.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The sentence with `mask` in place of the verb.
+    /// Returns the sentence with `mask` in place of the verb.
     pub fn masked(&self, mask: &str) -> String {
         let mut tokens: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
         tokens[self.verb] = mask;
         join(&tokens)
     }
 
-    /// The counterfactual: the same sentence with the subject in the other number. The form of its verb follows; no other
+    /// Returns the counterfactual: the same sentence with the subject in the other number and the verb form that agrees with it. No other
     /// word depends on the subject's number.
     pub fn twin(&self) -> Sentence {
         let number = self.subject_number.other();
@@ -61,33 +59,32 @@ impl Sentence {
         Sentence { tokens, subject_number: number, opposing: self.intervening - self.opposing, ..self.clone() }
     }
 
-    /// The words before the verb, without a trailing blank.
+    /// Returns the words before the verb, without a trailing blank.
     pub fn prefix(&self) -> String {
         join(&self.tokens[..self.verb].iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 
-/// Frequencies of optional parts. One set for training and probing.
+/// Frequencies of optional parts, the same for training and probing.
 mod share {
     /// Share of sentences with a phrase before the subject.
     pub(crate) const FRONTED: f64 = 0.20;
-    /// Share of fronted phrases that are a place with a noun (`in the garden ,`).
+    /// Share of fronted phrases that name a place (`in the garden ,`).
     pub(crate) const FRONTED_PLACE: f64 = 0.35;
-    /// Share of determiners that are `the`; the rest are possessives.
+    /// Share of `the` among determiners; the rest are possessives.
     pub(crate) const THE: f64 = 0.55;
-    /// Share of subjects with an adjective.
     pub(crate) const SUBJECT_ADJECTIVE: f64 = 0.35;
     /// Share of other nouns with an adjective.
     pub(crate) const OTHER_ADJECTIVE: f64 = 0.15;
-    /// Share of sentences without attractor that have a relative clause.
+    /// Share of sentences without an attractor that have a relative clause.
     pub(crate) const RELATIVE_CLAUSE: f64 = 0.15;
     /// Share of relative clauses whose own subject is another noun (`that the man bought`).
     pub(crate) const OBJECT_RELATIVE: f64 = 0.5;
     /// Share of relative clauses that end with an adverb.
     pub(crate) const CLAUSE_ADVERB: f64 = 0.4;
-    /// Share of sentences with attractor that have a second noun before it (`the key to the door of the house`).
+    /// Share of sentences with an attractor that have a second noun before it (`the key to the door of the house`).
     pub(crate) const NESTED: f64 = 0.15;
-    /// Share of sentences without attractor, and with a verb other than the copula, that have a word before the verb.
+    /// Share of sentences that have an adverb before the verb, among those without an attractor and with a verb other than the copula.
     pub(crate) const PREVERBAL: f64 = 0.15;
     /// Share of objects with a prepositional phrase after them.
     pub(crate) const OBJECT_PHRASE: f64 = 0.3;
@@ -95,27 +92,26 @@ mod share {
     pub(crate) const VERB_PHRASE: f64 = 0.6;
     /// Share of sentences with a phrase before the full stop.
     pub(crate) const FINAL: f64 = 0.25;
-    /// Share of plurals among the nouns whose number is free.
+    /// Share of plurals among nouns whose number is free.
     pub(crate) const FREE_PLURAL: f64 = 0.5;
 }
 
-/// Writes agreement sentences of one side with given frequencies.
+/// Generates agreement sentences for one side with given frequencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// Frequency of each combination of numbers.
     pub frequencies: Frequencies,
-    /// Side of the pairs of subject noun and verb.
+    /// Side of the subject-verb pairs.
     pub side: Side,
 }
 
 impl Agreement {
-    /// The next sentence of a stream.
+    /// Draws the next sentence.
     pub fn sentence(&self, rng: &mut impl Rng) -> Sentence {
         let (number, attractor) = self.frequencies.draw(rng);
         self.sentence_with(rng, number, attractor)
     }
 
-    /// A sentence whose subject has this number and whose attractor, if any, has that one.
+    /// Draws a sentence with the given numbers of subject and attractor.
     pub(crate) fn sentence_with(&self, rng: &mut impl Rng, number: Number, attractor: Option<Number>) -> Sentence {
         let noun = &lexicon::NOUNS[pick(rng, lexicon::NOUNS.len())];
         let verb = self.verb(rng, noun);
@@ -159,7 +155,7 @@ impl Agreement {
         }
     }
 
-    /// A verb for this subject on this side, by weight.
+    /// Draws a verb for this subject on this side, by weight.
     fn verb(&self, rng: &mut impl Rng, noun: &Noun) -> &'static Verb {
         let held = self.side == Side::Held;
         let fits = || {
@@ -184,7 +180,7 @@ fn pick(rng: &mut impl Rng, len: usize) -> usize {
 struct Builder<'a, R: Rng> {
     rng: &'a mut R,
     tokens: Vec<&'static str>,
-    /// Index and number of every noun so far.
+    /// Index and number of each noun so far.
     nouns: Vec<(usize, Number)>,
 }
 
@@ -207,14 +203,14 @@ impl<R: Rng> Builder<'_, R> {
         self.tokens.extend(list[i]);
     }
 
-    /// A word of the list that goes with `kind`.
+    /// Draws a word of the list that combines with `kind`.
     fn fitting(&mut self, list: &[Word], kind: Kind) -> &'static str {
         let fits = || list.iter().filter(|w| w.1 & kind as u8 != 0);
         let i = pick(self.rng, fits().count());
         fits().nth(i).map_or("", |w| w.0)
     }
 
-    /// A noun of one of these kinds other than `except`.
+    /// Draws a noun of one of these kinds other than `except`.
     fn noun(&mut self, kinds: Kinds, except: Option<&Noun>) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[pick(self.rng, lexicon::NOUNS.len())];
@@ -224,7 +220,7 @@ impl<R: Rng> Builder<'_, R> {
         }
     }
 
-    /// `[the | possessive] (adjective) noun`, neutral in number except for the noun.
+    /// Writes `[the | possessive] (adjective) noun`; only the noun is marked for number.
     fn noun_phrase(&mut self, noun: &Noun, number: Number, adjective: f64) {
         if self.flip(share::THE) {
             self.tokens.push("the");
@@ -234,7 +230,7 @@ impl<R: Rng> Builder<'_, R> {
         self.bare(noun, number, adjective);
     }
 
-    /// `(adjective) noun`.
+    /// Writes `(adjective) noun`.
     fn bare(&mut self, noun: &Noun, number: Number, adjective: f64) {
         if self.flip(adjective) {
             let word = self.fitting(lexicon::ADJECTIVES, noun.kind);
@@ -244,7 +240,7 @@ impl<R: Rng> Builder<'_, R> {
         self.tokens.push(noun.forms[number.index()]);
     }
 
-    /// `preposition noun-phrase` with a noun other than `except`.
+    /// Writes `preposition noun-phrase` with a noun other than `except`.
     fn prepositional(&mut self, except: &Noun, number: Number) {
         let (word, kinds) = lexicon::PREPOSITIONS[pick(self.rng, lexicon::PREPOSITIONS.len())];
         self.tokens.push(word);
@@ -267,7 +263,7 @@ impl<R: Rng> Builder<'_, R> {
         self.tokens.push(",");
     }
 
-    /// `who arrived late`, `that the man bought yesterday`: past tense, ending in no noun.
+    /// Writes a clause such as `who arrived late` or `that the man bought yesterday`: in the past tense, not ending in a noun.
     fn relative_clause(&mut self, head: &Noun) {
         self.tokens.push(if head.kind == Kind::Person { "who" } else { "that" });
         if self.flip(share::OBJECT_RELATIVE) {
@@ -284,7 +280,7 @@ impl<R: Rng> Builder<'_, R> {
         }
     }
 
-    /// Complement of the verb: independent of the subject's number.
+    /// Writes a complement that is independent of the subject's number.
     fn complement(&mut self, subject: &Noun, verb: &Verb) {
         match verb.frame {
             Frame::Copula => match pick(self.rng, 4) {
@@ -322,7 +318,7 @@ impl<R: Rng> Builder<'_, R> {
         self.prepositional(except, number);
     }
 
-    /// An object with a determiner of its number, which is drawn independently of everything else.
+    /// Writes an object with a matching determiner; its number is drawn independently of everything else.
     fn object(&mut self, except: &Noun, kinds: Kinds) {
         let (noun, number) = (self.noun(kinds, Some(except)), self.number());
         self.word(if number == Number::Sg { lexicon::OBJECT_SG } else { lexicon::OBJECT_PL });

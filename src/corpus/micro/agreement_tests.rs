@@ -1,4 +1,4 @@
-//! Tests of the agreement grammar: the annotation is recomputed from the words alone.
+//! Tests of the agreement grammar, which recompute the annotation from the words alone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -60,8 +60,7 @@ proptest! {
         }
     }
 
-    /// A twin is a sentence of the grammar with a correct annotation; it differs only in subject and verb, and its twin
-    /// is the original sentence.
+    /// A twin is a correctly annotated sentence of the grammar, differs only in subject and verb, and has the original as its twin.
     #[test]
     fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
         let side = if held { Side::Held } else { Side::Train };
@@ -109,15 +108,15 @@ fn sides_do_not_overlap() {
     let overlap = held.iter().filter(|s| texts.contains(&s.text())).count();
     println!("verbatim overlap of {} held with {} training sentences: {overlap}", held.len(), texts.len());
     assert_eq!(overlap, 0);
-    // Prefixes, the input of causal models, do repeat: the same beginning with another verb.
+    // Prefixes, the input of causal models, do repeat: sentences may differ only after them.
     let beginnings: HashSet<String> = train.iter().map(Sentence::prefix).collect();
     let repeated = held.iter().filter(|s| beginnings.contains(&s.prefix())).count();
     println!("of the words before the verb: {repeated}");
-    // The test could not fail if sentences never repeated: within one side they do.
+    // Sentences do repeat within one side; otherwise this test could not fail.
     assert!(texts.len() < train.len());
 }
 
-/// A classifier that sees every word and its distance from the verb, except the subject and the verb, must guess.
+/// A classifier that sees every word except subject and verb, with its distance from the verb, performs at chance.
 #[test]
 fn other_words_tell_nothing_about_the_number() {
     let features = |s: &Sentence| -> Vec<(i32, String)> {
@@ -138,7 +137,7 @@ fn other_words_tell_nothing_about_the_number() {
     };
     let accuracy = test.iter().filter(|s| guess(s)).count() as f64 / test.len() as f64;
     println!("naive Bayes without subject and verb: {accuracy:.3}");
-    // Six standard deviations of a fair coin are .03.
+    // Six standard deviations of a fair coin are 0.03.
     assert!((accuracy - 0.5).abs() < 0.03, "{accuracy}");
 }
 

@@ -1,7 +1,7 @@
-//! Small arithmetic in words: sums and differences between nought and twenty.
+//! Sums and differences of numbers from zero to twenty, in words.
 //!
-//! `seven plus five is twelve .`, `seven and five make twelve .`, `twelve minus five is seven .`, `five from twelve leaves seven .` One
-//! in five sums (in either order) and differences is never written for training.
+//! `seven plus five is twelve .`, `seven and five make twelve .`, `twelve minus five is seven .`, `five from twelve leaves seven .` One in
+//! five sums (in either order) and differences is held out from training.
 
 use rand_chacha::rand_core::Rng;
 
@@ -14,13 +14,13 @@ pub const NUMBERS: [&str; 21] = [
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 ];
 
-/// True if a sum (the smaller number first) or a difference is kept from training.
+/// True if a sum (in either order) or a difference is held out from training.
 pub(crate) fn is_held_out(plus: bool, a: usize, b: usize) -> bool {
     let (a, b) = if plus { (a.min(b), a.max(b)) } else { (a, b) };
     held_out(if plus { "sum" } else { "difference" }, &[NUMBERS[a], NUMBERS[b]])
 }
 
-/// The next sentence of a stream.
+/// Draws the next sentence.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let (plus, a, b) = loop {

@@ -1,20 +1,19 @@
-//! Simple commonsense: a wish follows from an event.
+//! Simple commonsense: a wish that follows from an event.
 //!
-//! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the
-//! EFFECT because CAUSE .` Causes and effects come in groups (cold, hunger, darkness, ...): every cause of a group goes
-//! with every effect of it. One in five pairs of cause and effect is never written for training, so that a right answer
-//! there must be inferred from other pairs with the same cause or effect.
+//! `because CAUSE , subject wanted the EFFECT .`, `CAUSE , so subject needed the EFFECT .`, `subject looked for the EFFECT because CAUSE
+//! .` Causes and effects come in groups (cold, hunger, darkness, ...); each cause combines with every effect of its group. One in five pairs
+//! of cause and effect is held out from training, so a model must infer it from other pairs with the same cause or effect.
 
 use rand_chacha::rand_core::Rng;
 
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
 
-/// Causes and effects that go together.
+/// Causes and effects that combine freely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     pub name: &'static str,
-    /// Clauses in the past.
+    /// Clauses in the past tense.
     pub causes: [&'static str; 5],
     /// Nouns.
     pub effects: [&'static str; 5],
@@ -52,22 +51,22 @@ pub const GROUPS: &[Group] = &[
         ["novel", "film", "puzzle", "guitar", "radio"]),
 ];
 
-/// Subjects of wishes.
+/// Subjects of the wish.
 #[rustfmt::skip]
 pub(crate) const PEOPLE: &[&str] = &[
     "the man", "the woman", "the boy", "the girl", "the farmer", "the teacher", "the king", "the queen", "her brother",
     "his sister", "my uncle", "your aunt", "our neighbor", "the driver", "the student", "the painter",
 ];
 
-/// Verbs of wishing.
+/// Verbs of the wish.
 pub(crate) const WANTING: &[&str] = &["wanted", "needed", "looked for", "asked for"];
 
-/// True if a pair of cause and effect is kept from training.
+/// True if a pair of cause and effect is held out from training.
 pub(crate) fn is_held_out(cause: &str, effect: &str) -> bool {
     held_out("cause and effect 2", &[cause, effect])
 }
 
-/// The next sentence of a stream; the wrong word is an effect of another group.
+/// Draws the next sentence; its wrong word is an effect of another group.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let (group, cause, effect) = loop {
@@ -129,7 +128,7 @@ mod tests {
         }
     }
 
-    /// The cause and the effect of a held-out pair are each trained with others of the group.
+    /// In a held-out pair, the cause and the effect each occur in training with other members of the group.
     #[test]
     fn held_pairs_can_be_concluded() {
         let mut held = 0;

@@ -1,6 +1,6 @@
-//! Coordination: verbs whose number follows from how nouns, verbs or clauses are joined.
+//! Coordination: verbs whose number depends on how nouns, verbs or clauses are joined.
 //!
-//! `A and B VERB` (plural, whatever A and B are), `A verb and VERB` (the number of A), `A verb , but B VERB` (the number of B).
+//! `A and B VERB` (always plural), `A verb and VERB` (number of A), `A verb , but B VERB` (number of B).
 
 use rand_chacha::rand_core::Rng;
 
@@ -8,10 +8,10 @@ use super::lexicon::{self, Frame, Verb};
 use super::phrases::{Annotated, Draft};
 use super::{Number, Side};
 
-/// Words that join clauses.
+/// Conjunctions between clauses.
 pub(crate) const JOINING: &[&str] = &["and", "but"];
 
-/// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
+/// Draws the next sentence. Subject-verb pairs are split as in agreement.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let all: Vec<&'static Verb> = lexicon::VERBS.iter().collect();
     let plain: Vec<&'static Verb> = all.iter().filter(|v| v.frame == Frame::Intransitive).copied().collect();
@@ -23,7 +23,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let (number, said) = match shape {
         0 => {
             text.words("and");
-            // Both nouns go with the verb on this side.
+            // Both nouns combine with the verb on this side.
             let (second, _) = loop {
                 let (noun, _) = text.pair(side, &[verb]);
                 if noun != first {
@@ -36,7 +36,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
         1 => {
             text.tokens.push(verb.forms[one.index()]);
             text.words("and");
-            // A noun of every kind has several verbs without object on either side, so the loop ends.
+            // Nouns of every kind have several verbs without an object on either side, so the loop ends.
             let other = loop {
                 if let Some(v) = text.verb(first, side, &all)
                     && v != verb

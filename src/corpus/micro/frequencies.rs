@@ -1,4 +1,4 @@
-//! Frequencies of the combinations of subject and attractor number, and their correlation.
+//! Frequencies of subject and attractor number, and their correlation.
 
 use rand_chacha::rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -7,56 +7,52 @@ use thiserror::Error;
 use super::Number;
 use stats::rng::unit;
 
-/// Reasons why there are no such frequencies.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FrequencyError {
-    /// No table with these margins has this correlation.
+    /// The correlation is impossible with these margins.
     #[error(
-        "a correlation (phi) of {phi} is not possible with the natural shares of subject and attractor number; allowed are \
+        "a correlation (phi) of {phi} is impossible with the natural shares of subject and attractor number; allowed are \
          {lo:.3} to {hi:.3}"
     )]
     Phi {
-        /// The requested correlation.
         phi: f64,
-        /// Smallest possible value.
+        /// Lower end of the range allowed.
         lo: f64,
-        /// Largest possible value.
+        /// Upper end of the range allowed.
         hi: f64,
     },
-    /// A share is negative, infinite or not a number, or a number of the subject never occurs.
-    #[error(
-        "the shares {0:?} are not frequencies: each must be finite and at least 0, with a positive sum in each row"
-    )]
+    /// A share is negative, infinite or NaN, or one subject number never occurs.
+    #[error("the shares {0:?} are invalid: each must be finite and at least 0, and each row needs a positive sum")]
     Cells([[f64; 3]; 2]),
 }
 
-/// Shares of the six combinations: rows Z_c = Sg, Pl; columns Z_e = none, Sg, Pl; sum 1. Z_c is the subject's number, Z_e
-/// that of the prepositional object right before the verb.
+/// Shares of the six combinations, with sum 1. Rows are Z_c = Sg, Pl; columns are Z_e = none, Sg, Pl. Z_c is the number of the subject,
+/// Z_e that of the prepositional object right before the verb.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "[[f64; 3]; 2]", into = "[[f64; 3]; 2]")]
 pub struct Frequencies {
     cells: [[f64; 3]; 2],
 }
 
-/// Table 1 of Canby et al., in thousands of sentences of the test set.
+/// Table 1 of Canby et al.: thousands of test sentences.
 pub const TABLE_1: [[f64; 3]; 2] = [[176.0, 31.0, 5.0], [78.0, 10.0, 4.0]];
 
 impl Frequencies {
-    /// The paper's Table 1.
+    /// Returns the shares of [`TABLE_1`].
     pub fn natural() -> Self {
         Self::scaled(TABLE_1)
     }
 
-    /// All six combinations equally often, for measuring accuracies.
+    /// Returns equal shares of all six combinations, for measuring accuracy.
     pub fn balanced() -> Self {
         Self::scaled([[1.0; 3]; 2])
     }
 
-    /// The natural shares of subject number, of sentences with an attractor in either row, and of attractor number, with
-    /// the correlation `phi` between the two numbers in sentences that have both.
+    /// Returns the natural margins with the correlation `phi` between the two numbers, in sentences that have both. The share of sentences
+    /// with an attractor keeps its natural value for either subject number.
     ///
     /// # Errors
-    /// [`FrequencyError::Phi`] with the range that these shares allow.
+    /// [`FrequencyError::Phi`] with the range that these margins allow.
     pub fn with_phi(phi: f64) -> Result<Self, FrequencyError> {
         let [[none_sg, a, b], [none_pl, c, d]] = TABLE_1;
         let n = a + b + c + d;
@@ -74,15 +70,15 @@ impl Frequencies {
         ]))
     }
 
-    /// The same shares among the sentences with an attractor, and no others.
+    /// Restricts the shares to sentences with an attractor.
     ///
     /// # Errors
-    /// [`FrequencyError::Cells`] where one of the subject's numbers has no attractor.
+    /// [`FrequencyError::Cells`] if a subject number never occurs with an attractor.
     pub(crate) fn with_attractors(&self) -> Result<Self, FrequencyError> {
         Self::from_cells(self.cells.map(|[_, a, b]| [0.0, a, b]))
     }
 
-    /// Shares proportional to `cells`.
+    /// Normalizes `cells` to sum 1.
     pub fn from_cells(cells: [[f64; 3]; 2]) -> Result<Self, FrequencyError> {
         let fine =
             cells.iter().all(|row| row.iter().all(|&c| c.is_finite() && c >= 0.0) && row.iter().sum::<f64>() > 0.0);
@@ -95,19 +91,17 @@ impl Frequencies {
         Self { cells: cells.map(|row| row.map(|c| c / total)) }
     }
 
-    /// The shares.
     pub fn cells(&self) -> [[f64; 3]; 2] {
         self.cells
     }
 
-    /// The correlation of subject and attractor number in sentences that have both; 0 if one of them never varies.
+    /// Returns the correlation of subject and attractor number in sentences that have both; 0 if one of them is constant.
     pub fn phi(&self) -> f64 {
         let [[_, a, b], [_, c, d]] = self.cells;
         let scale = ((a + b) * (c + d) * (a + c) * (b + d)).sqrt();
         if scale > 0.0 { (a * d - b * c) / scale } else { 0.0 }
     }
 
-    /// Draws a combination.
     pub(super) fn draw(&self, rng: &mut impl Rng) -> (Number, Option<Number>) {
         let mut left = unit(rng);
         let mut last = (Number::Sg, None);
@@ -123,7 +117,7 @@ impl Frequencies {
                 }
             }
         }
-        // Rounding can leave a sum below the number drawn.
+        // Rounding can leave the sum of shares below the number drawn.
         last
     }
 }
@@ -159,7 +153,7 @@ mod tests {
         let f = Frequencies::natural();
         let sg: f64 = f.cells()[0].iter().sum();
         let none: f64 = f.cells()[0][0] + f.cells()[1][0];
-        // The paper states 69.8 % and "about 83 %"; its rounded counts give these.
+        // The paper states 69.8 % and "about 83 %"; these values follow from its rounded counts.
         assert!((sg - 212.0 / 304.0).abs() < 1e-12 && (none - 254.0 / 304.0).abs() < 1e-12);
         let ze_sg = (f.cells()[0][1] + f.cells()[1][1]) / (1.0 - none);
         assert!((ze_sg - 0.82).abs() < 1e-12, "{ze_sg}");
@@ -207,7 +201,7 @@ mod tests {
                 counts[zc.index()][ze.map_or(0, |z| 1 + z.index())] += 1.0;
             }
             for (count, share) in counts.iter().flatten().zip(f.cells().iter().flatten()) {
-                // Six standard deviations.
+                // Tolerance of six standard deviations.
                 let tolerance = 6.0 * (n as f64 * share * (1.0 - share)).sqrt() + 1e-9;
                 prop_assert!((count - n as f64 * share).abs() <= tolerance, "{count} for {share}");
             }

@@ -1,6 +1,6 @@
-//! Lengths: sentences of 5 to 28 tokens, every length equally often; the verb of the last clause agrees with its subject.
+//! Lengths: sentences of 5 to 28 tokens, equally distributed, in which the verb of the last clause agrees with its subject.
 //!
-//! `A (near B) verb complement (, and C (near D) VERB complement)*`: clauses are joined until the drawn length is met.
+//! `A (near B) verb complement (, and C (near D) VERB complement)*`: clauses are joined up to the length drawn.
 
 use rand_chacha::rand_core::Rng;
 
@@ -9,20 +9,20 @@ use super::coordination::JOINING;
 use super::lexicon::{self, Verb};
 use super::phrases::{Annotated, Draft};
 
-/// Tokens of the shortest and of the longest sentence, full stop included: the bins of SentEval's sentence length.
+/// Minimum and maximum number of tokens, full stop included: the range of SentEval's sentence length.
 pub const TOKENS: (usize, usize) = (5, 28);
 
-/// Share of the subjects followed by a phrase of place.
+/// Share of subjects followed by a phrase of place.
 const PLACED: f64 = 0.3;
 
-/// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
+/// Draws the next sentence. Subject-verb pairs are split as in agreement.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let verbs: Vec<&'static Verb> = lexicon::VERBS.iter().collect();
     let (shortest, longest) = TOKENS;
     let mut text = Draft::new(rng);
     let length = shortest + text.index(longest - shortest + 1);
     loop {
-        // Clauses of 3 to 12 tokens reach every length, so the loop ends.
+        // Clauses have 3 to 12 tokens and can add up to every length, so the loop ends.
         text.tokens.clear();
         if let Some((focus, other)) = fill(&mut text, side, length, &verbs) {
             return text.end(focus, Some(other), true);
@@ -30,8 +30,8 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     }
 }
 
-/// Writes clauses up to this length; `None` if the last one is too long. Returns the position of the last verb, and its
-/// other form.
+/// Writes clauses of `length` tokens in total. Returns the position of the last verb and its other form, or `None` if the last clause is
+/// too long.
 fn fill<R: Rng>(
     text: &mut Draft<'_, R>,
     side: Side,

@@ -1,22 +1,21 @@
-//! The words of Micro-English. Every surface form belongs to one category and one number only.
+//! The lexicon of Micro-English. Every surface form belongs to a single category and number.
 
 use serde::{Deserialize, Serialize};
 
-/// Kind of thing that a noun names; words combine by kind so that sentences stay sensible. Sets of kinds are bit masks.
+/// Semantic kind of a noun, which restricts its combination with other words. Sets of kinds are bit masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
-    /// People.
     Person = 1,
     Animal = 2,
-    /// Artefacts, plants, food.
+    /// Artefacts, plants and food.
     Thing = 4,
-    /// Buildings, landscapes, rooms.
+    /// Buildings, landscapes and rooms.
     Place = 8,
 }
 
 impl Kind {
-    /// Index into human, animal, inanimate: the scale of animacy (Silverstein 1976), on which places count as things.
+    /// Index on the animacy scale (human, animal, inanimate; Silverstein 1976); places are inanimate.
     pub fn animacy(self) -> usize {
         match self {
             Kind::Person => 0,
@@ -26,7 +25,7 @@ impl Kind {
     }
 }
 
-/// A set of kinds, by bits of [`Kind`].
+/// Bit mask of [`Kind`]s.
 pub type Kinds = u8;
 
 const P: Kinds = Kind::Person as u8;
@@ -44,14 +43,14 @@ pub struct Noun {
     pub kind: Kind,
 }
 
-/// Complement that a verb takes.
+/// Complement of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
-    /// `is`, `are`: adjective, prepositional phrase or participle.
+    /// Adjective, prepositional phrase or participle (`is`, `are`).
     Copula,
-    /// `seems`, `looks`: adjective.
+    /// Adjective (`seems`, `looks`).
     Linking,
-    /// An object of one of these kinds.
+    /// Object of one of these kinds.
     Transitive(Kinds),
     /// Nothing, an adverb or a prepositional phrase.
     Intransitive,
@@ -63,13 +62,12 @@ pub struct Verb {
     /// Singular and plural, indexed by [`super::Number::index`].
     pub forms: [&'static str; 2],
     pub frame: Frame,
-    /// Kinds of subject it takes.
     pub subjects: Kinds,
     /// Relative frequency.
     pub weight: u32,
 }
 
-/// A word with the kinds of noun it goes with.
+/// A word and the kinds of noun with which it combines.
 pub type Word = (&'static str, Kinds);
 
 #[rustfmt::skip]
@@ -133,7 +131,6 @@ const PLACES: &[[&str; 2]] = &[
     ["valley", "valleys"], ["cave", "caves"],
 ];
 
-/// All nouns, in a fixed order.
 pub static NOUNS: std::sync::LazyLock<Vec<Noun>> = std::sync::LazyLock::new(|| {
     let groups = [(PERSONS, Kind::Person), (ANIMALS, Kind::Animal), (THINGS, Kind::Thing), (PLACES, Kind::Place)];
     groups.iter().flat_map(|&(list, kind)| list.iter().map(move |&forms| Noun { forms, kind })).collect()
@@ -145,7 +142,7 @@ const fn verb(sg: &'static str, pl: &'static str, frame: Frame, subjects: Kinds,
 
 use Frame::{Copula, Intransitive as I, Linking, Transitive as Tr};
 
-/// All verbs. The weights make `is` and `has` as prominent as they are in text.
+/// All verbs. The weights approximate the frequencies of `is` and `has` in real text.
 #[rustfmt::skip]
 pub const VERBS: &[Verb] = &[
     verb("is", "are", Copula, ANY, 24), verb("has", "have", Tr(T), ANY, 12),
@@ -180,16 +177,16 @@ pub const VERBS: &[Verb] = &[
     verb("protects", "protect", Tr(A | L), ANY, 1), verb("belongs", "belong", I, ANY, 1),
 ];
 
-/// Determiners for both numbers, which do not reveal the noun's. `the` is drawn separately, more often.
+/// Determiners for both numbers, which do not reveal the noun's number. `the` is drawn separately and more often.
 pub(crate) const DETERMINERS: &[&str] = &["my", "your", "his", "her", "our", "their"];
 
-/// Determiners of objects in the singular (`a` becomes `an` before a vowel). Objects agree with nothing.
+/// Determiners of singular objects (`a` becomes `an` before a vowel). No verb agrees with objects.
 pub(crate) const OBJECT_SG: &[&str] = &["a", "a", "the", "this", "every"];
 
-/// Determiners of objects in the plural.
+/// Determiners of plural objects.
 pub(crate) const OBJECT_PL: &[&str] = &["the", "two", "three", "many", "these", "some"];
 
-/// Adjectives, before a noun or after a copula or linking verb.
+/// Adjectives, used before nouns and after copula or linking verbs.
 #[rustfmt::skip]
 pub(crate) const ADJECTIVES: &[Word] = &[
     ("old", ANY), ("new", ANY), ("small", ANY), ("big", ANY), ("large", ANY), ("little", ANY), ("beautiful", ANY),
@@ -203,7 +200,7 @@ pub(crate) const ADJECTIVES: &[Word] = &[
     ("important", ANY), ("common", ANY), ("rare", ANY),
 ];
 
-/// Prepositions with the kinds of their objects. None requires a plural object (as `between` and `among` do).
+/// Prepositions with the kinds of their objects. None requires a plural object, unlike `between` and `among`.
 #[rustfmt::skip]
 pub(crate) const PREPOSITIONS: &[Word] = &[
     ("near", ANY), ("behind", ANY), ("beside", ANY), ("by", ANY), ("with", A | T), ("of", ANY), ("from", ANY),
@@ -211,7 +208,7 @@ pub(crate) const PREPOSITIONS: &[Word] = &[
     ("below", T | L), ("around", T | L), ("against", T), ("across", L),
 ];
 
-/// Participles that follow the copula together with a prepositional phrase.
+/// Participles used after the copula and before a prepositional phrase.
 pub(crate) const PARTICIPLES: &[Word] = &[
     ("seen", ANY),
     ("found", ANY),
@@ -223,7 +220,7 @@ pub(crate) const PARTICIPLES: &[Word] = &[
     ("left", A | T),
 ];
 
-/// Relative clauses of the subject: past tense, the same in both numbers, ending in no noun.
+/// Verbs of subject relatives: in the past tense, equal in both numbers, not ending in a noun.
 pub(crate) const PAST_INTRANSITIVE: &[Word] = &[
     ("arrived", A | T),
     ("fell", A | T),
@@ -237,7 +234,7 @@ pub(crate) const PAST_INTRANSITIVE: &[Word] = &[
     ("shone", T | L),
 ];
 
-/// Verbs of object relatives (`that the man bought`), with the kinds of the noun that the clause describes.
+/// Verbs of object relatives (`that the man bought`), with the kinds of noun that the clause modifies.
 pub(crate) const PAST_TRANSITIVE: &[Word] = &[
     ("saw", ANY),
     ("liked", ANY),
@@ -258,7 +255,7 @@ pub(crate) const CLAUSE_ADVERBS: &[&str] = &["yesterday", "recently", "before", 
 pub(crate) const PREVERBAL: &[&str] =
     &["often", "always", "never", "usually", "rarely", "still", "really", "also", "certainly", "probably"];
 
-/// Openings of a sentence.
+/// Phrases at the beginning of a sentence.
 pub(crate) const FRONTED: &[&[&str]] = &[
     &["today"],
     &["now"],
@@ -271,7 +268,7 @@ pub(crate) const FRONTED: &[&[&str]] = &[
     &["in", "summer"],
 ];
 
-/// Endings of a sentence.
+/// Phrases at the end of a sentence.
 pub(crate) const FINAL: &[&[&str]] = &[
     &["today"],
     &["now"],
@@ -287,20 +284,20 @@ pub(crate) const FINAL: &[&[&str]] = &[
     &["quickly"],
 ];
 
-/// One pair of subject noun and verb in this many is kept from training.
+/// One in this many subject-verb pairs is held out from training.
 pub(crate) const HELD_OUT_ONE_IN: u64 = 5;
 
 const SALT: u64 = 13;
 
-/// True if the pair of subject noun and verb is kept from training: FNV-1a over the singular of the noun, a bar and the
-/// plural of the verb, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. Both numbers of a pair fall on one side.
-/// The salt is the first that leaves every noun at least two verbs on either side and most of the weight in training.
+/// True if a subject-verb pair is held out from training, in both numbers. Takes FNV-1a over the noun's singular, a bar and the verb's
+/// plural, finished as in MurmurHash3, modulo [`HELD_OUT_ONE_IN`]. [`SALT`] is the first that leaves each noun at least two verbs on
+/// either side and most of the weight in training.
 pub(crate) fn is_held_out(subject: &Noun, verb: &Verb) -> bool {
     let bytes = subject.forms[0].bytes().chain(*b"|").chain(verb.forms[1].bytes());
     super::hash(SALT, bytes).is_multiple_of(HELD_OUT_ONE_IN)
 }
 
-/// Every word that the grammar can write, lower case, without repetition, in a fixed order. Punctuation last.
+/// Returns every word of the agreement grammar in lower case, each once, in a fixed order, with punctuation last.
 pub fn words() -> Vec<&'static str> {
     let mut all: Vec<&'static str> = vec!["the", "an", "that", "who"];
     all.extend(NOUNS.iter().flat_map(|n| n.forms));
@@ -329,7 +326,7 @@ mod tests {
         assert!(irregular >= 30, "{irregular}");
     }
 
-    /// A form that is both noun and verb, or has both numbers, would make annotations ambiguous.
+    /// Forms that are both noun and verb, or both singular and plural, would make annotations ambiguous.
     #[test]
     fn every_form_has_one_category_and_number() {
         let mut owner: HashMap<&str, String> = HashMap::new();

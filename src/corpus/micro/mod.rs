@@ -1,9 +1,8 @@
-//! Micro-English: a seeded grammar that writes English sentences together with their full annotation.
+//! Micro-English: a seeded grammar that generates fully annotated English sentences.
 //!
-//! One file per construction (`agreement`, `tense`, `order`, `coordination`, `lengths`, `causes`, `arithmetic`), all of them over
-//! the one `lexicon`. Words are chosen so that a construction's label follows from the words that the annotation names and from
-//! nothing else: determiners, adjectives, adverbs and relative clauses are neutral in number, and objects draw their number
-//! independently.
+//! Each construction has a file (`agreement`, `tense`, `order`, `coordination`, `lengths`, `causes`, `arithmetic`); all share one
+//! `lexicon`. The label of a construction depends only on the annotated words: determiners, adjectives, adverbs and relative clauses are
+//! neutral in number, and objects draw their number independently.
 
 pub mod agreement;
 pub mod arithmetic;
@@ -23,12 +22,10 @@ use self::agreement::Agreement;
 use self::frequencies::Frequencies;
 pub use self::phrases::Annotated;
 
-/// Grammatical number. Its index, `Sg` 0 and `Pl` 1, is the label of every number property.
+/// Grammatical number. The index, 0 for `Sg` and 1 for `Pl`, is the label of every number property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Number {
-    /// Singular.
     Sg,
-    /// Plural.
     Pl,
 }
 
@@ -36,7 +33,7 @@ impl Number {
     /// Both values in the order of their labels.
     pub const ALL: [Number; 2] = [Number::Sg, Number::Pl];
 
-    /// The label: `Sg` 0, `Pl` 1.
+    /// Returns the label: 0 for `Sg`, 1 for `Pl`.
     pub fn index(self) -> usize {
         self as usize
     }
@@ -49,39 +46,37 @@ impl Number {
     }
 }
 
-/// Side of the sentences that a generator writes. The two sides share words and structures but no pair of subject noun
-/// and verb ([`lexicon::is_held_out`]), so no sentence of one side can be a sentence of the other.
+/// Side of the split between training and evaluation. Both sides share words and structures but no subject-verb pair
+/// ([`lexicon::is_held_out`]), so they have no sentence in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// For training.
+    /// Training of built-in models.
     Train,
-    /// For judging and probing.
+    /// Evaluation and probing.
     Held,
 }
 
-/// A kind of sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Construction {
-    /// [`agreement`]: the verb agrees with its subject, past nouns of either number.
+    /// [`agreement`]: the verb agrees with its subject despite nouns of either number in between.
     Agreement,
-    /// [`tense`]: the verb's tense fits the expression of time.
+    /// [`tense`]: the tense of the verb fits the expression of time.
     Tense,
     /// [`order`]: the connective fits the order of two events.
     Order,
     /// [`coordination`]: the verb agrees with the coordinated subject.
     Coordination,
-    /// [`lengths`]: the last verb agrees, in short and in long sentences.
+    /// [`lengths`]: the last verb agrees with its subject in short and long sentences.
     Lengths,
     /// [`causes`]: the effect fits the cause.
     Causes,
-    /// [`arithmetic`]: the result is right.
+    /// [`arithmetic`]: the result is correct.
     Arithmetic,
 }
 
 impl Construction {
-    /// All of them.
     pub const ALL: [Construction; 7] = [
         Construction::Agreement,
         Construction::Tense,
@@ -92,7 +87,7 @@ impl Construction {
         Construction::Arithmetic,
     ];
 
-    /// Name on cards.
+    /// Name on model cards.
     pub fn title(self) -> &'static str {
         match self {
             Construction::Agreement => "agreement",
@@ -105,7 +100,7 @@ impl Construction {
         }
     }
 
-    /// The next sentence of a stream; `frequencies` are those of agreement.
+    /// Draws the next sentence; `frequencies` apply to agreement only.
     pub fn sentence(self, side: Side, frequencies: Frequencies, rng: &mut impl Rng) -> Annotated {
         match self {
             Construction::Agreement => Agreement { frequencies, side }.sentence(rng).into(),
@@ -126,8 +121,8 @@ impl From<agreement::Sentence> for Annotated {
     }
 }
 
-/// Every word that carries an answer in some construction, and every word of agreement, without repetition: what must be
-/// one token for every built-in model.
+/// Returns the words that must be a single token in every built-in model: all answers of all constructions and all words of agreement,
+/// each once.
 pub fn whole_words() -> Vec<&'static str> {
     let mut all = lexicon::words();
     all.extend(tense::answers());
@@ -139,7 +134,7 @@ pub fn whole_words() -> Vec<&'static str> {
     all
 }
 
-/// FNV-1a from a salted offset, finished as in MurmurHash3: for splits that must never change.
+/// FNV-1a from a salted offset, finished as in MurmurHash3. Splits depend on it, so it must never change.
 pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     let mut hash =
         bytes.fold(0xcbf2_9ce4_8422_2325_u64 ^ salt, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -149,14 +144,14 @@ pub fn hash(salt: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// True if a construction's combination is among those (about one in five) kept from training. The number in a
-/// construction's name is the first that leaves every part of it on both sides.
+/// True if a combination of a construction is held out from training, as about one in five are. The number in a construction's name is the
+/// first that leaves each part of a combination on both sides.
 pub(crate) fn held_out(construction: &str, parts: &[&str]) -> bool {
     let parts = parts.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
     hash(0, construction.bytes().chain(parts)).is_multiple_of(5)
 }
 
-/// Joins tokens as written English: no blank before `.` and `,`, a capital at the start.
+/// Joins tokens into written English: no blank before `.` and `,`, and a capital at the start.
 pub fn join(tokens: &[&str]) -> String {
     let mut text = String::new();
     for (i, token) in tokens.iter().enumerate() {

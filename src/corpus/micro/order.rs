@@ -1,14 +1,14 @@
-//! Clause order: two events whose natural order is known, joined by `after` or `before`.
+//! Clause order: two events in their natural order, joined by `after` or `before`.
 //!
-//! `subject FIRST before pronoun SECOND .`, `subject SECOND after pronoun FIRST .`, `after subject FIRST , pronoun SECOND .`,
-//! `before subject SECOND , pronoun FIRST .`; the connective follows from the order of the events.
+//! `subject FIRST before pronoun SECOND .`, `subject SECOND after pronoun FIRST .`, `after subject FIRST , pronoun SECOND .`, `before
+//! subject SECOND , pronoun FIRST .` The order of the events determines the connective.
 
 use rand_chacha::rand_core::Rng;
 
 use super::phrases::{Annotated, Draft};
 use super::{Side, held_out};
 
-/// Events of which the first comes before the second.
+/// Pairs of events; the first naturally precedes the second.
 #[rustfmt::skip]
 pub const EVENTS: &[[&str; 2]] = &[
     ["opened the door", "entered the house"], ["bought the ticket", "watched the film"],
@@ -25,7 +25,6 @@ pub const EVENTS: &[[&str; 2]] = &[
     ["fell from the horse", "saw a doctor"], ["won the race", "received the prize"],
 ];
 
-/// Actors, each with the pronoun that refers to it.
 #[rustfmt::skip]
 pub const ACTORS: &[[&str; 2]] = &[
     ["man", "he"], ["woman", "she"], ["boy", "he"], ["girl", "she"], ["king", "he"], ["queen", "she"],
@@ -35,7 +34,7 @@ pub const ACTORS: &[[&str; 2]] = &[
 
 pub const CONNECTIVES: [&str; 2] = ["after", "before"];
 
-/// The next sentence of a stream. One in five pairs of actor and events is kept from training.
+/// Draws the next sentence. One in five combinations of actor and events is held out from training.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let mut text = Draft::new(rng);
     let ([actor, pronoun], [first, second]) = loop {
@@ -46,7 +45,7 @@ pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     };
     let (fronted, after) = (text.flip(0.5), text.flip(0.5));
     let [word, other] = if after { CONNECTIVES } else { [CONNECTIVES[1], CONNECTIVES[0]] };
-    // The clause of the connective, and the other one.
+    // Clause after the connective, and the other clause.
     let (inside, outside) = if after { (first, second) } else { (second, first) };
     let focus = if fronted {
         let focus = text.at(word);

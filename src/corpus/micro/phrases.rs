@@ -1,4 +1,4 @@
-//! Parts shared by the constructions other than agreement: a sentence being built, and annotated sentences.
+//! Sentence drafts and annotated sentences, shared by all constructions except agreement.
 
 use rand_chacha::rand_core::Rng;
 
@@ -11,21 +11,21 @@ use stats::rng::{below, unit};
 pub struct Annotated {
     /// Lower-case words and punctuation.
     pub tokens: Vec<String>,
-    /// Indices of the words that carry the construction's answer.
+    /// Indices of the words that contain the answer.
     pub focus: Vec<usize>,
-    /// A word that would be wrong at the first focus and right in another sentence, if there is exactly one.
+    /// A word that is wrong at the first focus and right in another sentence, if there is exactly one.
     pub other: Option<String>,
-    /// True if the words before the first focus determine the answer, so that a left-to-right model can be asked.
+    /// True if the words before the first focus determine the answer, so that left-to-right models can be tested.
     pub settled_before: bool,
 }
 
 impl Annotated {
-    /// The sentence as written English.
+    /// Returns the sentence as written English.
     pub fn text(&self) -> String {
         self.spans().0
     }
 
-    /// The sentence as written English, and first and last-plus-one character of every token in it.
+    /// Returns the sentence as written English, and the character range of each token (end exclusive).
     pub fn spans(&self) -> (String, Vec<(usize, usize)>) {
         let mut spans = Vec::with_capacity(self.tokens.len());
         let mut at = 0;
@@ -43,49 +43,48 @@ impl Annotated {
 
 /// A sentence under construction.
 pub(super) struct Draft<'a, R: Rng> {
-    /// The stream that it draws from.
+    /// Source of randomness.
     pub rng: &'a mut R,
     pub tokens: Vec<&'static str>,
 }
 
 impl<'a, R: Rng> Draft<'a, R> {
-    /// An empty sentence.
     pub(crate) fn new(rng: &'a mut R) -> Self {
         Self { rng, tokens: Vec::new() }
     }
 
-    /// True with probability `share`.
+    /// Returns true with probability `share`.
     pub(crate) fn flip(&mut self, share: f64) -> bool {
         unit(self.rng) < share
     }
 
-    /// A number below `len`, each equally likely.
+    /// Draws a uniform number below `len`.
     pub(crate) fn index(&mut self, len: usize) -> usize {
         below(self.rng, len as u32) as usize
     }
 
-    /// An entry of a list, each equally likely.
+    /// Draws a uniform entry of a list.
     pub(crate) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.index(list.len())]
     }
 
-    /// Singular or plural, equally likely.
+    /// Draws singular or plural with equal probability.
     pub(crate) fn number(&mut self) -> Number {
         if self.flip(0.5) { Number::Pl } else { Number::Sg }
     }
 
-    /// Adds words separated by blanks.
+    /// Appends blank-separated words.
     pub(crate) fn words(&mut self, words: &'static str) {
         self.tokens.extend(words.split(' '));
     }
 
-    /// Adds a word and returns its position.
+    /// Appends a word and returns its position.
     pub(crate) fn at(&mut self, word: &'static str) -> usize {
         self.tokens.push(word);
         self.tokens.len() - 1
     }
 
-    /// A noun of one of these kinds, each equally likely.
+    /// Draws a uniform noun of these kinds.
     pub(crate) fn noun(&mut self, kinds: Kinds) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[self.index(lexicon::NOUNS.len())];
@@ -95,7 +94,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         }
     }
 
-    /// `the | possessive (adjective) noun`.
+    /// Writes `the | possessive (adjective) noun`.
     pub(crate) fn noun_phrase(&mut self, noun: &Noun, number: Number) {
         let determiner = if self.flip(0.6) { "the" } else { self.pick(lexicon::DETERMINERS) };
         self.tokens.push(determiner);
@@ -108,7 +107,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         self.tokens.push(noun.forms[number.index()]);
     }
 
-    /// A verb of `from` for this subject, on this side of the split of subject-verb pairs ([`lexicon::is_held_out`]).
+    /// Draws a verb of `from` for this subject on this side of the subject-verb split ([`lexicon::is_held_out`]).
     pub(crate) fn verb(&mut self, subject: &Noun, side: Side, from: &[&'static Verb]) -> Option<&'static Verb> {
         let fits: Vec<&'static Verb> = from
             .iter()
@@ -120,7 +119,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         if fits.is_empty() { None } else { Some(self.pick(&fits)) }
     }
 
-    /// A noun and one of `verbs` that goes with it on this side; one of them must.
+    /// Draws a noun and one of `verbs` that combines with it on this side. At least one such pair must exist.
     pub(crate) fn pair(&mut self, side: Side, verbs: &[&'static Verb]) -> (&'static Noun, &'static Verb) {
         loop {
             let noun = self.noun(u8::MAX);
@@ -130,7 +129,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         }
     }
 
-    /// `near | behind | beside | by noun-phrase`.
+    /// Writes `near | behind | beside | by noun-phrase`.
     pub(crate) fn place(&mut self) {
         let (noun, number) = (self.noun(Kind::Place as u8), self.number());
         let preposition = self.pick(&["near", "behind", "beside", "by"]);
@@ -138,7 +137,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         self.noun_phrase(noun, number);
     }
 
-    /// An object, an adjective or a phrase of place, as the verb requires.
+    /// Writes an object, an adjective or a phrase of place, depending on the verb.
     pub(crate) fn complement(&mut self, subject: &Noun, verb: &Verb) {
         match verb.frame {
             Frame::Transitive(kinds) => {
@@ -159,7 +158,7 @@ impl<'a, R: Rng> Draft<'a, R> {
         }
     }
 
-    /// Ends the sentence.
+    /// Adds the full stop.
     pub(crate) fn end(mut self, focus: usize, other: Option<&str>, settled_before: bool) -> Annotated {
         self.tokens.push(".");
         Annotated {

@@ -1,4 +1,4 @@
-//! Tense: the verb is in the past or the present, as determined by the expression of time.
+//! Tense: an expression of time determines whether the verb is past or present.
 //!
 //! `time , subject VERB complement .` or `subject VERB complement time .`
 
@@ -10,7 +10,7 @@ use super::lexicon::{self, Verb};
 use super::phrases::{Annotated, Draft};
 use super::{Number, Side};
 
-/// Plural of the present and past, for verbs whose tense is visible in one word.
+/// Present plural and past of verbs whose tense shows in a single word.
 #[rustfmt::skip]
 pub(crate) const PASTS: &[(&str, &str)] = &[
     ("walk", "walked"), ("run", "ran"), ("sleep", "slept"), ("wait", "waited"), ("sit", "sat"), ("swim", "swam"),
@@ -28,19 +28,19 @@ pub(crate) const PASTS: &[(&str, &str)] = &[
     ("protect", "protected"), ("belong", "belonged"),
 ];
 
-/// Expressions that require the past.
+/// Expressions that require the past tense.
 pub(crate) const THEN: &[&str] = &["yesterday", "last week", "last night", "last year", "long ago", "an hour ago"];
 
-/// Expressions that require the present.
+/// Expressions that require the present tense.
 pub(crate) const NOW: &[&str] = &["now", "today", "every day", "these days", "at the moment", "every week"];
 
-/// The verbs of [`PASTS`] with their pasts.
+/// Verbs of the lexicon that are in [`PASTS`], with their past forms.
 static VERBS: LazyLock<Vec<(&'static Verb, &'static str)>> = LazyLock::new(|| {
     let past = |v: &Verb| PASTS.iter().find(|p| p.0 == v.forms[1]).map(|p| p.1);
     lexicon::VERBS.iter().filter_map(|v| Some((v, past(v)?))).collect()
 });
 
-/// The next sentence of a stream. Pairs of subject noun and verb are split as in agreement.
+/// Draws the next sentence. Subject-verb pairs are split as in agreement.
 pub fn sentence(side: Side, rng: &mut impl Rng) -> Annotated {
     let verbs: Vec<&'static Verb> = VERBS.iter().map(|v| v.0).collect();
     let mut text = Draft::new(rng);

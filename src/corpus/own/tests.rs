@@ -1,4 +1,4 @@
-//! Users' files: rows taken and left out, samples, labels of any name, positions.
+//! Examples from users' files: rows used and dropped, samples, labels of any name, and positions.
 
 use super::*;
 use crate::agreement::Position;
@@ -74,7 +74,7 @@ fn what_cannot_be_run_names_the_file_and_the_fix() {
     assert!(of(&folder.path().join("none")).contains("cannot open"));
 }
 
-/// A property of three values, one that exists for a part of the rows, and no forms.
+/// Rows with a property of three values, a property present in some rows, and no forms.
 fn own_rows() -> String {
     let value = |k: usize| ["past", "present", "future"][k % 3];
     let row = |k: usize| {
@@ -118,7 +118,7 @@ fn any_labels_of_a_table_make_a_task() {
     assert!(told("tense", &["tense"]).contains("named twice"));
 }
 
-/// The error mentioned agreement sentences and none of the file's labels.
+/// Regression: the error used to mention agreement sentences and none of the file's labels.
 #[test]
 fn a_file_with_other_labels_is_told_which_it_has() {
     let folder = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     assert_eq!(suggested(&file, "subject_number"), None, "nothing would be left to keep");
     let error = super::task(&file, "tense", &[], &mut NoPulse).unwrap_err().to_string();
     assert!(error.contains("`tense` is the only label of the file"), "{error}");
-    // The message about a file with one label spoke of masks.
+    // Regression: the error for a file with one label used to mention masks.
     let read = || examples((task(), Positions::default()), &file, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
     assert!(
         read().contains("the file has `tense` (future, past, present): name it as task.target, and add a column"),
@@ -146,7 +146,7 @@ fn a_file_with_other_labels_is_told_which_it_has() {
     );
     std::fs::write(&file, own_rows().replace("passive", "active")).unwrap();
     let error = super::task(&file, "tense", &["voice".into()], &mut NoPulse).unwrap_err().to_string();
-    assert!(error.contains("`voice` has one value, active; 2 to 50 can be probed"), "{error}");
+    assert!(error.contains("`voice` has one value, active; a probe needs 2 to 50 values"), "{error}");
     std::fs::write(&file, balanced(300).join("\n")).unwrap();
     assert_eq!(suggested(&file, "subject_number"), None, "the built-in task stays");
 }

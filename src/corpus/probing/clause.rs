@@ -1,4 +1,4 @@
-//! One clause with its annotation: numbers, tense, and the depth of its phrase-structure tree.
+//! One clause with its annotation: numbers, tense and the depth of its phrase-structure tree.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -12,42 +12,41 @@ use stats::rng::{below, unit};
 pub(crate) enum Among<'w> {
     /// All words of the grammar.
     Any,
-    /// These nouns as subject.
+    /// Only these nouns as subject.
     Subjects(&'w [&'static Noun]),
-    /// These nouns as direct object.
+    /// Only these nouns as direct object.
     Objects(&'w [&'static Noun]),
-    /// These verbs as main verb.
+    /// Only these verbs as main verb.
     Verbs(&'w [&'static Verb]),
 }
 
-/// Constraints on a clause.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish<'w> {
     /// Words allowed at the probed position.
     pub among: Among<'w>,
-    /// Past tense of the main verb.
+    /// True for a main verb in the past tense.
     pub past: bool,
     pub subject: Number,
-    /// Number of the direct object; `None` for any complement.
+    /// Number of the direct object; `None` allows any complement.
     pub object: Option<Number>,
-    /// Maximum number of nested phrases in the subject and in the complement.
+    /// Maximum number of nested phrases in subject and complement.
     pub(crate) nesting: usize,
-    /// Words before and after the clause.
+    /// True to allow phrases before and after the clause.
     pub extras: bool,
 }
 
-/// A written clause, without its final full stop.
+/// A generated clause without its full stop.
 #[derive(Debug, Clone)]
 pub(crate) struct Clause {
     /// Lower-case words.
     pub tokens: Vec<String>,
-    /// Levels of the tree from the sentence to the words: S over NP over noun is 2.
+    /// Levels of the tree between sentence and words: S over NP over noun is 2.
     pub depth: usize,
-    /// Number of words before the phrase that ends the sentence, if any.
+    /// Number of words before the final phrase, if any.
     pub body: usize,
 }
 
-/// A clause that satisfies the constraints.
+/// Draws a clause that satisfies the constraints.
 pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     if wish.extras && text.flip(0.25) {
@@ -64,9 +63,8 @@ pub(crate) fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     Clause { body, depth: text.depth, tokens: text.tokens }
 }
 
-/// Two clauses: one about a subject, and one in which another subject acts on it, with a pronoun as the object. Both
-/// end in a phrase of time or place, so that no word but the pronoun reveals which comes first. `None` if the pronoun
-/// is ambiguous or no verb fits.
+/// Draws two clauses: one about a subject, and one with another subject and a pronoun for the first as its object. Both end in a phrase of
+/// time or place, so that only the pronoun reveals their order. Returns `None` if the pronoun is ambiguous or no verb fits.
 pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     let (noun, verb) = text.pair(false, Among::Any);
@@ -89,7 +87,7 @@ pub(crate) fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[V
     Some([first, text.tokens])
 }
 
-/// The pronoun for an object that has been named; `None` if the grammar leaves it open.
+/// Returns the object pronoun for a noun, or `None` if its gender is open.
 fn pronoun(noun: &Noun, number: Number) -> Option<&'static str> {
     const SHE: [&str; 10] =
         ["queen", "aunt", "sister", "daughter", "girl", "woman", "lady", "wife", "nurse", "princess"];
@@ -123,7 +121,7 @@ impl Text<'_> {
         Number::ALL[self.pick(2)]
     }
 
-    /// A word at a level of the tree.
+    /// Appends a word at a level of the tree.
     fn push(&mut self, word: &str, level: usize) {
         self.tokens.push(word.to_owned());
         self.depth = self.depth.max(level);
@@ -140,7 +138,7 @@ impl Text<'_> {
         fits[i]
     }
 
-    /// A subject and a verb that were never trained together in a built-in model.
+    /// Draws a subject and a verb that never occur together in the training of built-in models.
     fn pair(&mut self, transitive: bool, among: Among<'_>) -> (&'static Noun, &'static Verb) {
         loop {
             let noun = match among {
@@ -165,7 +163,7 @@ impl Text<'_> {
         }
     }
 
-    /// `determiner (adjective) noun (prepositional phrase | relative clause)` below a node of this level.
+    /// Writes `determiner (adjective) noun (prepositional phrase | relative clause)` below a node at `level`.
     fn noun_phrase(&mut self, noun: &Noun, number: Number, nesting: usize, level: usize) {
         let level = level + 1;
         let determiner =
@@ -188,7 +186,7 @@ impl Text<'_> {
         }
     }
 
-    /// `preposition noun-phrase` below a node of this level.
+    /// Writes `preposition noun-phrase` below a node at `level`.
     fn prepositional(&mut self, nesting: usize, level: usize) {
         let (word, kinds) = lexicon::PREPOSITIONS[self.pick(lexicon::PREPOSITIONS.len())];
         self.push(word, level + 1);
@@ -196,7 +194,7 @@ impl Text<'_> {
         self.noun_phrase(noun, number, nesting, level + 1);
     }
 
-    /// The verb in the required tense and number.
+    /// Writes the verb in the required tense and number.
     fn finite(&mut self, verb: &Verb, wish: Wish<'_>) {
         let number = wish.subject.index();
         let past = past(verb.forms, number).filter(|_| wish.past);
@@ -233,7 +231,7 @@ impl Text<'_> {
     }
 }
 
-/// The verbs of this subject that are kept from training.
+/// Returns the verbs whose pair with this subject is held out from training.
 fn held(noun: &Noun, transitive: bool) -> impl Iterator<Item = &'static Verb> {
     let noun = *noun;
     lexicon::VERBS.iter().filter(move |v| {

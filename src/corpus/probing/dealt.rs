@@ -1,25 +1,25 @@
-//! Words divided into groups, so that the probed words in training and test are different, as in SentEval.
+//! Words divided into groups, so that training and test have different probed words, as in SentEval.
 
 use super::clause::Among;
 use crate::micro::lexicon::{self, Frame, Kind, Noun, Verb};
 use stats::rng::{shuffle, stream};
 
-/// Number of groups of words. Twelve can be split 10 : 1 : 1 as in SentEval, 4 : 1 : 1, and into six folds.
+/// Number of word groups. Twelve can be split 10 : 1 : 1 as in SentEval, 4 : 1 : 1, or into six folds.
 pub const GROUPS: usize = 12;
 
-/// Words divided into groups.
+/// Words that are divided into groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dealt {
-    /// None: the label belongs to the whole sentence.
+    /// No words: the label belongs to the whole sentence.
     Nothing,
-    /// Nouns as subject.
+    /// Nouns in subject position.
     Subjects,
-    /// Nouns as direct object.
+    /// Nouns in direct object position.
     Objects,
     Verbs,
 }
 
-/// The words of each group.
+/// Words of each group.
 #[derive(Debug)]
 pub(crate) struct Deck {
     dealt: Dealt,
@@ -28,8 +28,7 @@ pub(crate) struct Deck {
 }
 
 impl Deck {
-    /// Divides the words by this seed: every group gets its share of people, animals, things and places, or of verbs of
-    /// each frame.
+    /// Divides the words at random, with kinds of noun and frames of verbs spread evenly over the groups.
     pub(crate) fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
         let mut deck = Self { dealt, nouns: vec![Vec::new(); GROUPS], verbs: vec![Vec::new(); GROUPS] };
         let mut rng = stream(seed, &format!("probing {task} words"));
@@ -49,7 +48,6 @@ impl Deck {
         deck
     }
 
-    /// The words of a group.
     pub(crate) fn among(&self, group: usize) -> Among<'_> {
         match self.dealt {
             Dealt::Nothing => Among::Any,

@@ -1,11 +1,9 @@
-//! Probing tasks over whole sentences: the classic properties of Conneau et al. (2018), "What you can cram into a single
-//! vector", as Micro-English writes them. Generated in any size, balanced, seeded; a task is one line in [`PROBING`].
+//! Probing tasks over whole Micro-English sentences, after Conneau et al. (2018), "What you can cram into a single vector". They are
+//! seeded, balanced and of any size; a task is one line in [`PROBING`].
 //!
-//! Labels carry SentEval's names. Its sentences come from books; these come from a grammar, so that the label depends
-//! on nothing else: the length and the depth of a sentence, the number of its subject or object and the tense of its
-//! verb are drawn independently of the words. Where SentEval separates the probed words of training and test (tense,
-//! number of subject and object), they are divided into [`GROUPS`] groups. What the surface of a sentence gives away
-//! all the same is measured by [`super::shortcuts`].
+//! Labels have SentEval's names. SentEval takes sentences from books; here a grammar draws length, depth, number and tense independently
+//! of the words. Where SentEval separates the probed words of training and test (tense, number of subject and object), they are divided
+//! into [`GROUPS`] groups. [`super::shortcuts`] measures how well surface features alone predict the label.
 
 mod clause;
 mod dealt;
@@ -31,15 +29,14 @@ pub use self::dealt::GROUPS;
 /// A property of whole sentences.
 #[derive(Debug, Clone, Copy)]
 pub struct ProbingTask {
-    /// Name on the command line, as SentEval names its files.
+    /// Name on the command line: SentEval's file name.
     pub id: &'static str,
-    /// The question to a probe.
+    /// Property in words.
     pub title: &'static str,
-    /// Names of the labels.
     pub labels: &'static [&'static str],
-    /// Words divided into groups.
+    /// Words that are divided into groups.
     dealt: Dealt,
-    /// Writes a sentence with this label; `None` if this attempt fails.
+    /// Draws a sentence with this label; `None` if the attempt fails.
     write: fn(&mut ChaCha8Rng, label: usize, Among<'_>) -> Option<Vec<String>>,
 }
 
@@ -54,58 +51,52 @@ pub const PROBING: &[ProbingTask] = &[
     ProbingTask { id: "tree_depth", title: "depth of the phrase-structure tree", labels: &["4", "5", "6", "7", "8"], dealt: Dealt::Nothing, write: tasks::tree_depth },
 ];
 
-/// One sentence with its label.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Labelled {
-    /// Lower-case words and punctuation, separated by blanks, as SentEval writes them.
+    /// Lower-case words and punctuation separated by blanks, as in SentEval.
     pub text: String,
     /// Index into the task's labels.
     pub label: usize,
-    /// The group, below [`GROUPS`], of the probed word, if a task groups words; no word is in two groups.
+    /// Group of the probed word, below [`GROUPS`], if the task groups words. Each word has one group.
     pub group: Option<usize>,
 }
 
 /// Sentences with everything needed to reproduce them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledSet {
-    /// Identifier of the task.
     pub task: &'static str,
     pub seed: u64,
-    /// All different. Every block with one example per label contains each label once, so that labels are equally
-    /// frequent and the first n of a longer set are the set of size n.
+    /// Distinct sentences. Every consecutive block of as many sentences as labels has each label once. A shorter set is a prefix of a
+    /// longer one.
     pub examples: Vec<Labelled>,
-    /// SHA-256 over labels and texts, in hexadecimal.
+    /// SHA-256 of labels and texts, in hexadecimal.
     pub hash: String,
 }
 
-/// Reasons why sentences are not available.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProbingError {
-    /// The name is not in the registry.
-    #[error("there is no probing task '{name}'; known are {known}")]
+    #[error("there is no probing task '{name}'; choose one of {known}")]
     Unknown {
-        /// The requested name.
         name: String,
-        /// The names of [`PROBING`].
+        /// Names of the tasks in [`PROBING`].
         known: String,
     },
     /// The grammar repeats sentences too often.
-    #[error("probing task '{task}' has no {wanted} different sentences, only {found} were found")]
+    #[error(
+        "probing task '{task}': {wanted} different sentences were requested, but only {found} were found; request fewer"
+    )]
     Exhausted {
-        /// Identifier of the task.
         task: &'static str,
-        /// The requested number.
         wanted: usize,
-        /// Different ones found.
+        /// Number of distinct sentences found.
         found: usize,
     },
 }
 
-/// Maximum number of consecutive tries that fail or repeat an earlier sentence.
+/// Maximum number of consecutive attempts that fail or repeat a sentence.
 const TRIES: usize = 100_000;
 
 impl ProbingTask {
-    /// The task of this name.
     pub fn named(name: &str) -> Result<&'static ProbingTask, ProbingError> {
         PROBING.iter().find(|t| t.id == name).ok_or_else(|| ProbingError::Unknown {
             name: name.chars().take(80).collect::<String>().escape_debug().to_string(),
@@ -118,7 +109,7 @@ impl ProbingTask {
         self.dealt != Dealt::Nothing
     }
 
-    /// `n` different sentences with balanced labels. Subjects and verbs are pairs that no built-in model was trained on.
+    /// Draws `n` distinct sentences with balanced labels. No subject-verb pair occurs in the training of built-in models.
     ///
     /// # Errors
     /// [`ProbingError::Exhausted`] if the grammar repeats sentences too often.
@@ -129,7 +120,7 @@ impl ProbingTask {
         let mut examples = Vec::with_capacity(n);
         let mut labels: Vec<usize> = Vec::new();
         let deck = Deck::new(self.dealt, self.id, seed);
-        // Each label uses all groups before repeating one, so that every part of a set has its share.
+        // Each label uses all groups before repeating one, so that groups are balanced in every part of a set.
         let mut groups: Vec<Vec<usize>> = vec![Vec::new(); self.labels.len()];
         let mut dealer = stream(seed, &format!("probing {} groups", self.id));
         for found in 0..n {
@@ -163,12 +154,11 @@ impl ProbingTask {
     }
 }
 
-/// The share of validation and of test, as SentEval's 100,000, 10,000 and 10,000.
+/// Validation and test each get one in this many sentences, as in SentEval (100,000, 10,000 and 10,000).
 const SHARE: usize = 12;
 
 impl LabelledSet {
-    /// The part of each sentence, 10 : 1 : 1: by the group of the probed word if there is one, otherwise drawn within
-    /// each label.
+    /// Returns the part of each sentence, 10 : 1 : 1: by word group if there is one, otherwise at random within each label.
     pub(crate) fn splits(&self) -> Vec<Split> {
         let mut parts = vec![Split::Train; self.examples.len()];
         if self.examples.iter().any(|e| e.group.is_some()) {

@@ -1,8 +1,8 @@
-//! Past tense of the verbs of Micro-English.
+//! Past tense of Micro-English verbs.
 
 use crate::micro::tense::PASTS;
 
-/// Plural present and past of the verbs that the construction of tense leaves out.
+/// Present plural and past of verbs missing from [`PASTS`].
 const MORE: [(&str, &str); 8] = [
     ("have", "had"),
     ("seem", "seemed"),
@@ -14,8 +14,7 @@ const MORE: [(&str, &str); 8] = [
     ("feel", "felt"),
 ];
 
-/// The past form of a verb given by its two present forms, for a subject of this number (which only matters for the
-/// copula); `None` for a verb that the grammar does not have.
+/// Returns the past form of a verb from its two present forms, or `None` if it has none here. Only the copula depends on `number`.
 pub(crate) fn past(forms: [&str; 2], number: usize) -> Option<&'static str> {
     if forms[1] == "are" {
         return Some(["was", "were"][number]);

@@ -1,4 +1,4 @@
-//! Generates the sentences of the probing tasks.
+//! Generators of the probing tasks' sentences.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -11,16 +11,16 @@ use crate::micro::Number;
 use crate::micro::lexicon::{ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};
 use stats::rng::{below, unit};
 
-/// Token counts of the six bins, full stop included (SentEval's).
+/// Number of tokens in SentEval's six bins, full stop included.
 const BINS: [(usize, usize); 6] = [(5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28)];
-/// Depth of the first class of [`tree_depth`].
+/// Tree depth of the first class of [`tree_depth`].
 const SHALLOWEST: usize = 4;
 
 fn number(rng: &mut ChaCha8Rng) -> Number {
     Number::ALL[below(rng, 2) as usize]
 }
 
-/// Everything drawn at random.
+/// Draws all constraints at random.
 fn any<'w>(rng: &mut ChaCha8Rng) -> Wish<'w> {
     Wish {
         among: Among::Any,
@@ -41,34 +41,34 @@ fn one(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<Vec<String>> {
     whole(clause(rng, wish).tokens)
 }
 
-/// Present or past.
+/// Draws a sentence in the present or past tense.
 pub(crate) fn past_present(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { past: label == 1, among, ..any(rng) };
     one(rng, wish)
 }
 
-/// Share of sentences in the past, where the verb does not reveal the subject's number: with one half, a bag of words
-/// could predict more than three quarters of the labels from verb forms alone.
+/// Share of past tense, in which the verb does not reveal the subject's number. At 0.5, a bag of words could predict over three quarters
+/// of the labels from verb forms alone.
 const PAST_SUBJECTS: f64 = 0.65;
 
-/// Singular or plural subject.
+/// Draws a sentence with a singular or plural subject.
 pub(crate) fn subject_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let past = unit(rng) < PAST_SUBJECTS;
     one(rng, Wish { subject: Number::ALL[label], past, among, ..wish })
 }
 
-/// Singular or plural direct object.
+/// Draws a sentence with a singular or plural direct object.
 pub(crate) fn object_number(rng: &mut ChaCha8Rng, label: usize, among: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { object: Some(Number::ALL[label]), among, ..any(rng) };
     one(rng, wish)
 }
 
-/// As written, or with two neighbouring words swapped so that the result is not a sentence.
+/// Draws a sentence that is unchanged or has two neighbouring words swapped, so that it is not English.
 pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = any(rng);
     let Clause { tokens, body, .. } = clause(rng, wish);
-    // The position is drawn for both labels, so that only the swap distinguishes them.
+    // Both labels draw a position, so that only the swap distinguishes them.
     let places: Vec<usize> = (0..tokens.len() - 1).filter(|&i| breaks(&tokens, i, body)).collect();
     let at = *places.get(below(rng, places.len().max(1) as u32) as usize)?;
     let mut tokens = whole(tokens)?;
@@ -78,10 +78,12 @@ pub(crate) fn bigram_shift(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> 
     Some(tokens)
 }
 
-/// True if swapping this word and the next one leaves no English sentence. Excluded are pairs whose swap could: a word
-/// before the phrase of time ("walks slowly", "old at night"), two verbs ("who slept sings"), a verb after its relative
-/// pronoun (which leaves "the house burned that stands here"), an adjective and its noun ("paints the red house", "with
-/// the empty room"), and a verb before a preposition that could be an adverb of the noun ("opens inside the box").
+/// True if swapping this word and the next leaves no English sentence. Excluded are swaps that could leave one:
+/// - a word before the phrase of time ("walks slowly", "old at night");
+/// - two verbs ("who slept sings");
+/// - a verb after its relative pronoun ("the house burned that stands here");
+/// - an adjective and its noun ("paints the red house", "with the empty room");
+/// - a verb before a preposition that could be an adverb of the noun ("opens inside the box").
 fn breaks(tokens: &[String], at: usize, body: usize) -> bool {
     let (a, b) = (tokens[at].as_str(), tokens[at + 1].as_str());
     let adjective = ADJECTIVES.iter().any(|w| w.0 == a);
@@ -97,7 +99,7 @@ fn breaks(tokens: &[String], at: usize, body: usize) -> bool {
         && !(relative && is_verb(b))
 }
 
-/// True if the word is a verb of the grammar, in either tense.
+/// True for verbs of the grammar in either tense.
 fn is_verb(word: &str) -> bool {
     static FORMS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let pasts = |forms| (0..2).filter_map(move |number| past(forms, number));
@@ -107,8 +109,8 @@ fn is_verb(word: &str) -> bool {
     FORMS.contains(word)
 }
 
-/// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or in the reverse
-/// order. Both begin with a noun phrase, so that the first word reveals nothing.
+/// Draws two clauses in their order or inverted. The second has the subject of the first as its object, as a pronoun. Both begin with a
+/// noun phrase, so the first word reveals nothing.
 pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 2) as usize, ..any(rng) };
     let mut clauses = pair_of_clauses(rng, wish)?;
@@ -119,7 +121,7 @@ pub(crate) fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize, _: Amon
     whole(clauses.join(&[",".to_owned(), joint.to_owned()][..]))
 }
 
-/// A sentence whose number of tokens lies in the bin.
+/// Draws a sentence with a length in the bin.
 pub(crate) fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let (low, high) = BINS[label];
     // All lengths of a bin are equally likely.
@@ -135,7 +137,7 @@ pub(crate) fn sentence_length(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) 
     (tokens.len() + 1 == length).then(|| whole(tokens)).flatten()
 }
 
-/// A sentence whose tree has this depth.
+/// Draws a sentence with this tree depth.
 pub(crate) fn tree_depth(rng: &mut ChaCha8Rng, label: usize, _: Among<'_>) -> Option<Vec<String>> {
     let wish = Wish { nesting: below(rng, 4) as usize, ..any(rng) };
     let Clause { tokens, depth, .. } = clause(rng, wish);

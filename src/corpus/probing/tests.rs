@@ -1,4 +1,4 @@
-//! Properties of every probing task.
+//! Properties of all probing tasks.
 
 use super::*;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn lengths_lie_in_their_bins() {
     }
 }
 
-/// Sorted, a shifted sentence has the words of a sentence; two neighbours swapped back make one.
+/// A shifted sentence has the words of a sentence and becomes one again when two neighbours are swapped.
 #[test]
 fn labels_are_written_into_the_sentences() {
     let examples = |id: &str| ProbingTask::named(id).unwrap().examples(400, 5).unwrap().examples;
@@ -46,7 +46,7 @@ fn labels_are_written_into_the_sentences() {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let noun_ahead = |word: &str| crate::micro::lexicon::NOUNS.iter().any(|n| n.forms.contains(&word));
     for e in examples("coordination_inversion") {
-        // The object of the clause that was the second one: a pronoun, not the determiner of a noun.
+        // The object of the clause that was originally second is a pronoun, not the determiner of a noun.
         let words = words(&e.text);
         let joint = words.iter().rposition(|w| w == ",").unwrap();
         let is = |k: usize| match words[k].as_str() {
@@ -62,7 +62,7 @@ fn labels_are_written_into_the_sentences() {
         }
     }
     for e in examples("subj_number").iter().filter(|e| !e.text.contains(" , ")) {
-        // The first noun of a sentence without anything before it is the subject.
+        // Without a preceding phrase, the first noun of a sentence is the subject.
         let noun = e.text.split(' ').find_map(|w| {
             let nouns = crate::micro::lexicon::NOUNS.iter();
             nouns.clone().find_map(|n| n.forms.iter().position(|f| *f == w))
@@ -77,7 +77,7 @@ fn labels_are_written_into_the_sentences() {
     }
 }
 
-/// Frozen: the meaning of a spec with these tasks has not changed.
+/// Frozen hashes: specs with these tasks keep their meaning.
 #[test]
 fn lengths_and_depths_are_stable() {
     let hash = |id: &str| ProbingTask::named(id).unwrap().examples(12_000, 0).unwrap().hash;
@@ -85,7 +85,7 @@ fn lengths_and_depths_are_stable() {
     assert_eq!(hash("sentence_length"), "9c141654055c620f15b9fb7457977a8bcac0c239ad35c5e52e6dc3ecca06c5ad");
 }
 
-/// The groups in which each probed word occurs.
+/// All occurrences of a probed word are in one group.
 #[test]
 fn words_that_are_asked_about_stand_in_one_part_only() {
     use crate::micro::lexicon::{NOUNS, VERBS};
@@ -99,7 +99,7 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
         for (e, part) in set.examples.iter().zip(set.splits()) {
             counts[e.label][part as usize] += 1;
             let body = e.text.split_once(" , ").map_or(e.text.as_str(), |(_, body)| body);
-            // A relative clause has verbs too.
+            // Relative clauses contain further verbs.
             if body.contains(" who ") || body.contains(" that ") {
                 continue;
             }
@@ -114,8 +114,8 @@ fn words_that_are_asked_about_stand_in_one_part_only() {
     }
 }
 
-/// The sequence of word kinds of a shifted sentence never occurs in a sentence of the grammar, nor in the English
-/// sentences beyond it that a swap could make.
+/// The word categories of a shifted sentence never form a sentence of the grammar, nor one of the other English sentences that a swap can
+/// produce.
 #[test]
 fn shifted_sentences_are_no_sentences() {
     use crate::micro::lexicon::{self, ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};

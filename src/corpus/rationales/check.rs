@@ -1,12 +1,10 @@
-//! Conditions on every instance of the benchmark, whatever its template: checked when it is made, so that no seed can
-//! break them.
+//! Checks of every benchmark instance, made at generation so that they apply under every seed.
 
 use super::{Dimension, Instance, Language, MASK, Perturbation};
 use crate::micro::{arithmetic::NUMBERS, hash};
 
-/// True if a sum is reserved for the benchmark: every second sum of a template, regardless of the order of its numbers,
-/// under every seed. Models are trained on the others. An instance without a sum, or whose numbers are not English
-/// words, is always reserved.
+/// True if the benchmark keeps this instance. Every second sum of a template (in either order) belongs to the benchmark under all seeds;
+/// models are trained on the others. Instances without a sum or without English number words always belong to it.
 pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     if i.dimension != Dimension::Computation {
         return true;
@@ -21,8 +19,7 @@ pub(crate) fn is_kept_sum(template: &str, i: &Instance) -> bool {
     hash(0, key.bytes()).is_multiple_of(2)
 }
 
-/// True if the sentence gives its answer away: it contains the answer or, unless the question is about form, a word
-/// with its stem.
+/// True if the sentence contains the answer or, unless the question is about form, a word with the same stem.
 pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     let answer = i.answer.to_lowercase();
     let stems = !matches!(i.dimension, Dimension::Grammar | Dimension::Computation);
@@ -32,17 +29,16 @@ pub(crate) fn gives_away(language: Language, i: &Instance) -> bool {
     })
 }
 
-/// True if the shorter of two words begins the longer one and is long enough to exclude coincidence.
+/// True if one word is a prefix of the other with at least four characters.
 pub(crate) fn share_a_stem(a: &str, b: &str) -> bool {
     let (short, long) = if a.chars().count() <= b.chars().count() { (a, b) } else { (b, a) };
     short.chars().count() >= 4 && long.starts_with(short)
 }
 
-/// Checks an instance by itself.
 pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
     let text = &i.sent_text;
     if i.mask_index == 0 {
-        return Err(format!("'{text}': the mask comes first, where a byte-level model sees another word"));
+        return Err(format!("'{text}': the mask is the first word, which a byte-level model sees without a blank"));
     }
     if from_text && !i.sent_token.contains(&i.answer) {
         return Err(format!("'{text}' lacks its answer '{}', which should be one of its words", i.answer));
@@ -51,12 +47,12 @@ pub(crate) fn instance(language: Language, i: &Instance, from_text: bool) -> Res
         return Err(format!("'{text}' gives its answer '{}' away", i.answer));
     }
     if language == Language::Chinese && !i.several_tokens && i.answer.chars().count() != 1 {
-        return Err(format!("'{text}': '{}' has several characters, which is not marked", i.answer));
+        return Err(format!("'{text}': '{}' has several characters, but is not marked so", i.answer));
     }
     articles(i)
 }
 
-/// Checks that every article fits the next word, for each of the gold answers if that is the mask.
+/// Checks that every article fits the next word, or each gold answer if the next word is the mask.
 pub(crate) fn articles(i: &Instance) -> Result<(), String> {
     for pair in i.sent_token.windows(2) {
         let vowel = match pair[0].to_lowercase().as_str() {
@@ -72,7 +68,7 @@ pub(crate) fn articles(i: &Instance) -> Result<(), String> {
     Ok(())
 }
 
-/// True if a word sounds as if it began with a vowel, for the words that templates use.
+/// True if a word begins with a vowel sound; covers the words of the templates.
 fn begins_with_a_vowel(word: &str) -> bool {
     let word = word.to_lowercase();
     let silent = ["hour", "honest", "heir"].iter().any(|w| word.starts_with(w));
@@ -80,8 +76,8 @@ fn begins_with_a_vowel(word: &str) -> bool {
     silent || (word.starts_with(['a', 'e', 'i', 'o', 'u']) && !spoken)
 }
 
-/// Checks a partner against its original: a dispensable alteration leaves the rationale, an important one changes words
-/// of it and nothing else.
+/// Checks a partner against its original: a dispensable perturbation leaves the rationale unchanged, an important one changes only words
+/// of it.
 pub(crate) fn partner(original: &Instance, partner: &Instance) -> Result<(), String> {
     let fold = |i: &Instance| i.rationale_tokens.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();
     let say = |what: &str| Err(format!("'{}' and '{}': {what}", original.sent_text, partner.sent_text));
@@ -95,7 +91,7 @@ pub(crate) fn partner(original: &Instance, partner: &Instance) -> Result<(), Str
                 .any(|(at, (a, b))| !a.eq_ignore_ascii_case(b) && !original.rationale_ids.contains(&at));
             let same = original.rationale_ids == partner.rationale_ids
                 && original.sent_token.len() == partner.sent_token.len();
-            if outside || !same { say("words beside the rationale have changed") } else { Ok(()) }
+            if outside || !same { say("words outside the rationale have changed") } else { Ok(()) }
         }
         _ => Ok(()),
     }

@@ -1,9 +1,8 @@
-//! The built-in rationale benchmark: masked words, the tokens that are enough to find them, and perturbed partners.
+//! The built-in rationale benchmark: sentences with a masked word, the tokens sufficient to predict it, and perturbed partners.
 //!
-//! Five dimensions and three kinds of perturbation as in "An Interpretability Benchmark for PLMs" (sections 3.1 to
-//! 3.4), but generated, so that answers and rationales follow from the templates (`assets/rationales/*.toml`) and not
-//! from annotators. English for built-in and user models, Chinese for user models. One JSON object per line, with the
-//! field names of the public gold format of the benchmark's authors.
+//! The five dimensions and three perturbations follow "An Interpretability Benchmark for PLMs" (sections 3.1 to 3.4). Answers and
+//! rationales come from templates (`assets/rationales/*.toml`), not from annotators. English is for built-in and user models, Chinese for
+//! user models. Each line is a JSON object with the field names of the authors' public gold format.
 
 mod check;
 mod template;
@@ -21,20 +20,18 @@ use base::packed;
 use base::packed::Packed;
 use stats::rng::stream;
 
-/// A language of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// English; a blank between words.
+    /// Words separated by blanks.
     English,
-    /// Chinese; tokens are words, written without blanks.
+    /// Words written without blanks.
     Chinese,
 }
 
 impl Language {
-    /// Both languages.
     pub const ALL: [Language; 2] = [Language::English, Language::Chinese];
 
-    /// Two letters: `en`, `zh`.
+    /// Language code: `en`, `zh`.
     pub fn code(self) -> &'static str {
         match self {
             Language::English => "en",
@@ -50,13 +47,13 @@ impl Language {
     }
 }
 
-/// Knowledge that a masked word requires of a model.
+/// Kind of knowledge needed to predict the masked word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dimension {
-    /// Number, tense, gender, form.
+    /// Number, tense, gender and form.
     Grammar,
-    /// Word meaning, entity types, coreference.
+    /// Word meaning, entity types and coreference.
     Semantics,
     /// Facts about the world.
     Knowledge,
@@ -72,15 +69,15 @@ impl Dimension {
         [Dimension::Grammar, Dimension::Semantics, Dimension::Knowledge, Dimension::Reasoning, Dimension::Computation];
 }
 
-/// Difference of a partner from its original (section 3.3 of the paper).
+/// Kind of perturbation of a partner (section 3.3 of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Perturbation {
-    /// Words that should not matter are inserted, deleted or replaced.
+    /// Dispensable: irrelevant words are inserted, deleted or replaced.
     Dispens,
-    /// Words that matter are replaced by related ones.
+    /// Important: relevant words are replaced by related ones.
     Import,
-    /// Another syntactic form of the same meaning.
+    /// Syntactic transformation with the same meaning.
     Trans,
 }
 
@@ -93,7 +90,6 @@ impl Perturbation {
 pub enum SampleType {
     #[serde(rename = "ori")]
     Original,
-    /// A perturbed partner.
     #[serde(rename = "disturb")]
     Perturbed,
 }
@@ -101,64 +97,60 @@ pub enum SampleType {
 /// One sentence with a masked word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
-    /// Its number within the language.
+    /// Number within the language.
     pub sent_id: u64,
-    /// Original or partner.
     pub sample_type: SampleType,
-    /// Kind of a partner.
+    /// Kind of perturbation, for partners.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub perturbation: Option<Perturbation>,
     pub dimension: Dimension,
     /// The sentence as written, with [`MASK`] once.
     pub sent_text: String,
-    /// Its word tokens.
+    /// Tokens of the sentence, one per word.
     pub sent_token: Vec<String>,
     pub mask_index: usize,
     /// The masked word.
     pub answer: String,
-    /// Other words that fit the mask as well: the gold answer is a set.
+    /// Other words that fit equally well: the gold answer is a set.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub other_answers: Vec<String>,
-    /// True if the answer needs several masks: in English the built-in vocabularies split it, in Chinese it has several
-    /// characters. All other answers are one token, or one character.
+    /// True if the answer needs several masks: built-in vocabularies split it (English), or it has several characters (Chinese). All other
+    /// answers are one token or one character.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub several_tokens: bool,
-    /// Indices of the rationale, ascending; never the mask's.
+    /// Token indices of the rationale, ascending, without the mask.
     pub rationale_ids: Vec<usize>,
-    /// The tokens there.
     pub rationale_tokens: Vec<String>,
-    /// The partners of an original.
+    /// Partners of an original.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rel_ids: Vec<u64>,
-    /// The original of a partner.
+    /// Original of a partner.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ori_id: Option<u64>,
-    /// Pairs (index in the original, index in the partner) of a case-insensitive longest common subsequence; ties
-    /// prefer deletions. Replaced words stay unaligned. Empty for originals and syntactic transformations.
+    /// Pairs (index in the original, index in the partner) of a case-insensitive longest common subsequence; ties prefer deletions.
+    /// Replaced words are not aligned. Empty for originals and syntactic transformations.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 
 impl Instance {
-    /// The sentence as written with a word in place of its mask, and the word's first and last-plus-one character.
+    /// Returns the sentence with `word` in place of the mask, and the character range of the word (end exclusive).
     pub fn with(&self, word: &str) -> (String, (usize, usize)) {
         let (before, after) = self.sent_text.split_once(MASK).unwrap_or((&self.sent_text, ""));
         let from = before.chars().count();
         (format!("{before}{word}{after}"), (from, from + word.chars().count()))
     }
 
-    /// The gold answers.
     pub fn answers(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.answer).chain(&self.other_answers).map(String::as_str)
     }
 
-    /// True if all of the rationale precedes the mask, so that a left-to-right model can find the answer.
+    /// True if the whole rationale precedes the mask, so that left-to-right models can predict the answer.
     pub fn is_settled_before(&self) -> bool {
         self.rationale_ids.iter().all(|&at| at < self.mask_index)
     }
 }
 
-/// A template that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("assets/rationales/{file}.toml, template '{template}': {what}")]
 pub struct TemplateError {
@@ -166,15 +158,13 @@ pub struct TemplateError {
     pub file: &'static str,
     /// Name of the template; empty if the file itself cannot be read.
     pub template: String,
-    /// The fault, in words.
     pub what: String,
 }
 
-/// The benchmark of one language under a seed, which determines the free fillings. Originals come first in each
-/// template, every one followed by its partners.
+/// Generates the benchmark of one language. The seed determines the free slots. Each original is followed by its partners.
 ///
 /// # Errors
-/// [`TemplateError`] for a template that cannot be used; a test keeps the shipped ones from that.
+/// [`TemplateError`] for an unusable template; a test checks the shipped ones.
 pub fn benchmark(language: Language, seed: u64) -> Result<Vec<Instance>, TemplateError> {
     let book = Book::parse(language)?;
     let mut instances = Vec::new();
@@ -196,34 +186,34 @@ pub fn benchmark(language: Language, seed: u64) -> Result<Vec<Instance>, Templat
     Ok(instances)
 }
 
-/// The English benchmark of seed 0, which ships; created once and shared.
+/// Returns the shipped English benchmark (seed 0), created once and shared.
 ///
 /// # Errors
-/// [`TemplateError`] for a template that cannot be used.
+/// [`TemplateError`] for an unusable template.
 pub fn shipped() -> Result<&'static [Instance], TemplateError> {
     static MADE: OnceLock<Result<Vec<Instance>, TemplateError>> = OnceLock::new();
     MADE.get_or_init(|| benchmark(Language::English, 0)).as_deref().map_err(Clone::clone)
 }
 
-/// Every gold answer of the English benchmark that must be one token in the built-in models, without repetition.
+/// Returns every gold answer of the English benchmark that must be a single token in the built-in models.
 ///
 /// # Errors
-/// [`TemplateError`] for a template that cannot be used.
+/// [`TemplateError`] for an unusable template.
 pub fn one_token_answers() -> Result<BTreeSet<String>, TemplateError> {
     let one_token = shipped()?.iter().filter(|i| !i.several_tokens);
     Ok(one_token.flat_map(Instance::answers).map(str::to_owned).collect())
 }
 
-/// Every word of the sentences of the English benchmark with their answers, without repetition.
+/// Returns every word of the English benchmark, including the answers.
 ///
 /// # Errors
-/// [`TemplateError`] for a template that cannot be used.
+/// [`TemplateError`] for an unusable template.
 pub fn words() -> Result<BTreeSet<String>, TemplateError> {
     let tokens = shipped()?.iter().flat_map(|i| i.sent_token.iter().filter(|t| *t != MASK).chain([&i.answer]));
     Ok(tokens.filter(|t| t.chars().any(char::is_alphabetic)).cloned().collect())
 }
 
-/// Pairs of a longest common subsequence without regard to case; among equals a deletion from `a` comes first.
+/// Returns the index pairs of a case-insensitive longest common subsequence; ties delete from `a` first.
 pub fn align(a: &[String], b: &[String]) -> Vec<(usize, usize)> {
     let fold = |list: &[String]| list.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();
     let (a, b) = (fold(a), fold(b));

@@ -1,4 +1,4 @@
-//! Templates: sentences with slots and marks, and how they are filled.
+//! Templates: sentences with slots and marked tokens, and how they are filled.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,15 +9,14 @@ use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, Templ
 use crate::micro::arithmetic::NUMBERS;
 use stats::rng::below;
 
-/// Maximum number of redraws of a filling that repeats an earlier one, has a number without a word, or a result equal
-/// to one of its given numbers.
+/// Maximum number of attempts at a new filling. An attempt fails if it repeats an earlier one, if a number has no word, or if the result
+/// equals a given number.
 const TRIES: usize = 200;
 
-/// A file of templates.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Book {
-    /// In the order of the file.
+    /// In file order.
     #[serde(rename = "template")]
     pub templates: Vec<Template>,
 }
@@ -26,31 +25,31 @@ pub(crate) struct Book {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Template {
     pub dimension: Dimension,
-    /// Its name, and that of its random stream.
+    /// Name of the template and of its random stream.
     pub name: String,
-    /// The tokens that careful readers would mark, in words.
+    /// Description of the tokens that careful readers would mark.
     rule: String,
     answer: String,
     /// Other words that fit.
     #[serde(default)]
     also: Vec<String>,
-    /// The answer is one of several words of the sentence.
+    /// True if the answer occurs in the sentence.
     #[serde(default)]
     from_text: bool,
-    /// The answer is several tokens in the built-in models.
+    /// True if built-in models split the answer into several tokens.
     #[serde(default)]
     several_tokens: bool,
     original: String,
     dispens: Option<String>,
     import: Option<String>,
     trans: Option<String>,
-    /// Slots filled together from one row.
+    /// Names of the slots filled from one row.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Fillings.
+    /// Values of `columns`.
     #[serde(default)]
     pub rows: Vec<Vec<String>>,
-    /// Slots filled independently.
+    /// Values of slots that are filled independently.
     #[serde(default)]
     pub free: BTreeMap<String, Vec<String>>,
     /// Slots filled with number words.
@@ -59,23 +58,23 @@ pub(crate) struct Template {
     instances: Option<usize>,
 }
 
-/// A whole number: drawn from a range, or computed from two others.
+/// A whole number, either drawn from a range or computed from two others.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "a number is a range of two, or a sum such as \"a + b\"")]
 pub(crate) enum Number {
-    /// Smallest and largest value.
+    /// Minimum and maximum.
     Range([u32; 2]),
     /// `a + b`, `a - b` or `a * b`.
     Sum(String),
 }
 
-/// Words of the numbers 0 to 20, as [`NUMBERS`] has them in English.
+/// Number words from 0 to 20, like [`NUMBERS`] in English.
 const CHINESE: [&str; 21] = [
     "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二", "十三", "十四", "十五", "十六",
     "十七", "十八", "十九", "二十",
 ];
 
-/// The word of a number. Chinese uses 两 for 2 before a measure word, which is ignored here.
+/// Returns the word for a number. Chinese 2 has none, because it becomes 两 before a measure word.
 fn word(language: Language, n: u32) -> Option<&'static str> {
     match language {
         Language::English => NUMBERS.get(n as usize).copied(),
@@ -83,11 +82,10 @@ fn word(language: Language, n: u32) -> Option<&'static str> {
     }
 }
 
-/// Words by slot.
+/// Value of each slot.
 pub(crate) type Filling<'a> = BTreeMap<&'a str, &'a str>;
 
 impl Book {
-    /// The templates of a language.
     pub(crate) fn parse(language: Language) -> Result<Book, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: String::new(), what };
         let text = language.templates().text().map_err(|e| wrong(e.to_string()))?;
@@ -96,14 +94,14 @@ impl Book {
 }
 
 impl Template {
-    /// Its sentence patterns, the original first.
+    /// Returns all sentence patterns, the original first.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
         let partners = [&self.dispens, &self.import, &self.trans];
         std::iter::once(&self.original).chain(partners.into_iter().flatten()).map(String::as_str)
     }
 
-    /// Originals, each followed by its partners: one per row unless the template says otherwise. No two have the same
-    /// answer for the same reason.
+    /// Generates originals, each followed by its partners: one per row unless the template sets `instances`. No two have the same answer
+    /// and rationale.
     pub(crate) fn groups(&self, language: Language, rng: &mut impl Rng) -> Result<Vec<Vec<Instance>>, TemplateError> {
         let wrong = |what: String| TemplateError { file: language.code(), template: self.name.clone(), what };
         if let Some(row) = self.rows.iter().find(|r| r.len() != self.columns.len()) {
@@ -117,7 +115,7 @@ impl Template {
         let mut seen = HashSet::new();
         let mut groups = Vec::new();
         for i in 0..wanted {
-            // Small numbers give few sums; running out of attempts is not an error.
+            // Small numbers allow few sums, so running out of attempts is not an error.
             for _ in 0..TRIES {
                 let Some(filling) = self.fill(language, i % rows, rng).map_err(wrong)? else { continue };
                 let Some(group) = self.group(language, &filling).map_err(wrong)? else { continue };
@@ -158,7 +156,7 @@ impl Template {
         Ok(self.put_numbers(language, &mut filling, values)?.then_some(filling))
     }
 
-    /// Fills the slots of numbers; drawn ones get these values. False if a value has no word.
+    /// Fills the number slots, with `values` for the drawn ones; returns false if a value has no word.
     pub(crate) fn put_numbers<'a>(
         &'a self,
         language: Language,
@@ -180,7 +178,7 @@ impl Template {
         Ok(true)
     }
 
-    /// An original and its partners; `None` if a random number reveals the result.
+    /// Returns an original and its partners, or `None` if the sentence reveals the result of a sum.
     fn group(&self, language: Language, filling: &Filling<'_>) -> Result<Option<Vec<Instance>>, String> {
         let answer = self.answer(filling)?;
         let original = self.instance(language, &self.original, filling, &answer, None)?;
@@ -199,7 +197,7 @@ impl Template {
             }
             group.push(partner);
         }
-        // Results in Chinese are single characters.
+        // In Chinese, results must be single characters.
         let long = language == Language::Chinese && answer.chars().count() > 1;
         if !self.numbers.is_empty() && (long || group.iter().any(|i| check::gives_away(language, i))) {
             return Ok(None);
@@ -208,12 +206,12 @@ impl Template {
         Ok(Some(group))
     }
 
-    /// The words under the mask.
+    /// Returns the masked words.
     pub(crate) fn answer(&self, filling: &Filling<'_>) -> Result<String, String> {
         Ok(self.render(&self.answer, filling)?.0.join(" "))
     }
 
-    /// One pattern with its slots filled.
+    /// Fills the slots of one pattern.
     pub(crate) fn instance(
         &self,
         language: Language,
@@ -252,7 +250,7 @@ impl Template {
         })
     }
 
-    /// Tokens of a template's text, and the indices of the marked ones.
+    /// Returns the tokens of a pattern and the indices of the marked ones.
     fn render(&self, text: &str, filling: &Filling<'_>) -> Result<(Vec<String>, Vec<usize>), String> {
         let (mut tokens, mut marked) = (Vec::new(), Vec::new());
         for piece in text.split_whitespace() {
@@ -274,7 +272,7 @@ impl Template {
     }
 }
 
-/// Removes the mark from a token.
+/// Splits off the mark of a token.
 fn mark(token: &str) -> (bool, &str) {
     token.strip_prefix('*').map_or((false, token), |rest| (true, rest))
 }
@@ -291,7 +289,7 @@ fn compute(text: &str, values: &BTreeMap<&str, i64>) -> Option<i64> {
     }
 }
 
-/// Capitalises the beginning of each sentence.
+/// Capitalizes the first word of each sentence.
 fn capitalise(tokens: &mut [String]) {
     for i in 0..tokens.len() {
         if (i == 0 || tokens[i - 1] == ".") && tokens[i] != MASK {
@@ -302,7 +300,7 @@ fn capitalise(tokens: &mut [String]) {
     }
 }
 
-/// The sentence as written.
+/// Joins tokens into the written sentence.
 fn write(language: Language, tokens: &[String]) -> String {
     let mut text = String::new();
     for token in tokens {

@@ -14,7 +14,7 @@ fn lines(instances: &[Instance]) -> String {
     instances.iter().map(|i| serde_json::to_string(i).unwrap() + "\n").collect()
 }
 
-/// The files that ship are what the generator writes under seed 0. `UPDATE_ASSETS=1 cargo test` rewrites them.
+/// The shipped files equal the generator's output for seed 0. `UPDATE_ASSETS=1 cargo test` rewrites them.
 #[test]
 fn the_shipped_files_are_what_the_generator_writes() {
     for language in Language::ALL {
@@ -49,7 +49,7 @@ fn every_dimension_has_enough_originals_with_partners_of_all_kinds() {
         println!("{}: {originals:?} {partners:?}", language.code());
         for dimension in Dimension::ALL {
             assert!(originals[&dimension] >= least, "{dimension:?}: {}", originals[&dimension]);
-            // Different answers or different reasons, not the same question in another context.
+            // Counts distinct questions: the same question in another context is not new.
             let (all, different) = (originals[&dimension], distinct[&dimension].len());
             println!("{dimension:?}: {different} of {all} differ");
             assert!(different * 10 >= all * 9, "{dimension:?}: {different} of {all}");
@@ -107,7 +107,7 @@ fn instances_that_give_themselves_away_are_refused() {
     assert!(told(semantics, "A heated house has a new [MASK] .", "roof").is_empty());
     assert_eq!(told(semantics, "An hour has the [MASK] of a unit .", "name"), "");
     assert!(told(semantics, "A hour has the [MASK] .", "name").contains("'A hour'"));
-    assert!(told(semantics, "[MASK] is hot .", "tea").contains("comes first"));
+    assert!(told(semantics, "[MASK] is hot .", "tea").contains("is the first word"));
     assert!(told(semantics, "The sharp knife is the [MASK] .", "Knife").contains("away"));
     assert!(told(semantics, "The firefighters use the [MASK] .", "fire").contains("away"));
     assert!(told(grammar, "One wolf met the other [MASK] .", "wolf").contains("away"));
@@ -135,7 +135,7 @@ fn partners_that_change_too_much_or_too_little_are_refused() {
     };
     let (import, dispens) = (Perturbation::Import, Perturbation::Dispens);
     assert_eq!(told("The hounds there [MASK] here .", import, &["hounds"]), "");
-    assert!(told("The hounds there [MASK] now .", import, &["hounds"]).contains("beside the rationale"));
+    assert!(told("The hounds there [MASK] now .", import, &["hounds"]).contains("outside the rationale"));
     assert!(told("The big hounds there [MASK] here .", import, &["hounds"]).contains("beside"));
     assert!(told("The dogs there [MASK] now .", import, &["dogs"]).contains("not changed"));
     assert!(told("The hounds there [MASK] here .", dispens, &["hounds"]).contains("has changed"));
@@ -176,7 +176,7 @@ fn check(all: &[Instance]) {
     }
 }
 
-/// A dispensable alteration keeps the rationale; an important one changes its tokens.
+/// A dispensable perturbation keeps the rationale; an important one changes its tokens.
 #[test]
 fn perturbations_do_what_their_names_say() {
     for language in Language::ALL {
@@ -193,7 +193,7 @@ fn perturbations_do_what_their_names_say() {
     }
 }
 
-/// The sums are right: read back from the words of the sentences.
+/// Recomputes the sums from the words of the sentences.
 #[test]
 fn computed_answers_are_right() {
     let words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"];

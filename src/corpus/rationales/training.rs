@@ -1,6 +1,5 @@
-//! Training text with the constructions of the benchmark: its sentence patterns with other words, and its words in
-//! other patterns (`assets/rationales/train.toml`). No sentence of the benchmark is written, whatever its seed: a test
-//! enumerates both.
+//! Training text for the benchmark's constructions: its patterns with other words, and its words in other patterns
+//! (`assets/rationales/train.toml`). It never contains a sentence of the benchmark under any seed; a test enumerates both.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,15 +12,14 @@ use crate::facts::{self, Fact, Relation};
 use base::packed;
 use stats::rng::{below, unit};
 
-/// Share of lines with several gold answers that have the first of them.
+/// Share of lines with the first gold answer, if there are several.
 const FIRST: f64 = 0.75;
 
-/// A sentence with its answer in place.
+/// A sentence with its answer filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sentence {
-    /// The sentence as written.
     pub text: String,
-    /// First and last-plus-one character of the answer.
+    /// Character range of the answer (end exclusive).
     pub focus: (usize, usize),
 }
 
@@ -31,29 +29,28 @@ struct Entries {
     entry: Vec<Entry>,
 }
 
-/// Fillings of one template. A template may have several entries.
+/// Fillings of one template, which may have several entries.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// The template of the benchmark.
+    /// Name of the benchmark template.
     name: String,
-    /// Replaces the template's columns.
+    /// Overrides the template's columns.
     columns: Option<Vec<String>>,
     #[serde(default)]
     rows: Vec<Vec<String>>,
-    /// A relation whose facts are the rows.
+    /// Name of a relation whose facts serve as rows.
     facts: Option<String>,
     #[serde(default)]
     free: BTreeMap<String, Vec<String>>,
-    /// Replaces the template's patterns: the wording in the training text of the built-in models, if the benchmark was
-    /// reworded later.
+    /// Overrides the template's patterns: the wording used to train the built-in models, if the benchmark has changed since.
     patterns: Option<Vec<String>>,
-    /// Patterns that are not in the benchmark, for these rows and for the benchmark's.
+    /// Patterns outside the benchmark, for these rows and the benchmark's.
     #[serde(default)]
     elsewhere: Vec<String>,
 }
 
-/// Patterns and their possible fillings.
+/// Patterns with their fillings.
 #[derive(Debug)]
 struct Source {
     template: Template,
@@ -61,15 +58,14 @@ struct Source {
     weight: f64,
 }
 
-/// Writes the training text.
+/// Generates the training text.
 #[derive(Debug)]
 pub struct Training {
     sources: Vec<Source>,
     total: f64,
 }
 
-/// Share of the lines of a dimension. Forms need the most examples; computation gets the fewest and is meant to stay
-/// the weakest.
+/// Share of lines for a dimension. Word forms need the most examples; computation gets the fewest because it is meant to stay weakest.
 fn share(dimension: Dimension) -> f64 {
     match dimension {
         Dimension::Grammar => 0.35,
@@ -80,11 +76,10 @@ fn share(dimension: Dimension) -> f64 {
 }
 
 impl Training {
-    /// Reads the fillings. If these facts must not be written, rows that state them are dropped too; the facts that the
-    /// benchmark asks for are always written.
+    /// Parses the fillings and drops rows that state facts rejected by `may_write`. Facts tested by the benchmark are always written.
     ///
     /// # Errors
-    /// [`TemplateError`] for an entry that cannot be used; a test keeps the shipped ones from that.
+    /// [`TemplateError`] for an unusable entry; a test checks the shipped ones.
     pub fn new(may_write: impl Fn(&Relation, &Fact) -> bool) -> Result<Self, TemplateError> {
         let wrong = |name: &str, what: String| TemplateError { file: "train", template: name.to_owned(), what };
         let text = packed!("rationales/train.toml").text().map_err(|e| wrong("", e.to_string()))?;
@@ -115,7 +110,7 @@ impl Training {
         Ok(Self { sources, total })
     }
 
-    /// The next sentence of a stream.
+    /// Draws the next sentence.
     pub fn sentence(&self, rng: &mut impl Rng) -> Sentence {
         loop {
             let mut left = unit(rng) * self.total;
@@ -123,7 +118,8 @@ impl Training {
                 left -= s.weight;
                 left < 0.0
             });
-            // A sum may be reserved for the benchmark or have no word. Reading a pattern checks that it can be filled.
+            // A draw fails for sums that are reserved for the benchmark or have no number word. Errors were ruled out when the patterns
+            // were parsed.
             if let Some(Ok(Some(sentence))) = chosen.map(|s| s.draw(rng)) {
                 return sentence;
             }
@@ -174,7 +170,7 @@ impl Entry {
     }
 }
 
-/// Subject and object of a relation's facts, without the subjects that a template asks about.
+/// Returns subject and object of a relation's facts, except for subjects in the template.
 fn unasked(relation: &str, relations: &[Relation], template: &Template) -> Result<Vec<Vec<String>>, String> {
     let relation = relations.iter().find(|r| r.id == relation).ok_or(format!("no relation '{relation}'"))?;
     let asked: Vec<String> = template.rows.iter().flatten().map(|cell| bare(cell)).collect();
@@ -183,23 +179,23 @@ fn unasked(relation: &str, relations: &[Relation], template: &Template) -> Resul
     Ok(facts.map(|f| vec![f.subject.clone(), f.object.clone()]).collect())
 }
 
-/// Facts that no text may state: by object, the names of their subjects in the singular and the plural.
+/// Facts that must not be stated: subject names, singular and plural, by object.
 type Kept = HashMap<String, HashSet<String>>;
 
-/// True if a row names object and subject of such a fact.
+/// True if a row contains the object and subject of such a fact.
 fn states(row: &[String], kept: &Kept) -> bool {
     let cells: Vec<String> = row.iter().map(|cell| bare(cell)).collect();
     cells.iter().filter_map(|object| kept.get(object)).any(|names| cells.iter().any(|c| names.contains(c)))
 }
 
-/// A cell or a name without marks, article and capitals.
+/// Lower-cases a cell or name and removes marks and the article.
 fn bare(text: &str) -> String {
     let text = text.replace('*', "").to_lowercase();
     text.strip_prefix("the ").map_or(text.clone(), str::to_owned)
 }
 
 impl Source {
-    /// Fills every pattern once.
+    /// Checks that every pattern can be filled.
     fn try_all(&self) -> Result<(), String> {
         let mut rng = stats::rng::stream(0, "rationale patterns");
         let filling = loop {
@@ -213,7 +209,7 @@ impl Source {
         })
     }
 
-    /// A sentence; `None` if it may not be written.
+    /// Draws a sentence; `None` if it must not be written.
     fn draw(&self, rng: &mut impl Rng) -> Result<Option<Sentence>, String> {
         let row = below(rng, self.template.rows.len().max(1) as u32) as usize;
         let Some(filling) = self.template.fill(Language::English, row, rng)? else { return Ok(None) };
@@ -230,7 +226,7 @@ impl Source {
         Ok(Some(Sentence { text, focus }))
     }
 
-    /// True for sums that the benchmark never asks, and whose result is not one of the numbers given.
+    /// True for sums that are not in the benchmark and whose result is not a given number.
     fn may_write(&self, i: &Instance) -> bool {
         self.template.numbers.is_empty()
             || !(check::is_kept_sum(&self.template.name, i) || check::gives_away(Language::English, i))
@@ -243,7 +239,7 @@ mod tests {
     use super::*;
     use stats::rng::stream;
 
-    /// Every filling of every pattern; slots that do not occur in a pattern are filled once.
+    /// Calls `take` with every filling of every pattern; slots that a pattern does not use are filled once.
     fn each(template: &Template, patterns: &[String], mut take: impl FnMut(&Instance)) {
         for pattern in patterns {
             let used = |slot: &str| pattern.contains(&format!("{{{slot}}}"));
@@ -285,7 +281,7 @@ mod tests {
         i.answers().map(|a| i.with(a).0.to_lowercase())
     }
 
-    /// Everything that the benchmark can ask under any seed, with every gold answer, against everything that can be written.
+    /// Compares all questions of the benchmark under any seed, with every gold answer, to all sentences that can be written.
     #[test]
     fn no_sentence_of_the_benchmark_is_written() {
         let mut asked = HashSet::new();
@@ -320,8 +316,7 @@ mod tests {
         }
     }
 
-    /// Facts that are asked are not taught in the benchmark's patterns: the rows there differ, and none states such a
-    /// fact.
+    /// The benchmark's facts do not occur in the benchmark's patterns: the rows there differ, and none states such a fact.
     #[test]
     fn rows_of_the_benchmark_stand_in_other_patterns() {
         let book = Book::parse(Language::English).unwrap();
@@ -333,18 +328,18 @@ mod tests {
             let of = training.sources.iter().filter(|s| s.template.name == template.name);
             let mut found = 0;
             for source in of {
-                // Some have the benchmark's wording from when the models were trained.
+                // Some patterns have the benchmark's wording as of the training of the models.
                 let shared = source.patterns.iter().filter(|p| theirs.contains(p.as_str())).count();
                 found += source.patterns.len();
                 let repeated = source.template.rows.iter().find(|r| asked.contains(&bare(r)));
-                // Computation has no vocabulary: its sums are separate, its nouns need not be.
+                // Computation needs no separate vocabulary: its sums are disjoint, so its nouns may overlap.
                 assert!(shared == 0 || repeated.is_none(), "{}: {repeated:?}", template.name);
             }
             assert!(found > 0, "'{}' is not trained", template.name);
         }
     }
 
-    /// Facts that no text may state are not stated by rows either, neither of the relation nor hand-written.
+    /// Facts that must not be stated do not occur in rows either, whether hand-written or from a relation.
     #[test]
     fn rows_that_state_kept_facts_are_left_out() {
         let rows = |kept: &str, with: &str| -> Vec<String> {
@@ -354,8 +349,7 @@ mod tests {
             rows.filter(|r| r.iter().any(|cell| cell == with)).flatten().collect()
         };
         let has = |rows: &[String], word: &str| rows.iter().any(|cell| cell == word);
-        // Belgium is in the relation's facts, the tiger in a separate row; the benchmark asks for the Atomium and the
-        // lion.
+        // Belgium is among the relation's facts, the tiger in a separate row; the benchmark asks about the Atomium and the lion.
         let (all, left) = (rows("", "brussels"), rows("Brussels", "brussels"));
         assert!(has(&all, "belgium") && has(&all, "atomium") && !has(&left, "belgium") && has(&left, "atomium"));
         let (all, left) = (rows("", "cub"), rows("cub", "cub"));

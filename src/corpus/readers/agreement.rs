@@ -1,12 +1,11 @@
 //! Number agreement tables: LGD (Linzen, Goldberg and Dupoux 2016), Gulordava's tables, and natural sentences with Z_c and Z_e.
 //!
-//! Every row becomes a [`Sentence`] whose verb is `[MASK]`, with the forms (singular, plural) and the labels
-//! `subject_number` (Z_c) and, where it can be determined, `attractor_number` (Z_e).
+//! Every row becomes a [`Sentence`] with `[MASK]` for the verb, its forms (singular, plural), the label `subject_number` (Z_c) and, if
+//! known, `attractor_number` (Z_e).
 //!
-//! LGD counts tokens from 1, tags verbs VBZ or VBP, and has no other form of the verb: it is made by rule ([`verbs`]).
-//! It does not mark which noun a preposition governs either. Z_e is therefore the tag of the last intervening noun
-//! where a preposition comes between subject and verb, no relative clause does, and the verb directly follows the noun
-//! as far as can be seen (not a comma, not an adverb in *-ly*).
+//! LGD counts tokens from 1 and tags verbs as VBZ or VBP. It lacks the other form of the verb, which [`verbs`] derives, and does not mark
+//! the object of a preposition. Z_e is therefore the number of the last intervening noun under three conditions. A preposition but no
+//! relative clause comes between subject and verb, and the verb directly follows the noun (no comma, no adverb in *-ly*).
 
 use super::error::{DropKind, ReadError, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse, Parser};
@@ -16,7 +15,7 @@ use super::text::{Labels, Text};
 use super::verbs;
 use crate::task::MASK;
 
-/// The original LGD columns.
+/// LGD with its original columns.
 pub(crate) const LGD: Format = Format {
     id: "lgd",
     title: "LGD agreement sentences",
@@ -36,7 +35,7 @@ pub(crate) const LGD: Format = Format {
     parser: |head, _| lines(head, lgd),
 };
 
-/// Natural sentences with the numbers of subject and attractor.
+/// Natural sentences with subject and attractor number.
 pub(crate) const NATURAL: Format = Format {
     id: "agreement",
     title: "agreement sentences with subject and attractor number",
@@ -46,7 +45,7 @@ pub(crate) const NATURAL: Format = Format {
     parser: |head, _| lines(head, natural),
 };
 
-/// Gulordava's form of the LGD test set.
+/// Gulordava's version of the LGD test set.
 pub(crate) const TEST_SET: Format = Format {
     id: "lgd-testset",
     title: "LGD test sentences (Gulordava)",
@@ -56,7 +55,7 @@ pub(crate) const TEST_SET: Format = Format {
     parser: |head, _| lines(head, test_set),
 };
 
-/// Gulordava's nonce sentences: two lines for each, with the right and the wrong form.
+/// Gulordava's nonce sentences, each on two lines: one with the correct and one with the wrong form.
 pub(crate) const NONCE: Format = Format {
     id: "nonce",
     title: "nonce agreement sentences (Gulordava)",
@@ -75,14 +74,14 @@ fn lines(head: &Head<'_>, parse: Line) -> Result<Parser, ReadError> {
     })
 }
 
-/// Grammatical number of a label: `Sg` or `Pl`.
+/// Builds the labels from `Sg` or `Pl` of the subject and of the attractor.
 fn labels<'a>(subject: &'static str, attractor: Option<&'static str>) -> Option<Labels<'a>> {
     let mut labels = vec![("subject_number".into(), subject.into())];
     labels.extend(attractor.map(|a| ("attractor_number".into(), a.into())));
     Some(Labels(labels))
 }
 
-/// The number marked by a tag: NN, NNP or NNS, NNPS for nouns, VBZ or VBP for verbs.
+/// Returns the number marked by a tag: NN(P) and VBZ are singular, NN(P)S and VBP plural.
 fn number(tag: &str) -> Option<&'static str> {
     match tag {
         "NN" | "NNP" | "VBZ" => Some("Sg"),
@@ -99,12 +98,12 @@ fn sg_or_pl(column: &str, value: &str) -> Result<&'static str, Unread> {
     }
 }
 
-/// Both forms in the order of the labels.
+/// Orders both forms by label.
 fn ordered<'a>(number: &str, form: Text<'a>, other: Text<'a>) -> [Text<'a>; 2] {
     if number == "Sg" { [form, other] } else { [other, form] }
 }
 
-/// The sentence with `[MASK]` for the token at `index` (from 0), which must be `form`.
+/// Replaces the token at `index` (from 0), which must be `form`, by `[MASK]`.
 fn masked(sentence: &str, index: usize, form: &str) -> Result<String, Unread> {
     match token(sentence, index) {
         Some((at, word)) if word.eq_ignore_ascii_case(form) => {
@@ -113,7 +112,7 @@ fn masked(sentence: &str, index: usize, form: &str) -> Result<String, Unread> {
             Ok(text)
         }
         Some((_, word)) => {
-            let what = format!("token {index} is `{word}`, not the form `{form}`");
+            let what = format!("token {index} is `{word}`; expected the form `{form}`");
             Err(Unread::new(DropKind::Value, what))
         }
         None => Err(Unread::new(DropKind::Index, format!("no token {index} in `{sentence}`"))),
@@ -177,7 +176,7 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     let (at, subject_at) = (from_one("verb_index")?, from_one("subj_index")?);
     let text = masked(&sentence, at, &verb)?;
     let other = verbs::other(&verb, subject == "Sg")
-        .ok_or_else(|| Unread::new(DropKind::Value, format!("no other form is known for `{}`", verb.as_str())))?;
+        .ok_or_else(|| Unread::new(DropKind::Value, format!("the other form of `{}` is unknown", verb.as_str())))?;
     let attractor = attractor(fields, &sentence, subject_at, at);
     Ok(Sentence {
         text: text.into(),
@@ -187,7 +186,7 @@ fn lgd<'l>(fields: &Fields<'_, 'l>) -> Result<Sentence<'l>, Unread> {
     })
 }
 
-/// Number of the noun right before the verb, if LGD implies it; see the head of this file.
+/// Returns the number of the noun right before the verb, if LGD implies it; see the module documentation.
 fn attractor(fields: &Fields<'_, '_>, sentence: &str, subject: usize, verb: usize) -> Option<&'static str> {
     const PREPOSITIONS: &[&str] = &[
         "of", "in", "on", "at", "to", "for", "from", "with", "by", "about", "against", "between", "into", "through",
@@ -267,5 +266,5 @@ impl Parse for Nonce {
 }
 
 fn alone() -> Unread {
-    Unread::new(DropKind::Reference, "a form without the other form of its sentence")
+    Unread::new(DropKind::Reference, "only one form of this sentence")
 }

@@ -1,7 +1,7 @@
 //! BEAR: facts (`{relation}.jsonl`), `metadata_relations.json`, results (`{relation}_results.jsonl`, `metadata_results.json`).
 //!
-//! Facts have `predicate_id`, `sub_id`, `sub_label`, `obj_id`, `obj_label`; relations `templates` and `answer_space` (a
-//! list of answers, or an object from identifiers to answers); results `instance`, `sub_id`, `answer_idx`, `pll_scores`.
+//! Facts have `predicate_id`, `sub_id`, `sub_label`, `obj_id`, `obj_label`. Relations have `templates` and `answer_space` (a list of
+//! answers, or an object that maps identifiers to answers). Results have `instance`, `sub_id`, `answer_idx`, `pll_scores`.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) const METADATA: Format = Format {
     parser: |_, context| stateless(context, metadata),
 };
 
-/// Scores of a model.
+/// Scores by a model.
 pub(crate) const RESULTS: Format = Format {
     id: "bear-results",
     title: "BEAR results",

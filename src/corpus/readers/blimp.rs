@@ -8,7 +8,6 @@ use super::row::{Pair, Row};
 use super::table::rows;
 use super::text::{Labels, Text};
 
-/// Minimal pairs.
 pub(crate) const FORMAT: Format = Format {
     id: "blimp",
     title: "BLiMP minimal pairs",
@@ -28,7 +27,7 @@ pub(crate) const FORMAT: Format = Format {
     parser: |_, context| stateless(context, pair),
 };
 
-/// The same as a table with a header; `good` and `bad` are accepted as names of the sentences too.
+/// Minimal pairs as a table with a header; the sentences may also be named `good` and `bad`.
 pub(crate) const TABLE: Format = Format {
     id: "blimp-table",
     title: "minimal pairs (table with a header)",
@@ -49,7 +48,7 @@ pub(crate) const TABLE: Format = Format {
     },
 };
 
-/// Names of the columns of the sentences.
+/// Column names of the two sentences.
 const NAMES: [[&str; 2]; 2] = [["sentence_good", "sentence_bad"], ["good", "bad"]];
 
 fn names(columns: &[&str]) -> Option<[&'static str; 2]> {
@@ -103,7 +102,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// A table of pairs was not recognised.
+    /// Regression: tables of pairs used to go unrecognised.
     #[test]
     fn pairs_are_read_of_tables_with_commas_and_tabs() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! causalEval: `multiple_prompts/{relation}.jsonl`, samples with `sub_mentions`, and its published tables.
+//! CausalEval: `multiple_prompts/{relation}.jsonl`, samples with `sub_mentions`, and its published tables.
 
 use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, has_name, stateless};
@@ -8,7 +8,6 @@ use super::row::{Measure, Row};
 use super::table::{Fields, rows};
 use super::text::{Labels, Text};
 
-/// Prompts of a relation.
 pub(crate) const PROMPTS: Format = Format {
     id: "causaleval-prompts",
     title: "causalEval prompts (multiple_prompts)",
@@ -18,7 +17,7 @@ pub(crate) const PROMPTS: Format = Format {
     parser: |_, context| stateless(context, pararel::pattern),
 };
 
-/// Samples with the names of their subjects.
+/// Samples that include the names of their subjects.
 pub(crate) const SAMPLES: Format = Format {
     id: "causaleval-samples",
     title: "causalEval samples",
@@ -28,7 +27,7 @@ pub(crate) const SAMPLES: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
-/// Published numbers, and other tables of the same form: some columns identify the measurement, the others are values.
+/// Published results and other tables of this form: key columns identify the measurement, the others are values.
 pub(crate) const TABLES: Format = Format {
     id: "results-table",
     title: "published result tables (causalEval, data requirements)",
@@ -41,7 +40,7 @@ pub(crate) const TABLES: Format = Format {
     },
 };
 
-/// Columns that name a measurement, in any known table.
+/// Key columns in any known table.
 const KEYS: &[&str] = &[
     "relation",
     "label",
@@ -57,7 +56,7 @@ const KEYS: &[&str] = &[
     "power_above_0.8",
 ];
 
-/// Tables by the columns that their headers begin with; in some, the other columns are models and the metric is fixed.
+/// First columns of known tables. In some, the remaining columns are models and the metric is fixed.
 const TABLES_KNOWN: &[(&[&str], Option<&str>)] = &[
     (&["relation", "label", "prompt"], Some("p_at_1")),
     (&["choice"], Some("rank_consistency")),
@@ -67,7 +66,7 @@ const TABLES_KNOWN: &[(&[&str], Option<&str>)] = &[
     (&["task", "test_size_per_class", "test_size"], None),
 ];
 
-/// Key columns of the table with this header, and the metric where the value columns are models.
+/// Returns the key columns of the table with this header, and the metric if the value columns are models.
 fn table(columns: &[&str]) -> Option<(Vec<&'static str>, Option<&'static str>)> {
     let begins = |begin: &[&str]| {
         columns.len() >= begin.len() && begin.iter().zip(columns).all(|(b, c)| c.trim().eq_ignore_ascii_case(b))
@@ -82,7 +81,7 @@ fn table(columns: &[&str]) -> Option<(Vec<&'static str>, Option<&'static str>)> 
 fn measures(keys: &[&str], metric: Option<&str>, fields: &Fields<'_, '_>, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let is_key = |name: &str| has_name(keys, name);
     let keys = || fields.iter().filter(|(n, _)| is_key(n)).map(|(n, v)| (n.to_owned().into(), v.into()));
-    // All values before any row, so that a bad one drops the line as a whole.
+    // Values are parsed before any row is emitted, so that an invalid one drops the whole line.
     let values: Vec<(&str, Option<f64>)> = fields
         .iter()
         .filter(|(n, _)| !is_key(n))
@@ -98,7 +97,7 @@ fn measures(keys: &[&str], metric: Option<&str>, fields: &Fields<'_, '_>, emit: 
     Ok(())
 }
 
-/// A decimal number, a fraction, or `nan`.
+/// Parses a decimal number, a fraction, or `nan`.
 fn value(text: &str) -> Result<Option<f64>, String> {
     if text == "nan" {
         return Ok(None);

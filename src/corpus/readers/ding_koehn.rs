@@ -1,9 +1,9 @@
 //! Ding and Koehn (2021): prefixes whose next word must have a known number or gender, with cues and attractors.
 //!
-//! As published: `all.prefx.txt` (one prefix per line), `all.tag.txt` or `all.tags.txt` (0 or 1), `all.subjs.txt`
-//! (`[(from, to), …] ||| [(from, to), …]`: cues and attractors, inclusive, from 0). The prefix file opens all three.
-//! Also read are JSON lines with `tokens`, `cue_spans`, `attractor_spans`, `tag`, `section` and saliency vectors
-//! `saliency_{model}_{verum|malum}`, each of which becomes a prediction row.
+//! Published are `all.prefx.txt` (one prefix per line), `all.tag.txt` or `all.tags.txt` (0 or 1), and `all.subjs.txt` (`[(from, to), …]
+//! ||| [(from, to), …]`: inclusive spans of cues and attractors, from 0). Opening the prefix file reads all three. JSON lines with
+//! `tokens`, `cue_spans`, `attractor_spans`, `tag`, `section` and saliency vectors `saliency_{model}_{verum|malum}` are supported too;
+//! each vector becomes a prediction row.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ use super::row::{Prediction, Rationale, Row};
 use super::source::{self, Frames};
 use super::text::Text;
 
-/// JSON lines.
 pub(crate) const ROWS: Format = Format {
     id: "ding-koehn",
     title: "Ding & Koehn prefixes with saliency vectors",
@@ -32,7 +31,7 @@ pub(crate) const PREFIXES: Format = Format {
     title: "Ding & Koehn prefix, tag and cue files",
     columns: &["*.prefx.txt", "*.tag.txt", "*.subjs.txt"],
     framing: Framing::Lines,
-    // Prefixes are plain text: only the cue file of the same name identifies them.
+    // Prefixes are plain text, so only the cue file of the same name identifies them.
     recognise: |head| beside(head.file, &["subjs"]).is_some(),
     parser: |head, _| {
         let open = |names: &[&str]| beside(head.file, names).map(|p| source::open(&p)).transpose();
@@ -40,7 +39,7 @@ pub(crate) const PREFIXES: Format = Format {
     },
 };
 
-/// The files next to a prefix file, when opened directly.
+/// The other two files, if opened directly.
 pub(crate) const PARTS: Format = Format {
     id: "ding-koehn-parts",
     title: "Ding & Koehn tag or cue file",
@@ -48,7 +47,7 @@ pub(crate) const PARTS: Format = Format {
     framing: Framing::Lines,
     recognise: |head| is_part(head),
     parser: |head, _| {
-        let what = "a file that belongs to a prefix file";
+        let what = "a companion of a prefix file";
         Err(ReadError::file(head.file, what, "the prefix file itself (such as all.prefx.txt)"))
     },
 };
@@ -60,7 +59,7 @@ fn is_part(head: &Head<'_>) -> bool {
     head.lines.iter().all(cues) || named && head.lines.iter().all(tags)
 }
 
-/// The file whose name has one of these in place of `prefx`, if it exists.
+/// Returns the file named with one of `names` in place of `prefx`, if it exists.
 fn beside(file: &Path, names: &[&str]) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?;
     let (before, after) = name.split_once(".prefx.")?;
@@ -69,7 +68,7 @@ fn beside(file: &Path, names: &[&str]) -> Option<PathBuf> {
 
 type Spans = Vec<[u32; 2]>;
 
-/// Cue and attractor spans of a line.
+/// Parses the cue and attractor spans of a line.
 fn spans(line: &str) -> Result<(Spans, Spans), Unread> {
     let bad = || Unread::new(DropKind::Syntax, format!("`{line}`; expected [(from, to), …] ||| [(from, to), …]"));
     let list = |part: &str| -> Option<Spans> {
@@ -85,12 +84,12 @@ fn spans(line: &str) -> Result<(Spans, Spans), Unread> {
     list(cues).zip(list(attractors)).ok_or_else(bad)
 }
 
-/// Token indices of inclusive spans.
+/// Converts inclusive spans to token indices.
 fn indices(spans: &[[u32; 2]], tokens: usize) -> Result<Vec<u32>, Unread> {
     let mut set = Vec::new();
     for [from, to] in spans {
         if from > to || *to as usize >= tokens {
-            let what = format!("span {from} to {to}, but there are {tokens} tokens");
+            let what = format!("span {from} to {to}, but the sentence has {tokens} tokens");
             return Err(Unread::new(DropKind::Index, what));
         }
         set.extend(*from..=*to);
@@ -114,7 +113,7 @@ struct Prefixes {
     failure: Option<ReadError>,
 }
 
-/// The next line of a file with one line per prefix.
+/// Reads the next line of a file with one line per prefix.
 fn side(frames: &mut Option<Frames>) -> Result<Option<String>, ReadError> {
     let Some(frames) = frames else { return Ok(None) };
     match frames.next_line()? {
@@ -127,7 +126,7 @@ fn side(frames: &mut Option<Frames>) -> Result<Option<String>, ReadError> {
 }
 
 impl Prefixes {
-    /// The next lines of both files; a failure is kept for later.
+    /// Reads the next lines of the cue and tag files; stores any error in `failure`.
     fn sides(&mut self) -> Option<(Option<String>, Option<String>)> {
         match side(&mut self.cues).and_then(|cues| Ok((cues, side(&mut self.tags)?))) {
             Ok(sides) => Some(sides),
@@ -163,7 +162,7 @@ impl Parse for Prefixes {
             match frames.next_line() {
                 Ok(None) => {}
                 Ok(Some((line, _))) => {
-                    let what = "one line more than there are prefixes";
+                    let what = "more lines than prefixes";
                     self.failure = Some(ReadError::line(frames.file(), line, what, "a line for every prefix"));
                 }
                 Err(failure) => self.failure = Some(failure),

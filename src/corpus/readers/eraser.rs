@@ -1,9 +1,8 @@
 //! ERASER: `{train,val,test}.jsonl` over documents in `docs/`, and predictions.
 //!
-//! A row has `annotation_id`, `query`, `evidences` (groups of `{docid, start_token, end_token, …}`, the end exclusive),
-//! `classification`, `query_type` and `docids`. Each document that a row's evidences name becomes one rationale row,
-//! whose gold sets are the groups. A document name is the name of a file in `docs/` or a `docid` in `docs.jsonl` next
-//! to the rows.
+//! A row has `annotation_id`, `query`, `evidences` (groups of `{docid, start_token, end_token, …}`, end exclusive), `classification`,
+//! `query_type` and `docids`. Each document in a row's evidences becomes a rationale row whose gold sets are the groups. A document name
+//! is a file in `docs/`, or a `docid` in `docs.jsonl` next to the rows.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +15,6 @@ use super::row::{Prediction, Rationale, Row, Split};
 use super::source;
 use super::text::{Labels, Text};
 
-/// Annotated rows.
 pub(crate) const ROWS: Format = Format {
     id: "eraser",
     title: "ERASER annotations",
@@ -67,10 +65,10 @@ struct Evidence<'a> {
     end_token: i64,
 }
 
-/// File with all documents, if there is no folder of them.
+/// File with all documents, used if there is no folder of documents.
 pub(super) const DOCUMENTS: &str = "docs.jsonl";
 
-/// Maximum size in memory of the documents in one file, in bytes.
+/// Maximum bytes in memory for the documents of one file.
 const MOST: usize = 1 << 30;
 
 #[derive(Deserialize)]
@@ -82,13 +80,13 @@ struct Document {
 struct Eraser {
     folder: PathBuf,
     split: Option<Split>,
-    /// The latest document, because neighbouring rows often share it.
+    /// Latest document, cached because neighbouring rows often share it.
     latest: Option<(String, String)>,
-    /// The documents in [`DOCUMENTS`], once needed.
+    /// Documents in [`DOCUMENTS`], loaded when first needed.
     listed: Option<BTreeMap<String, String>>,
 }
 
-/// Reads `docs.jsonl`.
+/// Loads `docs.jsonl`.
 fn listed(path: &Path) -> Result<BTreeMap<String, String>, super::error::ReadError> {
     let mut frames = source::open(path)?;
     let (mut documents, mut bytes) = (BTreeMap::new(), 0);
@@ -102,7 +100,7 @@ fn listed(path: &Path) -> Result<BTreeMap<String, String>, super::error::ReadErr
         })?;
         bytes += found.document.len();
         if bytes > MOST {
-            let what = format!("more than {MOST} bytes of documents");
+            let what = format!("the documents exceed {MOST} bytes");
             return Err(super::error::ReadError::file(path, what, "a folder `docs` with a file for each"));
         }
         documents.insert(found.docid, found.document);
@@ -177,7 +175,7 @@ impl Parse for Eraser {
     }
 }
 
-/// The groups of evidence in one document as sets of token indices.
+/// Converts the evidence groups of one document to sets of token indices.
 fn gold(groups: &[Vec<Evidence<'_>>], document: &str, tokens: usize) -> Result<Vec<Vec<u32>>, Unread> {
     let mut sets = Vec::new();
     for group in groups {
@@ -224,7 +222,7 @@ struct Span {
     end_token: u32,
 }
 
-/// Maximum number of tokens of a hard rationale: larger spans are errors or attacks, and would fill the memory.
+/// Maximum number of tokens of a hard rationale. Larger spans are errors or attacks and would exhaust memory.
 const MAX_TOKENS: usize = 1 << 20;
 
 fn prediction(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {

@@ -1,7 +1,7 @@
 //! Errors in files and in rows.
 //!
-//! A file whose framing is broken is an error ([`ReadError`]). A row that cannot be read is dropped and counted under its
-//! [`DropKind`] ([`Drops`]); nothing is skipped without being counted.
+//! A file with invalid framing is an error ([`ReadError`]). An unreadable row is dropped and counted by [`DropKind`] in [`Drops`]; no row
+//! is skipped without being counted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,20 +10,18 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use thiserror::Error;
 
-/// Maximum length of the detail kept for a dropped row, in characters.
+/// Maximum length of [`Unread::detail`], in characters.
 const MAX_DETAIL: usize = 240;
 
-/// A file that cannot be read: place, text found, and expected form.
+/// Error in a file: place, text found, and expected form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{}: {what}; expected {expected}", file.display(), place(line))]
 pub struct ReadError {
-    /// The file or folder.
     pub file: PathBuf,
-    /// Line, from 1, if the error belongs to one.
+    /// Line number, from 1, if the error concerns a line.
     pub line: Option<u64>,
-    /// The text or value found.
+    /// Text or value found.
     pub what: String,
-    /// The expected form.
     pub expected: String,
 }
 
@@ -32,12 +30,12 @@ fn place(line: &Option<u64>) -> String {
 }
 
 impl ReadError {
-    /// An error of a file as a whole.
+    /// Creates an error that concerns the whole file.
     pub fn file(file: &Path, what: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line: None, what: what.into(), expected: expected.into() }
     }
 
-    /// An error at a line (from 1).
+    /// Creates an error at a line (from 1).
     pub fn line(file: &Path, line: u64, what: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { line: Some(line), ..Self::file(file, what, expected) }
     }
@@ -47,28 +45,26 @@ impl ReadError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropKind {
-    /// Not UTF-8.
     Encoding,
     /// A NUL byte in the text.
     Nul,
-    /// A syntax error: a broken or foreign line.
+    /// A syntax error, or a line of another format.
     Syntax,
-    /// The number of fields differs from the header or the format; usually a tab in the text.
+    /// A number of fields that differs from the header or format, usually because of a tab in the text.
     Fields,
-    /// A required field is missing.
     Missing,
-    /// A field of another type or with an impossible value.
+    /// A field with the wrong type or an invalid value.
     Value,
     /// A label or split that the format does not define.
     Label,
-    /// An index outside its sentence.
+    /// A token index outside the sentence.
     Index,
-    /// Something that the row refers to is missing.
+    /// A missing item to which the row refers.
     Reference,
 }
 
 impl DropKind {
-    /// A few words for tables.
+    /// Short description for tables.
     pub fn title(self) -> &'static str {
         match self {
             DropKind::Encoding => "not UTF-8",
@@ -79,22 +75,20 @@ impl DropKind {
             DropKind::Value => "impossible value",
             DropKind::Label => "unknown label",
             DropKind::Index => "index outside the sentence",
-            DropKind::Reference => "refers to something that is not there",
+            DropKind::Reference => "reference to a missing item",
         }
     }
 }
 
-/// An error in one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// The kind, under which it is counted.
     pub kind: DropKind,
-    /// The text found, and the expected form.
+    /// Text found and expected form.
     pub detail: String,
 }
 
 impl Unread {
-    /// A reason; a long detail is cut.
+    /// Creates an error, truncating a long detail.
     pub fn new(kind: DropKind, detail: impl Into<String>) -> Self {
         let mut detail: String = detail.into();
         if let Some((cut, _)) = detail.char_indices().nth(MAX_DETAIL) {
@@ -104,7 +98,6 @@ impl Unread {
         Self { kind, detail }
     }
 
-    /// A missing field.
     pub fn missing(field: &str) -> Self {
         Self::new(DropKind::Missing, format!("no `{field}`"))
     }
@@ -116,7 +109,7 @@ impl fmt::Display for Unread {
     }
 }
 
-/// The message without its place: a row is parsed by itself, so serde's line is always 1.
+/// Drops the position from the message: rows are parsed separately, so serde's line is always 1.
 impl From<serde_json::Error> for Unread {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
@@ -131,18 +124,16 @@ impl From<serde_json::Error> for Unread {
     }
 }
 
-/// Rows of one kind that were dropped.
+/// Number of rows dropped for one kind of error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DropCount {
-    /// Number of rows.
     pub count: u64,
-    /// Line of the first, from 1.
+    /// Line of the first such row, from 1.
     pub first_line: u64,
-    /// The error in the first.
     pub example: String,
 }
 
-/// All dropped rows of a file, counted by kind.
+/// Dropped rows by kind of error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Drops {
@@ -159,14 +150,13 @@ impl Drops {
         });
     }
 
-    /// Adds the counts of another file; the earlier examples stay.
+    /// Adds the counts of another file, keeping earlier examples.
     pub fn merge(&mut self, other: &Drops) {
         for (kind, more) in &other.kinds {
             self.kinds.entry(*kind).and_modify(|d| d.count += more.count).or_insert_with(|| more.clone());
         }
     }
 
-    /// Number of rows in all.
     pub fn total(&self) -> u64 {
         self.kinds.values().map(|d| d.count).sum()
     }
@@ -175,7 +165,6 @@ impl Drops {
         self.kinds.iter().map(|(k, d)| (*k, d))
     }
 
-    /// Number of rows of this kind.
     pub fn of(&self, kind: DropKind) -> u64 {
         self.kinds.get(&kind).map_or(0, |d| d.count)
     }

@@ -1,4 +1,4 @@
-//! Formats: recognition and parsing of rows.
+//! Formats, their recognition, and parsers of rows.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -9,29 +9,29 @@ use serde::Deserialize;
 use super::error::{DropKind, ReadError, Unread};
 use super::row::Row;
 
-/// Number of lines examined at the beginning.
+/// Maximum number of lines examined at the beginning of a file.
 const LINES: usize = 20;
 
-/// Division of a format's file into pieces.
+/// Division of a file into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// One row per line.
     Lines,
-    /// One JSON object per line, or a JSON array of objects, or objects over several lines.
+    /// One JSON object per line, objects over several lines, or a JSON array of objects.
     Json,
     /// The whole file is one JSON document.
     Document,
 }
 
-/// Receives the rows that a parser finds.
+/// Receives the parsed rows.
 pub(crate) type Emit<'e> = dyn FnMut(Row<'_>) + 'e;
 
 /// Parses the pieces of one file.
 pub trait Parse {
-    /// Parses one piece, which contains no, one or several rows.
+    /// Parses one piece, which contains any number of rows.
     ///
     /// # Errors
-    /// [`Unread`] where it cannot be read; it is then dropped and counted.
+    /// [`Unread`] if the piece is unreadable; it is then dropped and counted.
     fn piece(&mut self, text: &str, emit: &mut Emit<'_>) -> Result<(), Unread>;
 
     /// Called at the end of the file.
@@ -39,10 +39,10 @@ pub trait Parse {
         Ok(())
     }
 
-    /// Called for a blank or unreadable piece, for parsers that read other files in step.
+    /// Called for blank and unreadable pieces, so that parsers can skip lines in accompanying files.
     fn skipped(&mut self) {}
 
-    /// An error that affects more than one row, such as a second file that ends early.
+    /// Returns an error that affects several rows, such as an accompanying file that ends early.
     fn failure(&mut self) -> Option<ReadError> {
         None
     }
@@ -57,10 +57,9 @@ where
     }
 }
 
-/// A parser of one file.
 pub(crate) type Parser = Box<dyn Parse>;
 
-/// A parser that needs only the piece and the location of the file.
+/// Creates a parser that needs only the piece and its [`Context`].
 pub(crate) fn stateless(
     context: &Context,
     parse: fn(&str, &Context, &mut Emit<'_>) -> Result<(), Unread>,
@@ -69,12 +68,12 @@ pub(crate) fn stateless(
     Ok(Box::new(move |text: &str, emit: &mut Emit<'_>| parse(text, &context, emit)))
 }
 
-/// Reads the JSON of a row, borrowing its strings.
+/// Parses the JSON of a row, borrowing its strings.
 pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
         let field = field_before(text, e.column()).map(str::to_owned);
         let mut unread = Unread::from(e);
-        // The error does not name the field with the wrong type.
+        // serde's error does not name the field with the wrong type.
         if let Some(field) = field.filter(|_| unread.kind == DropKind::Value) {
             unread = Unread::new(unread.kind, format!("`{field}`: {}", unread.detail));
         }
@@ -86,7 +85,7 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     })
 }
 
-/// The key of the value that ends at this column of a line, from 1.
+/// Returns the key of the value that ends at this column (from 1) of a line.
 fn field_before(text: &str, column: usize) -> Option<&str> {
     let bytes = text.as_bytes();
     let bytes = &bytes[..column.min(bytes.len())];
@@ -105,18 +104,15 @@ fn field_before(text: &str, column: usize) -> Option<&str> {
     found
 }
 
-/// A format with rows.
 pub struct Format {
     /// Name on the command line and in reports.
     pub id: &'static str,
     pub title: &'static str,
-    /// Columns or keys that are read; others are ignored.
+    /// Columns or keys that are used; others are ignored.
     pub columns: &'static [&'static str],
-    /// Division of files into pieces.
     pub(crate) framing: Framing,
-    /// True if a file that begins like this is of the format.
+    /// True if a file with this beginning has the format.
     pub(crate) recognise: fn(&Head<'_>) -> bool,
-    /// Makes the parser of one file.
     pub parser: fn(&Head<'_>, &Context) -> Result<Parser, ReadError>,
 }
 
@@ -132,32 +128,32 @@ impl PartialEq for Format {
     }
 }
 
-/// Location of a file: in some formats part of a row is in its name or in a file next to it.
+/// Location of a file. In some formats, the file's name or a neighbouring file contains part of each row.
 #[derive(Debug, Clone)]
 pub struct Context {
     pub file: PathBuf,
-    /// Relation named by the file, as in `P19.jsonl`: a capital `P` or `Q` and digits, or a LAMA name of Google-RE.
+    /// Relation in the file name, such as `P19.jsonl`: a capital `P` or `Q` and digits, or LAMA's name of a Google-RE relation.
     pub relation: Option<String>,
     /// Interpretation of rationale lists that could be masks or positions.
     pub(crate) lists: Lists,
 }
 
-/// The reading of the rationales of a file.
+/// Interpretation of a file's rationale lists.
 #[derive(Debug, Clone)]
 pub(crate) enum Lists {
-    /// Determined from all rows of the file when first needed: true for masks.
+    /// Determined from all rows of the file when first needed; true for masks.
     Asked(Rc<OnceCell<bool>>),
     /// Unchanged, for determining the interpretation.
     Raw,
 }
 
 impl Lists {
-    /// Interpretation of lists of 0 and 1, for the report. `None` if no row left it open.
+    /// Describes the interpretation of lists of 0 and 1 for the report; `None` if no row is ambiguous.
     pub(crate) fn said(&self) -> Option<&'static str> {
         match self {
             Self::Asked(found) => match found.get()? {
-                true => Some("every list of 0 and 1 is read as a mask: all lists have an entry for every token"),
-                false => Some("[0, 1] for two tokens is read as positions: other lists of the file are not masks"),
+                true => Some("lists of 0 and 1 are masks, because all lists have an entry for every token"),
+                false => Some("[0, 1] for two tokens means positions, because other lists of the file are not masks"),
             },
             Self::Raw => None,
         }
@@ -165,7 +161,6 @@ impl Lists {
 }
 
 impl Context {
-    /// The context of a file.
     pub fn of(file: &Path) -> Self {
         let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();
@@ -178,39 +173,39 @@ impl Context {
         Self { file: file.to_owned(), relation, lists: Lists::Asked(Rc::default()) }
     }
 
-    /// The folder of the file.
+    /// Returns the folder that contains the file.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
 }
 
-/// The beginning of a file, by which formats are recognised.
+/// Beginning of a file, used to recognise its format.
 #[derive(Debug)]
 pub struct Head<'a> {
-    /// Lines of the beginning, without line ends and blank ones; only whole ones if the file continues.
+    /// First lines, without line ends, blank lines and an incomplete last line.
     pub lines: Vec<&'a str>,
-    /// Keys of a JSON object at the beginning, and those of the first object inside it.
+    /// Keys of the JSON object at the beginning.
     pub keys: Keys,
-    /// The first line, split at tabs.
+    /// First line, split at tabs.
     pub columns: Vec<&'a str>,
     pub file: &'a Path,
 }
 
-/// Keys of a JSON object: at its top level, and in its first inner object.
+/// Keys of a JSON object.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Keys {
     pub top: Vec<String>,
-    /// In the first inner object.
+    /// Keys of the first inner object.
     pub inner: Vec<String>,
 }
 
-/// True if a column has this name, in any case.
+/// True if a column has this name, ignoring case.
 pub(crate) fn has_name(columns: &[&str], name: &str) -> bool {
     columns.iter().any(|c| c.trim().eq_ignore_ascii_case(name))
 }
 
 impl<'a> Head<'a> {
-    /// The head of a file that begins with `text`; `whole` if it also ends there.
+    /// Creates the head of a file that begins with `text`; `whole` if `text` is the entire file.
     pub fn new(text: &'a str, whole: bool, file: &'a Path) -> Self {
         let mut lines: Vec<&str> = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l)).collect();
         if !whole && lines.len() > 1 {
@@ -222,23 +217,22 @@ impl<'a> Head<'a> {
         Self { lines, keys: Keys::default(), columns, file }
     }
 
-    /// True if the object has all these keys.
     pub fn has(&self, keys: &[&str]) -> bool {
         keys.iter().all(|k| self.keys.top.iter().any(|t| t == k))
     }
 
-    /// True if the header line has all these columns, in any case.
+    /// True if the header has all of these columns, ignoring case.
     pub fn header(&self, columns: &[&str]) -> bool {
         columns.iter().all(|c| has_name(&self.columns, c))
     }
 }
 
 impl Keys {
-    /// Keys of the JSON object that `text` begins with; the object may be cut off.
+    /// Returns the keys of the JSON object at the beginning of `text`, which may be incomplete.
     pub fn of(text: &str) -> Self {
         let mut keys = Self::default();
         let bytes = text.as_bytes();
-        // Kinds of the open brackets: true for objects.
+        // One entry per open bracket: true for objects.
         let mut open: Vec<bool> = Vec::new();
         let mut inner_open = true;
         let mut k = 0;
@@ -273,7 +267,7 @@ impl Keys {
     }
 }
 
-/// Index of the quotation mark that ends the string which begins at `from`.
+/// Returns the index of the quotation mark that closes the string starting at `from`.
 fn string_end(bytes: &[u8], from: usize) -> usize {
     let mut k = from;
     while k < bytes.len() {

@@ -1,13 +1,17 @@
-//! Attributions saved by inseq as JSON (`FeatureAttributionOutput.save`, its default form, compressed or not).
+//! Attributions saved by inseq as JSON (`FeatureAttributionOutput.save`, compressed or not).
 //!
-//! One object with `sequence_attributions`; it and the objects in it are wrapped as `{__instance_type__, attributes}` unless they
-//! were saved with `use_primitives`. Each sequence has `source` and `target` (tokens as `{id, token}`), `source_attributions`
-//! (source tokens x generated tokens; null in models without an encoder) and `target_attributions` (target tokens x generated
-//! tokens, with NaN where a token comes later), `attr_pos_start`. Each sequence becomes a rationale row without gold and a
-//! prediction row: the score of a token is its mean over the generated tokens, which has the ranking and the correlations of
-//! the sum. In a model without an encoder, the tokens are those before the first generated one. Attributions that still have a
-//! dimension for the embedding are refused: which norm to take is inseq's `aggregate()` to say. Scores are safetensors in base64
-//! (inseq 0.5 and later), or lists of lists.
+//! The file is one object with `sequence_attributions`. Objects are wrapped as `{__instance_type__, attributes}` unless saved with
+//! `use_primitives`. Scores are safetensors in base64 (inseq 0.5 and later) or lists of lists.
+//!
+//! Each sequence has:
+//! - `source` and `target`: tokens as `{id, token}`;
+//! - `source_attributions`: source tokens x generated tokens; null in models without an encoder;
+//! - `target_attributions`: target tokens x generated tokens, NaN for tokens that come later;
+//! - `attr_pos_start`.
+//!
+//! Each sequence becomes a rationale row without gold and a prediction row. The score of a token is its mean over the generated tokens,
+//! which has the same ranking and correlations as the sum. In models without an encoder, the tokens before the first generated one are
+//! used. Attributions with an embedding dimension are rejected, because the choice of norm belongs to inseq's `aggregate()`.
 
 use std::borrow::Cow;
 
@@ -21,7 +25,6 @@ use super::format::{Context, Emit, Format, Framing, json, stateless};
 use super::row::{Prediction, Rationale, Row};
 use super::text::Text;
 
-/// Saved attributions.
 pub(crate) const FORMAT: Format = Format {
     id: "inseq",
     title: "attributions saved by inseq",
@@ -42,7 +45,7 @@ pub(crate) const FORMAT: Format = Format {
     parser: |_, context| stateless(context, parse),
 };
 
-/// An object with or without the name of its class around it.
+/// An object, possibly wrapped with its class name.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "an object, with or without its `attributes`")]
 enum Object<T> {
@@ -92,7 +95,7 @@ struct Token<'a> {
     token: Text<'a>,
 }
 
-/// One row per token, with a score for each generated token.
+/// Scores by token, then by generated token.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "rows of scores, or a packed tensor")]
 enum Scores<'a> {
@@ -122,7 +125,7 @@ fn parse(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     Ok(())
 }
 
-/// The scored tokens, and their mean scores.
+/// Returns the scored tokens and their mean scores.
 fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
     let (tokens, scores) = match (sequence.source_attributions, sequence.target_attributions) {
         (Some(scores), _) => (sequence.source, scores),
@@ -155,7 +158,7 @@ fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
 
 const GRANULAR: &str = "a score for each dimension of the embedding; call `aggregate()` before `save()`";
 
-/// Scores of tokens from a tensor in base64; `None` for values that are not finite.
+/// Decodes scores from a base64 tensor; values that are not finite become `None`.
 fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     let wrong = |what: String| Unread::new(DropKind::Value, what);
     let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("the scores are not base64: {e}")))?;
@@ -169,7 +172,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
         Dtype::F16 => data.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f64()).collect(),
         Dtype::BF16 => data.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f64()).collect(),
         other => {
-            let what = format!("scores in {other:?}; save them with scores_precision=\"float32\"");
+            let what = format!("scores of type {other:?}; save them with scores_precision=\"float32\"");
             return Err(wrong(what));
         }
     };
@@ -177,7 +180,7 @@ fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
     Ok(all.chunks(generated.max(1)).map(|row| row.iter().map(known).collect()).collect())
 }
 
-/// The text with null for the numbers that Python writes and JSON does not have: NaN and the infinities, outside of strings.
+/// Replaces NaN and the infinities, which Python writes and JSON lacks, by null, except in strings.
 fn with_null(text: &str) -> Cow<'_, str> {
     if !text.contains("NaN") && !text.contains("Infinity") {
         return Cow::Borrowed(text);
@@ -231,7 +234,7 @@ mod tests {
         assert_eq!(read(&text).unwrap(), [vec![0.375, 0.625], vec![0.375, 0.3125]]);
     }
 
-    /// A tensor in inseq's encoding.
+    /// Encodes a tensor as inseq does.
     fn packed(dtype: Dtype, shape: &[usize], data: &[u8]) -> String {
         let view = safetensors::tensor::TensorView::new(dtype, shape.to_vec(), data).unwrap();
         BASE64_STANDARD.encode(safetensors::serialize([("attribution", view)], None).unwrap())
@@ -255,7 +258,7 @@ mod tests {
         )
     }
 
-    /// Saved by inseq 0.7.1: the gradients of a small model for three generated words. Only lists of lists used to be read.
+    /// Saved by inseq 0.7.1: gradients of a small model for three generated words. Regression: only lists of lists used to be accepted.
     #[test]
     fn what_inseq_saves_by_default_is_read() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rows/inseq-saved.json");

@@ -1,10 +1,9 @@
-//! Labelled texts as a table with a header or as JSON lines: `text,label` and similar, GLUE's sentence pairs; and
-//! CoLA's own file, which has no header.
+//! Labelled texts as a table with a header or as JSON lines (`text,label` and similar, GLUE's sentence pairs), and CoLA's own file without
+//! a header.
 //!
-//! One column is the text (or two are a pair, which is read as one text with a blank between), `split` and `id` have
-//! their usual meaning, `form` and `other_form` are the right and the wrong word for the mask, `twin` is the
-//! counterfactual text, `start` and `end` (exclusive) are the characters of the word that is marked. Every other column
-//! is a label under its own name; an empty or NaN cell is a missing label.
+//! One column is the text; two text columns form a pair, joined by a blank. `split` and `id` have their usual meaning. `form` and
+//! `other_form` are the correct and the wrong word for the mask, `twin` is the counterfactual text, and `start` and `end` (exclusive) are
+//! the characters of the marked word. Every other column is a label of that name; empty and NaN cells are missing labels.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ pub(crate) const FORMAT: Format = Format {
     },
 };
 
-/// The same as JSON lines, as Hugging Face writes a data set. Rows with `text` are plain ones.
+/// Labelled texts as JSON lines, as written by Hugging Face. Rows with the key `text` are plain rows.
 pub(crate) const JSON: Format = Format {
     id: "labelled-json",
     title: "labelled texts (JSON lines)",
@@ -44,7 +43,7 @@ pub(crate) const JSON: Format = Format {
     parser: |_, context| stateless(context, row),
 };
 
-/// Keys that identify JSON rows as labelled texts.
+/// Keys by which JSON rows are recognised as labelled texts.
 const NAMED: [&str; 8] = ["label", "gold_label", "is_duplicate", "Quality", "sentiment", "class", "category", "rating"];
 
 fn row(line: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
@@ -79,7 +78,7 @@ fn row(line: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     Ok(())
 }
 
-/// CoLA as it is published: source, label, the author's star, sentence.
+/// CoLA as published: source, label, the author's star, sentence.
 pub(crate) const COLA: Format = Format {
     id: "cola",
     title: "CoLA (source, label, star, sentence)",
@@ -108,7 +107,7 @@ fn cola(line: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Names of the column, or the two columns, that hold the text.
+/// Names of the one or two text columns.
 const TEXTS: [&[&str]; 19] = [
     &["sentence1", "sentence2"],
     &["premise", "hypothesis"],
@@ -135,14 +134,14 @@ fn text_columns(columns: &[&str]) -> Option<&'static [&'static str]> {
     TEXTS.into_iter().find(|names| names.iter().all(|n| has_name(columns, n)))
 }
 
-/// Columns that do not contain labels.
+/// Columns that are not labels.
 const OTHERS: [&str; 12] =
     ["split", "id", "idx", "index", "guid", "pairID", "#1 ID", "#2 ID", "form", "other_form", "twin", "promptID"];
 
-/// Columns of the characters (the second is exclusive) of the marked word, if a table has both.
+/// Columns of the first and last-plus-one character of the marked word.
 const SPAN: [&str; 2] = ["start", "end"];
 
-/// Columns whose value is the label of the row if there are several labels.
+/// Columns whose value is the unnamed label of a row that has several labels.
 const LABELS: [&str; 5] = ["label", "gold_label", "is_duplicate", "Quality", "score"];
 
 /// Roles of the columns of a table.
@@ -153,13 +152,12 @@ struct Columns {
 }
 
 impl Columns {
-    /// True if a column holds labels.
     fn is_label(&self, name: &str) -> bool {
         let marks = self.marks && has_name(&SPAN, name);
         !(name.is_empty() || marks || has_name(self.text, name) || has_name(&OTHERS, name))
     }
 
-    /// The characters of the marked word, if any.
+    /// Returns the character range of the marked word, if any.
     fn span(&self, fields: &Fields<'_, '_>, text: &str) -> Result<Option<[u32; 2]>, Unread> {
         if !self.marks || SPAN.iter().all(|column| present(fields, column).is_none()) {
             return Ok(None);
@@ -205,7 +203,7 @@ impl Columns {
     }
 }
 
-/// A label without blanks at its ends; a whole number without the decimals that a column with gaps has (`1.0`).
+/// Trims a label. Whole numbers lose the decimals that columns with gaps have (`1.0`).
 fn trimmed(label: Text<'_>) -> Text<'_> {
     if let Some(whole) = label.trim().strip_suffix(".0").filter(|whole| whole.parse::<i64>().is_ok()) {
         return whole.to_owned().into();
@@ -213,7 +211,7 @@ fn trimmed(label: Text<'_>) -> Text<'_> {
     if label.trim() == label.as_str() { label } else { label.trim().to_owned().into() }
 }
 
-/// A non-empty cell.
+/// Returns a cell unless it is empty or missing.
 fn present<'l>(fields: &Fields<'_, 'l>, column: &str) -> Option<Text<'l>> {
     fields.text(column).ok().filter(|t| !EMPTY.contains(&t.trim()))
 }
@@ -242,7 +240,7 @@ mod tests {
     /// Text, label and named labels of a row.
     type Cells = (String, Option<String>, Vec<String>);
 
-    /// The format and its rows.
+    /// Returns the format and its rows.
     fn read(text: &str) -> (&'static str, Vec<Cells>) {
         let source = Box::new(std::io::Cursor::new(text.to_owned().into_bytes()));
         let reading = Reading::stream(source, Path::new("t.csv")).unwrap();
@@ -271,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Texts had to be called `text`, `sentence`, `masked` or `document`.
+    /// Regression: text columns used to be recognised only as `text`, `sentence`, `masked` or `document`.
     #[test]
     fn texts_have_other_names_too() {
         for name in ["Review", "smiles", "content", "sequence"] {
@@ -295,7 +293,7 @@ mod tests {
         assert_eq!(rows.iter().map(|r| r.1.as_deref()).collect::<Vec<_>>(), [Some("none"), None, Some("favor")]);
     }
 
-    /// A row with only one of several properties used it as its label, which mixed labels of two properties.
+    /// Regression: a row with only one of several properties used it as its unnamed label, which mixed the labels of two properties.
     #[test]
     fn a_row_with_one_of_several_properties_has_no_label_of_its_own() {
         let (_, rows) = read("text,tense,voice\nHe ran .,past,\nShe sang .,,active\n");
@@ -305,14 +303,14 @@ mod tests {
         assert_eq!(rows[0].1.as_deref(), Some("past"), "a single column is the label");
     }
 
-    /// A table as pandas writes it, with its unnamed index first, was refused.
+    /// Regression: tables written by pandas used to be rejected because the index column has no name.
     #[test]
     fn a_first_column_without_a_name_is_an_index() {
         let (_, rows) = read(",text,label\n0,He ran .,past\n1,He runs .,present\n");
         assert_eq!(rows[1], ("He runs .".into(), Some("present".into()), vec!["label=present".into()]));
     }
 
-    /// `1` and ` 1` were two labels.
+    /// Regression: `1` and ` 1` used to be different labels.
     #[test]
     fn blanks_around_a_label_are_no_part_of_it() {
         let (_, rows) = read("text, label\na b , 1\nc d,1\n");
@@ -320,7 +318,7 @@ mod tests {
         assert_eq!(rows[1].1.as_deref(), Some("1"));
     }
 
-    /// Such a header was not recognised.
+    /// Regression: such headers used to go unrecognised.
     #[test]
     fn tables_with_tabs_may_quote_their_cells() {
         let (id, rows) = read("\"text\"\t\"label\"\n\"He said \"\"no\"\",\tthen left.\"\t\"1\"\n");
@@ -330,7 +328,7 @@ mod tests {
         );
     }
 
-    /// Words could only be marked in JSON lines.
+    /// Regression: only JSON lines used to support marked words.
     #[test]
     fn two_columns_mark_a_word() {
         let text = "text|start|end|tense\nHe ran .|3|6|past\nHe runs .|||present\nHe sang .|3|70|past\n";
@@ -346,27 +344,27 @@ mod tests {
         assert_eq!(report.unwrap().dropped.total(), 1, "a word beyond the text");
     }
 
-    /// `Test` and `TRAIN` were dropped as unknown.
+    /// Regression: `Test` and `TRAIN` used to be dropped as unknown.
     #[test]
     fn splits_are_found_in_any_case() {
         let (_, rows) = read("text,label,split\na b,1,TRAIN\nc d,0,Test\ne f,1,Dev\n");
         assert_eq!(rows.len(), 3);
     }
 
-    /// The first line of such a cell was once read as the whole text, and the rest dropped.
+    /// Regression: the first line of such a cell used to become the text, and the rest was dropped.
     #[test]
     fn a_quoted_cell_may_run_over_lines() {
         let (_, rows) = read("label,text\r\n1,\"He ran.\r\nShe \"\"sang\"\", too.\"\r\n0,Plain words\r\n");
         let texts: Vec<(&str, Option<&str>)> = rows.iter().map(|r| (r.0.as_str(), r.1.as_deref())).collect();
         assert_eq!(texts, [("He ran. She \"sang\", too.", Some("1")), ("Plain words", Some("0"))]);
-        // A quotation mark that is never closed, or that is inside a cell, joins no lines.
+        // An unclosed quotation mark, or one inside a cell, does not join lines.
         for text in ["\"5 disks", "5\" disks"] {
             let (_, rows) = read(&format!("label,text\n1,{text}\n0,Plain \"words\"\n1,\"More\" words\n"));
             assert_eq!(rows.len(), 3, "{text}: {rows:?}");
         }
     }
 
-    /// Rows as Hugging Face writes them were refused, with a list of keys that none of them needs.
+    /// Regression: rows written by Hugging Face used to be rejected, with a list of keys that none of them needs.
     #[test]
     fn json_lines_are_read_as_tables_are() {
         let (id, rows) = read(
@@ -378,14 +376,15 @@ mod tests {
             read("{\"premise\": \"A .\", \"hypothesis\": \"B .\", \"label\": \"neutral\", \"genre\": \"talk\"}\n");
         let labels = vec!["genre=talk".to_owned(), "label=neutral".into()];
         assert_eq!(rows, [("A . B .".into(), Some("neutral".into()), labels)]);
-        // The question is part of the text and not a label.
+        // The question is part of the text, not a label.
         let (_, rows) = read("{\"question\": \"Who ?\", \"sentence\": \"She .\", \"label\": true, \"idx\": 3}\n");
         assert_eq!(rows, [("Who ? She .".into(), Some("true".into()), vec!["label=true".into()])]);
         let (_, rows) = read("{\"review\": \"Fine .\", \"sentiment\": \"pos\", \"score\": 0.5}\n");
         assert_eq!(rows, [("Fine .".into(), Some("pos".into()), vec!["sentiment=pos".into()])]);
     }
 
-    /// Two classes were four: pandas writes whole numbers of a column with gaps as `1.0`. Excel ends lines with separators.
+    /// Regression: two classes used to become four, since pandas writes whole numbers as `1.0` in columns with gaps. Excel ends lines with
+    /// separators.
     #[test]
     fn whole_numbers_have_one_spelling_and_columns_without_a_name_hold_nothing() {
         let (_, rows) = read("text;label;\nA .;1.0;\nB .;0;\nC .;1;\nD .;1.5;\n");

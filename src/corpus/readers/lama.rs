@@ -1,9 +1,8 @@
 //! LAMA: facts (T-REx, Google-RE, SQuAD) as JSON lines, and `relations.jsonl`.
 //!
-//! T-REx rows have `uuid`, `sub_uri`, `sub_label`, `obj_uri`, `obj_label`, `predicate_id` and `evidences`, whose
-//! `masked_sentence`s become contexts; Google-RE rows add `sub_aliases` and `masked_sentences`; SQuAD rows have
-//! `masked_sentences`, `obj_label`, `id` and `sub_label`. The facts of ParaRel, causalEval and BEAR have the same form
-//! and are parsed here too.
+//! T-REx rows have `uuid`, `sub_uri`, `sub_label`, `obj_uri`, `obj_label`, `predicate_id` and `evidences`, whose `masked_sentence`s become
+//! contexts. Google-RE rows add `sub_aliases` and `masked_sentences`. SQuAD rows have `masked_sentences`, `obj_label`, `id` and
+//! `sub_label`. Facts of ParaRel, causalEval and BEAR have the same form and are parsed here too.
 
 use serde::Deserialize;
 
@@ -29,7 +28,7 @@ pub(crate) const FACTS: Format = Format {
     ],
     framing: Framing::Json,
     recognise: |head| {
-        // mLAMA names the relation in the file's name alone.
+        // In mLAMA only the file name identifies the relation.
         let by = [
             "predicate_id",
             "relation",
@@ -45,7 +44,6 @@ pub(crate) const FACTS: Format = Format {
     parser: |_, context| stateless(context, fact),
 };
 
-/// The table of relations.
 pub(crate) const RELATIONS: Format = Format {
     id: "lama-relations",
     title: "LAMA relations",
@@ -55,7 +53,7 @@ pub(crate) const RELATIONS: Format = Format {
     parser: |_, context| stateless(context, relation),
 };
 
-/// The same as a table with a header.
+/// Relations as a table with a header.
 pub(crate) const RELATION_TABLE: Format = Format {
     id: "relation-table",
     title: "relations (table with a header)",
@@ -71,7 +69,7 @@ pub(crate) const RELATION_TABLE: Format = Format {
     },
 };
 
-/// Names of the columns of a table of facts.
+/// Column names in a table of facts.
 const COLUMNS: [&[&str]; 4] = [
     &["sub_label", "subject", "sub"],
     &["obj_label", "object", "obj"],
@@ -124,14 +122,13 @@ struct Evidence<'a> {
     masked_sentence: Option<Text<'a>>,
 }
 
-/// Parses a fact in LAMA's form. The names of a subject (`sub_aliases`, or `sub_mentions` without the label itself)
-/// become its aliases.
+/// Parses a fact in LAMA's form. Names of the subject (`sub_aliases`, or `sub_mentions` other than the label) become its aliases.
 pub(crate) fn fact(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let keys: FactKeys<'_> = json(text)?;
     if keys.obj_label.trim().is_empty() {
         return Err(Unread::new(DropKind::Value, "`obj_label` is empty"));
     }
-    // ConceptNet writes `sub`.
+    // ConceptNet uses the key `sub`.
     let subject = keys.sub_label.or(keys.sub).filter(|s| !s.trim().is_empty());
     let mut contexts = keys.masked_sentences;
     if contexts.is_none() && keys.evidences.is_some() {
@@ -184,7 +181,7 @@ fn emit_relation(keys: RelationKeys<'_>, emit: &mut Emit<'_>) -> Result<(), Unre
     Ok(())
 }
 
-/// Reads 1-1, N-1 or N-M, in any case, also with a colon. 1-N is N-M here: its subjects have several objects.
+/// Parses 1-1, N-1 or N-M, ignoring case; a colon is accepted too. 1-N counts as N-M, because its subjects have several objects.
 pub(crate) fn kind(name: &str) -> Result<RelationKind, Unread> {
     match name.trim().to_ascii_uppercase().replace(':', "-").as_str() {
         "1-1" => Ok(RelationKind::OneToOne),
@@ -194,10 +191,10 @@ pub(crate) fn kind(name: &str) -> Result<RelationKind, Unread> {
     }
 }
 
-/// A prompt must say where subject and object go.
+/// Checks that a prompt has one place for the subject and one for the object.
 ///
 /// # Errors
-/// [`Unread`] where one of them is not there exactly once.
+/// [`Unread`] unless `[X]` and `[Y]` occur exactly once each.
 pub(crate) fn placeholders(prompt: &str) -> Result<(), Unread> {
     let once = |what: &str| prompt.matches(what).count() == 1;
     if once("[X]") && once("[Y]") {
@@ -206,7 +203,7 @@ pub(crate) fn placeholders(prompt: &str) -> Result<(), Unread> {
     Err(Unread::new(DropKind::Value, format!("`{prompt}`; expected a prompt with [X] and [Y] once each")))
 }
 
-/// True if nothing but a full stop follows `[Y]`.
+/// True if at most a full stop follows `[Y]`.
 pub(crate) fn object_final(prompt: &str) -> bool {
     prompt.split_once("[Y]").is_some_and(|(_, rest)| matches!(rest.trim(), "" | "."))
 }
@@ -219,7 +216,7 @@ mod tests {
     use super::super::Reading;
     use super::*;
 
-    /// Only JSON lines were recognised, and an empty type was rejected.
+    /// Regression: only JSON lines used to be recognised, and empty types used to be rejected.
     #[test]
     fn relations_may_be_a_table() {
         for text in [
@@ -242,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A row with another spelling was dropped, and its template with it.
+    /// Regression: a row with another spelling of its type used to be dropped, including its template.
     #[test]
     fn types_are_read_in_several_spellings() {
         for (name, wanted) in [

@@ -1,5 +1,5 @@
-//! LPAQA: prompts, one per line with `[X]` and `[Y]` (`manual_paraphrase/P19.txt`), or as JSON lines with `template` and
-//! `weight` (`mine/P19.jsonl`, `paraphrase/P19.jsonl`). The relation is in the file's name only.
+//! LPAQA: prompts with `[X]` and `[Y]`, one per line (`manual_paraphrase/P19.txt`) or as JSON lines with `template` and `weight`
+//! (`mine/P19.jsonl`, `paraphrase/P19.jsonl`). Only the file name identifies the relation.
 
 use serde::Deserialize;
 
@@ -9,7 +9,6 @@ use super::lama::{object_final, placeholders};
 use super::row::{Prompt, Row};
 use super::text::Text;
 
-/// Prompts with weights.
 pub(crate) const WEIGHTED: Format = Format {
     id: "lpaqa-weighted",
     title: "LPAQA prompts with weights",
@@ -19,7 +18,6 @@ pub(crate) const WEIGHTED: Format = Format {
     parser: |_, context| stateless(context, weighted),
 };
 
-/// One prompt per line.
 pub(crate) const LINES: Format = Format {
     id: "lpaqa",
     title: "LPAQA prompts, one per line",

@@ -1,17 +1,16 @@
-//! Readers for the data sets that analysts have on disk.
+//! Readers for data sets on disk.
 //!
-//! [`sniff`] says by content what a file is; [`Set`] does so for folders too and reads their rows one after the other in
-//! bounded memory, whatever the size. All formats give the same [`Row`]s, so that a lab can use any source. A new format is
-//! one file here and one line in [`FORMATS`].
+//! [`sniff`] recognises a file by its content. [`Set`] does the same for files and folders, and reads their rows one by one in bounded
+//! memory. All formats produce the same [`Row`]s, so labs can use any source. To add a format, add a file here and a line in [`FORMATS`].
 //!
-//! What is read and what is refused:
-//! - `.gz` is read as is. A byte order mark, carriage returns before line ends and blank lines are passed over; blank lines
-//!   are counted.
-//! - A row that cannot be read is dropped and counted under its [`DropKind`], with the line and reason of the first: bytes
-//!   that are not UTF-8, NUL bytes, foreign lines, a tab in a text, unknown labels, indices outside the sentence.
-//! - Broken framing is a [`ReadError`] that names file, line and what was expected: half a gzip, a line over 16 MiB, UTF-16, a
-//!   JSON array that does not end; so is a file of which no row could be read.
-//! - Control characters and escape sequences in texts are kept, because they are data; what shows them makes them printable.
+//! Input is handled as follows:
+//! - `.gz` files are decompressed. Byte order marks and carriage returns before line ends are removed; blank lines are skipped and
+//!   counted.
+//! - An unreadable row is dropped and counted by [`DropKind`], with the line and reason of the first one. Examples are invalid UTF-8, NUL
+//!   bytes, lines of another format, tabs in texts, unknown labels, and indices outside the sentence.
+//! - Invalid framing is a [`ReadError`] with file, line and expected form: a truncated gzip, a line over 16 MiB, UTF-16, or an unclosed
+//!   JSON array. A file without any readable row is an error too.
+//! - Control characters and escape sequences in texts are data and are kept; displays must escape them.
 
 mod agreement;
 mod bear;
@@ -56,10 +55,10 @@ pub use text::{Labels, Text};
 
 use std::path::Path;
 
-/// The format of a file, recognised by its content.
+/// Recognises the format of a file by its content.
 ///
 /// # Errors
-/// [`ReadError`] where it cannot be opened, is not text, is empty, or of no known format.
+/// [`ReadError`] if the file cannot be opened, is not text, is empty, or has no known format.
 pub fn sniff(path: &Path) -> Result<&'static Format, ReadError> {
     Ok(Reading::open(path)?.format())
 }

@@ -1,6 +1,6 @@
 //! ParaRel: patterns (`graphs_json/P19.jsonl`) and filtered facts (`trex_lms_vocab/P19.jsonl`).
 //!
-//! The relation is in the file's name only. Entailment graphs (`.graph`) are pickles and are never opened.
+//! Only the file name identifies the relation. Entailment graphs (`.graph`) are pickles and are never opened.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use super::lama::{self, object_final, placeholders};
 use super::row::{Prompt, Row};
 use super::text::Text;
 
-/// Patterns with their lemma and tense.
+/// Patterns with lemma and tense.
 pub(crate) const PATTERNS: Format = Format {
     id: "pararel",
     title: "ParaRel patterns",
@@ -20,7 +20,7 @@ pub(crate) const PATTERNS: Format = Format {
     parser: |_, context| stateless(context, pattern),
 };
 
-/// Facts whose words are in all vocabularies.
+/// Facts with words in the vocabularies of all models.
 pub(crate) const FACTS: Format = Format {
     id: "pararel-facts",
     title: "ParaRel facts (trex_lms_vocab)",
@@ -30,7 +30,6 @@ pub(crate) const FACTS: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
-/// The keys of a line with a pattern.
 #[derive(Deserialize)]
 pub(super) struct PatternKeys<'a> {
     #[serde(borrow)]

@@ -2,9 +2,9 @@
 //!
 //! One object per line. Its keys determine the kind of a row:
 //!
-//! | row | keys (those in parentheses may be left out) |
+//! | row | keys (those in parentheses may be omitted) |
 //! | --- | --- |
-//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the right word for it and the other one; any further key is a label of that name where there is no `labels`; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
+//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, or `form` and `other_form`: the correct word for it and the other one; any further key is a label of that name if `labels` is absent; `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
 //! | fact | `object`; (`subject`, `relation`, `aliases`, `subject_id`, `object_id`, `contexts`: sentences with `[MASK]`, `id`) |
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
@@ -14,7 +14,7 @@
 //! | measure | `metric`; (`value`, `labels`) |
 //! | vector | `word`, `dimension` |
 //!
-//! Indices count from 0. Keys that are not listed are ignored. Reading what was written gives the same rows.
+//! Indices count from 0. Keys that are not listed are ignored. Parsing written rows gives the same rows.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,6 @@ use super::row::{
 };
 use super::text::{Labels, Text};
 
-/// Plain rows.
 pub const FORMAT: Format = Format {
     id: "plain",
     title: "plain JSON lines",
@@ -79,7 +78,7 @@ fn recognise(head: &Head<'_>) -> bool {
     SETS.iter().any(|keys| head.has(keys))
 }
 
-/// All keys of all rows.
+/// Keys of all kinds of row.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Keys<'a> {
@@ -143,7 +142,7 @@ struct Keys<'a> {
     tokens: Option<Vec<Text<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rationales: Option<Sets>,
-    /// Alternative to `rationales`; files of other programs have it with other types.
+    /// Alternative to `rationales`; in files of other programs its type may differ.
     #[serde(skip_serializing)]
     rationale: Option<serde_json::Value>,
     #[serde(skip_serializing)]
@@ -202,10 +201,10 @@ fn parse(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unrea
     Ok(())
 }
 
-/// Keys of a sentence that do not contain labels.
+/// Keys of a sentence that are not labels.
 const NO_LABELS: [&str; 9] = ["text", "id", "split", "target", "forms", "form", "other_form", "twin", "label"];
 
-/// Other keys of a sentence's row, as labels under their names: words, whole numbers, true and false.
+/// Returns the other keys of a sentence as labels: words, whole numbers, true and false.
 fn named(text: &str) -> Option<Labels<'static>> {
     let keys: std::collections::BTreeMap<String, serde_json::Value> = serde_json::from_str(text).ok()?;
     let label = |(name, value): (String, serde_json::Value)| {
@@ -215,19 +214,19 @@ fn named(text: &str) -> Option<Labels<'static>> {
     Some(Labels(keys.into_iter().filter_map(label).collect())).filter(|l| !l.0.is_empty())
 }
 
-/// A value that can be a label: a word, a whole number, true or false.
+/// Converts a value to a label: a word, a whole number, true or false.
 pub(super) fn label(value: serde_json::Value) -> Option<String> {
     Some(match value {
         serde_json::Value::String(s) if !s.trim().is_empty() => s,
         serde_json::Value::Number(n) if n.is_i64() || n.is_u64() => n.to_string(),
-        // A whole number from a column with gaps.
+        // A whole number in a column with gaps.
         serde_json::Value::Number(n) => n.as_f64().filter(|v| v.fract() == 0.0 && v.abs() < 1e15)?.to_string(),
         serde_json::Value::Bool(b) => b.to_string(),
         _ => return None,
     })
 }
 
-/// The row for these keys; the most specific keys are tried first.
+/// Builds the row from its keys, trying the most specific kinds first.
 fn row<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     if k.tokens.is_some() || k.rationales.is_some() {
         return rationale(k, context);
@@ -274,7 +273,7 @@ fn rationale<'a>(k: Keys<'a>, context: &Context) -> Result<Row<'a>, Unread> {
     };
     let count = tokens.len();
     let rationales = match rationales {
-        // No gold at all.
+        // The row has no gold.
         Sets::One(list) if list.is_empty() => Vec::new(),
         sets => sets.into_sets(count, context)?,
     };
@@ -330,15 +329,14 @@ fn not_empty(key: &str, text: &str) -> Result<(), Unread> {
     if text.trim().is_empty() { Err(Unread::new(DropKind::Value, format!("`{key}` is empty"))) } else { Ok(()) }
 }
 
-/// A row as one line of JSON, without line end; see [`escaped`].
+/// Formats a row as a line of JSON without the line end; see [`escaped`].
 pub fn line(row: &Row<'_>) -> String {
-    // Strings, numbers and lists of them always have a JSON form.
+    // Strings, numbers and lists of them always serialize.
     let json = serde_json::to_string(&keys(row.clone())).unwrap_or_default();
     escaped(json)
 }
 
-/// JSON in which no character can steer a terminal: control characters that JSON allows unescaped in strings (the C1
-/// set, bidirectional marks) are escaped.
+/// Escapes control characters that JSON allows in strings (C1 codes, bidirectional marks), so that no character can control a terminal.
 pub fn escaped(json: String) -> String {
     let steers = |c: char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -359,8 +357,7 @@ pub fn escaped(json: String) -> String {
     out
 }
 
-/// A rationale of a text of this many tokens: its positions; or a mask of truth values, if its positions could be read
-/// as a mask of numbers.
+/// Returns a rationale as positions, or as a mask of booleans if the positions could be mistaken for a mask of numbers.
 fn marks(positions: Vec<u32>, tokens: usize) -> Vec<Mark> {
     if positions.len() == tokens && positions.iter().all(|n| *n <= 1) {
         return vec![Mark::Truth(true); tokens];
@@ -368,7 +365,6 @@ fn marks(positions: Vec<u32>, tokens: usize) -> Vec<Mark> {
     positions.into_iter().map(Mark::Number).collect()
 }
 
-/// The keys of a row.
 fn keys(row: Row<'_>) -> Keys<'_> {
     let none = Keys::default();
     match row {

@@ -1,10 +1,16 @@
-//! The rationale benchmark's JSON in the shape of TrustAI: gold rationales and predictions.
+//! The rationale benchmark's JSON in TrustAI's layout: gold rationales and predictions.
 //!
-//! Gold rows have `sent_id`, `sent_token` (or `sent_text`, split at blanks), `rationale_ids` (a set of token indices, a mask, or
-//! several sets of which any suffices), `sent_label` or `answer` with `other_answers`, `sample_type` (`ori` or `disturb`), `rel_ids`, and where
-//! present `mask_index`, `dimension`, `perturbation`, `ori_id`, `alignment`. Predictions have `sent_id` (or `id`),
-//! `rationale` (token indices, the most important first), and a label with probabilities. A prediction for a
-//! pair of sequences has two lists and is dropped. HateXplain's `post_id`, `post_tokens` and `rationales` are read as gold rows.
+//! Gold rows have:
+//! - `sent_id`, and `sent_token` or `sent_text` (split at blanks);
+//! - `rationale_ids`: token indices, a mask, or several sets of which any suffices;
+//! - `sent_label`, or `answer` with `other_answers`;
+//! - `sample_type` (`ori` or `disturb`) and `rel_ids`;
+//! - optionally `mask_index`, `dimension`, `perturbation`, `ori_id` and `alignment`.
+//!
+//! HateXplain's `post_id`, `post_tokens` and `rationales` are accepted as gold rows.
+//!
+//! Predictions have `sent_id` (or `id`), `rationale` (token indices, the most important first), and a label with probabilities.
+//! Predictions for pairs of sequences have two lists and are dropped.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,7 +23,6 @@ use super::read::Reading;
 use super::row::{Prediction, Rationale, Row};
 use super::text::{Labels, Text};
 
-/// Inputs with gold rationales.
 pub(crate) const GOLD: Format = Format {
     id: "rationale",
     title: "rationale benchmark, gold (TrustAI, HateXplain)",
@@ -43,7 +48,6 @@ pub(crate) const GOLD: Format = Format {
     parser: |_, context| stateless(context, gold),
 };
 
-/// Predictions with their rationales.
 pub(crate) const PREDICTIONS: Format = Format {
     id: "rationale-predictions",
     title: "rationale benchmark, predictions (TrustAI)",
@@ -59,24 +63,23 @@ pub(crate) const PREDICTIONS: Format = Format {
     parser: |_, context| stateless(context, prediction),
 };
 
-/// One list of indices, or several; a list may also be a mask (see [`positions`]).
+/// One or several lists of indices; each may also be a mask (see [`positions`]).
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a list of token positions, a mask, or several of them")]
 pub(crate) enum Sets {
-    /// One list, which may be empty.
+    /// A possibly empty list.
     One(Vec<Mark>),
-    /// Several lists.
     Several(Vec<Vec<Mark>>),
 }
 
 impl Sets {
-    /// The lists of a value; empty for any other value.
+    /// Parses lists; `None` for any other value.
     pub(super) fn of(value: serde_json::Value) -> Option<Self> {
         serde_json::from_value(value).ok()
     }
 }
 
-/// A position, or a mark of a mask.
+/// A position, or an entry of a mask.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a position, or 0, 1, true or false")]
 pub(crate) enum Mark {
@@ -87,10 +90,10 @@ pub(crate) enum Mark {
 }
 
 impl Sets {
-    /// The positions of each list in an input of this many tokens.
+    /// Returns the positions in each list for an input with `tokens` tokens.
     ///
     /// # Errors
-    /// [`Unread`] for what is neither a position nor a mark.
+    /// [`Unread`] for entries that are neither positions nor mask entries.
     pub(crate) fn into_sets(self, tokens: usize, context: &Context) -> Result<Vec<Vec<u32>>, Unread> {
         let sets = match self {
             Sets::One(set) => vec![set],
@@ -100,12 +103,12 @@ impl Sets {
     }
 }
 
-/// The positions that a list names, each once: the list itself, or where a mask has a 1. A list is a mask if it has an entry of
-/// 0 or 1 for every token. One that could also be a list of different positions, `[0, 1]` for two tokens, and one that repeats 0 or 1
-/// but is too short, are masks if the file's lists are ([`all_masks`]).
+/// Returns the distinct positions of a list: its numbers, or the indices of 1 in a mask. A list of 0s and 1s with an entry for every token
+/// is a mask. Two cases are ambiguous and follow the rest of the file ([`all_masks`]): distinct positions of full length (`[0, 1]` for two
+/// tokens), and lists that repeat 0 or 1 but are too short.
 ///
 /// # Errors
-/// [`Unread`] for what is neither a position nor a mark, and for a mask of another length.
+/// [`Unread`] for entries that are neither positions nor mask entries, and for masks of the wrong length.
 fn positions(list: Vec<Mark>, tokens: usize, context: &Context) -> Result<Vec<u32>, Unread> {
     let truths = list.iter().any(|m| matches!(m, Mark::Truth(_)));
     let numbers = indices(list)?;
@@ -130,9 +133,9 @@ fn repeats(list: &[u32]) -> bool {
     list.iter().enumerate().any(|(k, n)| list[..k].contains(n))
 }
 
-/// True if the lists of a file of rationales, but for those that are empty, hold 0 and 1 alone, and if each has an entry for every token,
-/// or one of them does that repeats 0 or 1 and so cannot be positions: others are then masks of a wrong length. What cannot be read twice
-/// is not taken for masks.
+/// True if the rationale lists of a file are masks. Apart from empty lists, they must contain only 0 and 1. Also, either all have an entry
+/// for every token, or some list of full length repeats 0 or 1 and so cannot be positions; shorter lists are then masks of the wrong
+/// length. Returns false for files that cannot be read twice.
 fn all_masks(file: &Path) -> bool {
     let (mut all, mut certain) = (true, false);
     let read = Reading::open(file).and_then(|reading| {
@@ -153,10 +156,10 @@ fn all_masks(file: &Path) -> bool {
     (all || certain) && read.is_ok()
 }
 
-/// The numbers of a list, truth as 1.
+/// Returns the numbers of a list, with true as 1.
 fn indices(list: Vec<Mark>) -> Result<Vec<u32>, Unread> {
     let wrong = |found: String| {
-        Unread::new(DropKind::Index, format!("{found} in a rationale is neither a position nor 0 or 1"))
+        Unread::new(DropKind::Index, format!("{found} in a rationale is neither a position nor a mask entry (0 or 1)"))
     };
     list.into_iter()
         .map(|mark| match mark {
@@ -209,7 +212,7 @@ fn gold(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
     inside(indices, tokens.len())?;
     if let Some(pairs) = &keys.alignment {
-        // The other side of a pair refers to the original, whose length is unknown here.
+        // The first index of a pair refers to the original, whose length is unknown here.
         inside(pairs.iter().map(|p| &p[1]), tokens.len())?;
     }
     emit(Row::Rationale(Rationale {
@@ -231,10 +234,10 @@ fn gold(text: &str, context: &Context, emit: &mut Emit<'_>) -> Result<(), Unread
     Ok(())
 }
 
-/// All indices must be those of tokens.
+/// Checks that all indices are below `tokens`.
 ///
 /// # Errors
-/// [`Unread`] naming the first invalid index.
+/// [`Unread`] with the first invalid index.
 pub(crate) fn inside<'i>(indices: impl IntoIterator<Item = &'i u32>, tokens: usize) -> Result<(), Unread> {
     match indices.into_iter().find(|i| **i as usize >= tokens) {
         Some(i) => Err(Unread::new(DropKind::Index, format!("token index {i}, but there are {tokens} tokens"))),
@@ -312,7 +315,7 @@ mod tests {
         assert!(sets(r#"["second"]"#, 3).unwrap_err().contains("`second`"));
     }
 
-    /// HateXplain's keys were not known, and plain rows had to have lists of numbers.
+    /// Regression: HateXplain's keys used to be unknown, and plain rows used to require lists of numbers.
     #[test]
     fn masks_are_read_under_the_keys_of_hatexplain_and_in_plain_rows() {
         let bare = r#"{"tokens": ["a", "b", "c"], "rationales": []}"#;
@@ -340,7 +343,8 @@ mod tests {
         }
     }
 
-    /// Rationales of texts of one and two tokens were written as positions, and a file of such texts alone was read back as masks.
+    /// Regression: rationales of one or two tokens used to be written as positions, and a file of only such texts used to be parsed as
+    /// masks.
     #[test]
     fn written_rationales_come_back_the_same() {
         let dir = tempfile::tempdir().unwrap();
@@ -364,7 +368,7 @@ mod tests {
         }
     }
 
-    /// A mask of a longer text was once read as the positions 0 and 1.
+    /// Regression: the mask of a longer text used to be taken for positions 0 and 1.
     #[test]
     fn a_mask_of_another_length_is_refused() {
         for mask in ["[0, 0, 1, 1]", "[false, true, true, false]", "[false, true]"] {
@@ -373,7 +377,7 @@ mod tests {
         }
     }
 
-    /// `[0, 1]` for two tokens was always read as positions, also in a file of masks.
+    /// Regression: `[0, 1]` for two tokens used to be taken for positions even in a file of masks.
     #[test]
     fn a_list_that_could_be_either_is_read_as_the_rest_of_its_file() {
         let dir = tempfile::tempdir().unwrap();
@@ -411,10 +415,10 @@ mod tests {
             let want = vec![vec![0, 1], vec![2], vec![1, 0], vec![0]];
             assert_eq!(read("p.jsonl", &positions, keys), (want, Some(false)), "{keys:?}");
         }
-        // A mask of a wrong length was read as positions, and made positions of the whole file's masks.
+        // Regression: a mask of the wrong length used to turn all masks of the file into positions.
         let short = [("a b c", "[0, 1, 0]"), ("a b c d", "[0, 1, 0]"), ("a b", "[1, 0]")];
         assert_eq!(read("s.jsonl", &short, ["tokens", "gold"]), (vec![vec![1], vec![0]], Some(true)));
-        // Nothing is in doubt.
+        // No list is ambiguous.
         let plain = [("a b c", "[0, 1, 1]"), ("a b", "[1, 1]")];
         assert_eq!(read("d.jsonl", &plain, ["tokens", "rationales"]), (vec![vec![1, 2], vec![0, 1]], None));
     }

@@ -1,4 +1,4 @@
-//! Reading one file: its rows one after the other, and a report of dropped rows.
+//! Reading of one file: its rows, and a report of dropped rows.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -17,34 +17,32 @@ use super::table::{MARKS, with_tabs};
 /// Result of reading a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Number of rows emitted; one line can contain several.
+    /// Number of rows emitted; a line may contain several.
     pub rows: u64,
-    /// Non-empty lines (or JSON objects).
+    /// Number of non-blank lines or JSON objects.
     pub pieces: u64,
-    /// Blank lines.
     pub blank: u64,
-    /// Rows that were dropped, by kind.
     pub dropped: Drops,
-    /// True if reading stopped before the end because the caller had enough.
+    /// True if the sink stopped reading before the end.
     pub stopped: bool,
-    /// Reason why the file gave no row, if it is one of several; for a single file this is an error.
+    /// Reason why this file of a set has no rows; for a single file this is an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Interpretation of rationales that could be masks or positions, if any.
+    /// Interpretation of rationale lists that could be masks or positions, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rationales: Option<&'static str>,
 }
 
-/// Receives a row and its line; stops the reading with `Break`.
+/// Receives a row and its line; returns `Break` to stop reading.
 pub type Sink<'s> = dyn FnMut(Row<'_>, u64) -> ControlFlow<()> + 's;
 
-/// A file that has been opened and whose format is known.
+/// An open file of known format.
 pub struct Reading {
     frames: Frames,
     format: &'static Format,
-    /// Separator of a table's fields, unless it is a tab and the header is not quoted.
+    /// Field separator; `None` for tabs with an unquoted header.
     mark: Option<char>,
-    /// True to keep lists of rationales unchanged.
+    /// True to leave rationale lists as they are.
     raw: bool,
 }
 
@@ -52,20 +50,20 @@ impl Reading {
     /// Opens a file and recognises its format by its content.
     ///
     /// # Errors
-    /// [`ReadError`] where it cannot be opened, is not text, is empty, or of no known format.
+    /// [`ReadError`] if the file cannot be opened, is not text, is empty, or has no known format.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::of(source::open(path)?)
     }
 
-    /// The same with an observer, which can end the reading.
+    /// Opens a file with an observer that can stop reading.
     ///
     /// # Errors
-    /// As [`Reading::open`], and where `watch` ends it.
+    /// As for [`Reading::open`], and if `watch` stops reading.
     pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
         Self::of(source::open_watched(path, watch)?)
     }
 
-    /// The same for a stream named `name`.
+    /// Opens a stream called `name`.
     pub fn stream(source: Box<dyn Read>, name: &Path) -> Result<Self, ReadError> {
         Self::of(Frames::new(source, name)?)
     }
@@ -77,7 +75,7 @@ impl Reading {
             Ok(format) => return Ok(Self { frames, format, mark: None, raw: false }),
             Err(unknown) => unknown,
         };
-        // With tabs as separators, only quoted cells are unknown.
+        // If tabs are the separators, only quoted headers are still unrecognised.
         for mark in MARKS.into_iter().chain(['\t']).filter(|_| !text.trim_start().starts_with(['{', '['])) {
             let tabbed = tabbed(&text, mark);
             let mut head = Head::new(&tabbed, frames.is_whole(), frames.file());
@@ -88,7 +86,7 @@ impl Reading {
         Err(unknown)
     }
 
-    /// The same with unchanged lists of rationales.
+    /// Leaves rationale lists as they are.
     pub(crate) fn raw(self) -> Self {
         Self { raw: true, ..self }
     }
@@ -102,7 +100,6 @@ impl Reading {
         self.format
     }
 
-    /// True if the file is compressed.
     pub(crate) fn is_gzip(&self) -> bool {
         self.frames.is_gzip()
     }
@@ -110,7 +107,7 @@ impl Reading {
     /// Reads all rows.
     ///
     /// # Errors
-    /// [`ReadError`] where the framing breaks, or no row at all could be read.
+    /// [`ReadError`] if the framing is invalid or no row can be read.
     pub fn rows(mut self, sink: &mut Sink<'_>) -> Result<Report, ReadError> {
         let mut text = String::from_utf8_lossy(self.frames.window()).into_owned();
         if let Some(mark) = self.mark {
@@ -191,12 +188,12 @@ impl Reading {
     }
 }
 
-/// The beginning of a table with tabs between its fields.
+/// Converts the beginning of a table to tab-separated fields.
 fn tabbed(text: &str, mark: char) -> String {
     text.split('\n').map(|line| with_tabs(line, mark)).collect::<Vec<_>>().join("\n")
 }
 
-/// A file without any row is an error, reported here where the reason is known.
+/// Fails if the file has no rows; the reason is known only here.
 fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), ReadError> {
     if report.rows > 0 {
         return Ok(());
@@ -217,19 +214,19 @@ fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), Read
     }
 }
 
-/// True if the text begins with a JSON object that spans several lines.
+/// True if the text begins with a JSON object over several lines.
 fn spread(text: &str) -> bool {
     let text = text.trim_start();
     let first = text.lines().next().unwrap_or_default().trim_end();
     first.starts_with('{') && !first.ends_with('}') && (first == "{" || first.ends_with([',', '[', '{', ':']))
 }
 
-/// The text of a piece.
+/// Decodes a piece.
 fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();
         let byte = bytes[at];
-        // Letters of western languages in Latin-1; in UTF-8 these bytes only begin a character.
+        // Latin-1 letters of western languages; in UTF-8 these bytes only begin a character.
         let latin = byte >= 0xa0 && bytes.get(at + 1).is_none_or(u8::is_ascii);
         let reading = if latin { format!(", which Latin-1 reads as `{}`", byte as char) } else { String::new() };
         let what = format!("byte 0x{byte:02x} at column {}{reading}; expected UTF-8", at + 1);
@@ -241,7 +238,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, Unread> {
     }
 }
 
-/// The first registered format that matches the beginning.
+/// Returns the first registered format that recognises the beginning.
 fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadError> {
     if text.trim().is_empty() {
         return Err(ReadError::file(
@@ -254,7 +251,7 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
         let what = "lines end in carriage returns alone";
         return Err(ReadError::line(head.file, 1, what, "line feeds; convert it, for example with tr '\\r' '\\n'"));
     }
-    // The first line may be broken.
+    // The first line may be invalid.
     let begin = text.trim_start().trim_start_matches('[');
     let lines: Vec<&str> = head.lines.clone();
     for candidate in std::iter::once(begin).chain(lines) {
@@ -269,7 +266,7 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
     Err(ReadError::line(head.file, 1, unknown(head, begin), nearest(&names)))
 }
 
-/// Names of the columns of a table, whatever separates them.
+/// Returns the column names of a table with any separator.
 fn columns(head: &Head<'_>) -> Vec<String> {
     let first = head.lines.first().copied().unwrap_or_default();
     let mark = MARKS.into_iter().max_by_key(|m| first.matches(*m).count()).unwrap_or(',');
@@ -277,7 +274,7 @@ fn columns(head: &Head<'_>) -> Vec<String> {
     line.split('\t').map(|c| c.trim().to_owned()).collect()
 }
 
-/// The two formats closest to these keys or columns, each with the missing ones.
+/// Names the two formats closest to these keys or columns, and what the file lacks for each.
 fn nearest(names: &[String]) -> String {
     let has = |column: &str| column.split('|').any(|c| names.iter().any(|n| n.eq_ignore_ascii_case(c)));
     let mut ranked: Vec<(&Format, usize)> =
@@ -289,10 +286,10 @@ fn nearest(names: &[String]) -> String {
         let lacks = lacks.join(", ");
         match found {
             0 => format!("{} ({}): {}", format.id, format.title, lacks),
-            _ => format!("{} ({}), of which it lacks {}", format.id, format.title, lacks),
+            _ => format!("{} ({}), but without {}", format.id, format.title, lacks),
         }
     };
-    // Without any name in common, the two that are easiest to write.
+    // If no name matches, suggests the two formats that are easiest to write.
     let plain = |id: &str| FORMATS.iter().find(|f| f.id == id).map(|f| (f, 0));
     let two: Vec<(&Format, usize)> = match ranked.first() {
         Some((_, 0)) | None => ["plain", "labelled"].into_iter().filter_map(plain).collect(),
@@ -301,7 +298,7 @@ fn nearest(names: &[String]) -> String {
     format!("{}; `probity data list` lists all", two.iter().map(said).collect::<Vec<_>>().join(", or "))
 }
 
-/// Describes an unknown file.
+/// Describes a file of unknown format.
 fn unknown(head: &Head<'_>, begin: &str) -> String {
     if is_binary(begin) {
         return "binary data, not text".to_owned();
@@ -317,7 +314,7 @@ fn unknown(head: &Head<'_>, begin: &str) -> String {
     format!("text that begins with `{first}`")
 }
 
-/// True if a tenth of the beginning is bytes that text does not contain.
+/// True if at least a tenth of the beginning is bytes that do not occur in text.
 fn is_binary(begin: &str) -> bool {
     let head = || begin.chars().take(4_096);
     let strange = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();

@@ -1,13 +1,11 @@
-//! One row of any source, in terms that labs share.
+//! Rows of any source, in a form shared by all labs.
 //!
-//! Strings borrow from the current line; [`Row::into_owned`] makes a row independent of it. Token and span indices
-//! count from 0.
+//! Strings borrow from the current line; [`Row::into_owned`] copies them. Token and span indices count from 0.
 
 use serde::{Deserialize, Serialize};
 
 use super::text::{Labels, Text};
 
-/// Converts a borrowed value to an owned one.
 trait Own {
     type Owned;
     fn own(self) -> Self::Owned;
@@ -58,7 +56,7 @@ macro_rules! plain_values {
 }
 plain_values!(u32, f64, bool, Split, RelationKind);
 
-/// Defines a row and its conversion to an owned one.
+/// Defines a row type and its conversion to an owned row.
 macro_rules! row {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$meta])*
@@ -87,7 +85,6 @@ pub enum Split {
 }
 
 impl Split {
-    /// The name in plain rows.
     pub fn name(self) -> &'static str {
         match self {
             Split::Train => "train",
@@ -97,28 +94,27 @@ impl Split {
     }
 }
 
-/// Cardinality of a relation, as LAMA states it.
+/// Cardinality of a relation, in LAMA's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationKind {
-    /// One object per subject, and one subject per object.
+    /// One object per subject and one subject per object.
     #[serde(rename = "1-1")]
     OneToOne,
     /// One object per subject.
     #[serde(rename = "N-1")]
     ManyToOne,
-    /// Subjects with several objects.
+    /// Several objects for some subjects.
     #[serde(rename = "N-M")]
     ManyToMany,
 }
 
 row! {
-    /// A fact: subject, relation, object.
     Fact {
         /// Identifier in the source.
         id: Option<Text<'a>>,
-        /// Relation, such as `P19`; from the file's name if rows lack it.
+        /// Relation, such as `P19`; taken from the file name if rows lack it.
         relation: Option<Text<'a>>,
-        /// Surface form of the subject; SQuAD rows of LAMA may lack it.
+        /// Surface form of the subject; absent in some SQuAD rows of LAMA.
         subject: Option<Text<'a>>,
         /// Surface form of the object.
         object: Text<'a>,
@@ -128,70 +124,66 @@ row! {
         subject_id: Option<Text<'a>>,
         /// Knowledge base identifier of the object.
         object_id: Option<Text<'a>>,
-        /// Sentences with `[MASK]` in the place of the object.
+        /// Sentences with `[MASK]` in place of the object.
         contexts: Option<Vec<Text<'a>>>,
     }
 }
 
 row! {
-    /// A prompt for a relation, with `[X]` for the subject and `[Y]` for the object.
+    /// Prompt for a relation, with `[X]` for the subject and `[Y]` for the object.
     Prompt {
         relation: Option<Text<'a>>,
         prompt: Text<'a>,
-        /// Its collection.
+        /// Name of its collection.
         source: Option<Text<'a>>,
         /// Weight in the source.
         weight: Option<f64>,
-        /// ParaRel: lemma of the pattern.
+        /// Lemma of the pattern (ParaRel).
         lemma: Option<Text<'a>>,
-        /// ParaRel: tense of the pattern.
+        /// Tense of the pattern (ParaRel).
         tense: Option<Text<'a>>,
-        /// True if nothing but a full stop follows `[Y]`, so that causal models can answer.
+        /// True if at most a full stop follows `[Y]`, so that causal models can answer.
         object_final: Option<bool>,
     }
 }
 
 row! {
-    /// A relation itself.
     Relation {
-        /// Identifier.
         relation: Text<'a>,
-        /// Its templates; the first is the original one.
+        /// Templates, the original one first.
         templates: Vec<Text<'a>>,
         name: Option<Text<'a>>,
-        /// 1-1, N-1 or N-M.
         kind: Option<RelationKind>,
-        /// BEAR: the closed set of answers.
+        /// Closed set of answers (BEAR).
         answers: Option<Vec<Text<'a>>>,
     }
 }
 
 row! {
-    /// A sentence with labels of properties, or with a masked word and its two possible forms.
+    /// Sentence with labels of properties, or with a masked word and its two possible forms.
     Sentence {
         /// Identifier in the source.
         id: Option<Text<'a>>,
-        /// The sentence; a masked word is `[MASK]`.
+        /// Text, with `[MASK]` for a masked word.
         text: Text<'a>,
-        /// Part of the data set.
         split: Option<Split>,
-        /// The label, if any.
+        /// Unnamed label.
         label: Option<Text<'a>>,
-        /// Several labels by the name of their property.
+        /// Labels by property name.
         labels: Option<Labels<'a>>,
-        /// Characters from and to (exclusive) of the word that is probed.
+        /// Character range of the probed word (end exclusive).
         target: Option<[u32; 2]>,
-        /// Forms for the masked word by label: singular, plural.
+        /// Forms for the mask: singular, plural.
         forms: Option<[Text<'a>; 2]>,
-        /// The right word for the mask, and the word for the other value of the property.
+        /// The correct word for the mask, and the word for the other value of the property.
         choice: Option<[Text<'a>; 2]>,
-        /// The counterfactual: the sentence with the subject in the other number, masked likewise.
+        /// Counterfactual: the sentence with the subject in the other number and the same mask.
         twin: Option<Text<'a>>,
     }
 }
 
 impl Sentence<'_> {
-    /// Its labels by property, without repeating the unnamed label.
+    /// Returns the labels by property, omitting a repetition of the unnamed label.
     pub fn named_labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let bare =
             |name: &str, value: &Text<'_>| name.eq_ignore_ascii_case("label") && self.label.as_ref() == Some(value);
@@ -201,18 +193,17 @@ impl Sentence<'_> {
 }
 
 row! {
-    /// A minimal pair.
     Pair {
         /// Identifier in the source.
         id: Option<Text<'a>>,
         /// The acceptable sentence.
         good: Text<'a>,
-        /// The unacceptable one.
+        /// The unacceptable sentence.
         bad: Text<'a>,
         paradigm: Option<Text<'a>>,
-        /// Words of both before the critical word (one-prefix method).
+        /// Shared words before the critical word (one-prefix method).
         prefix: Option<Text<'a>>,
-        /// The critical words, good and bad.
+        /// The critical words of the good and the bad sentence.
         forms: Option<[Text<'a>; 2]>,
         /// Field and linguistic term.
         labels: Option<Labels<'a>>,
@@ -220,23 +211,22 @@ row! {
 }
 
 row! {
-    /// A tokenised input with its gold rationales.
+    /// Tokenized input with gold rationales.
     Rationale {
-        /// Identifier.
+        /// Identifier in the source.
         id: Option<Text<'a>>,
-        /// The text as written, if the source has it in addition to its words.
+        /// Text as written, if given in addition to the tokens.
         text: Option<Text<'a>>,
-        /// Words.
         tokens: Vec<Text<'a>>,
-        /// Gold rationales: sets of token indices, of which any one suffices.
+        /// Gold rationales: sets of token indices, any one of which suffices.
         rationales: Vec<Vec<u32>>,
-        /// Tokens that mislead (attractors).
+        /// Indices of misleading tokens (attractors).
         attractors: Option<Vec<u32>>,
         /// Index of the masked token.
         mask: Option<u32>,
-        /// The word for the mask.
+        /// Correct word for the mask.
         answer: Option<Text<'a>>,
-        /// Other words that fit the mask as well.
+        /// Other words that fit the mask equally well.
         other_answers: Option<Vec<Text<'a>>>,
         /// Gold label of the input.
         label: Option<Text<'a>>,
@@ -244,17 +234,15 @@ row! {
         query: Option<Text<'a>>,
         /// Dimension or section.
         dimension: Option<Text<'a>>,
-        /// Identifier of the original, on perturbed inputs.
+        /// Identifier of the original, for perturbed inputs.
         perturbs: Option<Text<'a>>,
-        /// Kind of the perturbation.
         perturbation: Option<Text<'a>>,
-        /// Identifiers of the perturbed inputs, on originals.
+        /// Identifiers of the perturbed inputs, for originals.
         partners: Option<Vec<Text<'a>>>,
-        /// Pairs of token indices, original and perturbed.
+        /// Pairs of token indices (original, perturbed).
         alignment: Option<Vec<[u32; 2]>>,
-        /// Share of the input for a predicted rationale, if the source gives it.
+        /// Length of predicted rationales as a share of the input, if given.
         ratio: Option<f64>,
-        /// Part of the data set.
         split: Option<Split>,
     }
 }
@@ -264,7 +252,7 @@ row! {
     Prediction {
         /// Identifier of the input.
         id: Option<Text<'a>>,
-        /// Model or method.
+        /// Name of the model or method.
         system: Option<Text<'a>>,
         /// Predicted label or word.
         label: Option<Text<'a>>,
@@ -272,27 +260,26 @@ row! {
         ranking: Option<Vec<u32>>,
         /// Importance of each token, or log-likelihood of each answer.
         scores: Option<Vec<f64>>,
-        /// Probabilities of the classes, in the order of the source.
+        /// Class probabilities, in the source's order.
         probabilities: Option<Vec<f64>>,
-        /// Further classes and their probabilities by name, as the source writes them.
+        /// Further classes and their probabilities, verbatim.
         labels: Option<Labels<'a>>,
     }
 }
 
 row! {
-    /// A published number.
+    /// A published result.
     Measure {
-        /// Name of the metric.
         metric: Text<'a>,
-        /// The value; `None` if the source prints `nan`.
+        /// Value; `None` for `nan`.
         value: Option<f64>,
-        /// Names of the measurement: relation, model, prompt, task and so on.
+        /// What was measured: relation, model, prompt, task and so on.
         labels: Option<Labels<'a>>,
     }
 }
 
 row! {
-    /// A word vector, described but not read.
+    /// Word vector without its values.
     Vector {
         word: Text<'a>,
         /// Number of coordinates.
@@ -300,28 +287,21 @@ row! {
     }
 }
 
-/// One row of any source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Row<'a> {
     Fact(Fact<'a>),
     Prompt(Prompt<'a>),
     Relation(Relation<'a>),
-    /// A labelled or masked sentence.
     Sentence(Sentence<'a>),
-    /// A minimal pair.
     Pair(Pair<'a>),
-    /// An input with gold rationales.
     Rationale(Rationale<'a>),
-    /// A model's answer.
     Prediction(Prediction<'a>),
-    /// A published number.
     Measure(Measure<'a>),
-    /// A word vector.
     Vector(Vector<'a>),
 }
 
 impl Row<'_> {
-    /// The row, independent of the line it was read from.
+    /// Copies the row so that it no longer borrows from its line.
     pub fn into_owned(self) -> Row<'static> {
         match self {
             Row::Fact(r) => Row::Fact(r.own()),
@@ -336,7 +316,7 @@ impl Row<'_> {
         }
     }
 
-    /// Name of the kind, for counts.
+    /// Name of the kind, used in counts.
     pub fn kind(&self) -> &'static str {
         match self {
             Row::Fact(_) => "fact",

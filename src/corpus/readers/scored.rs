@@ -1,13 +1,12 @@
-//! Words with the scores that a method of saliency gave them, computed by any program: one input per row, or an
-//! original with its perturbed partners.
+//! Tokens with saliency scores computed by any program: one input per row, or an original with its perturbed partners.
 //!
-//! A row has `tokens` and `scores`, and where known `gold` (token indices, or several sets of which any suffices),
-//! `mask`, `id`, `dimension`, `ratio` (of the predicted rationale to the input), `system`; a perturbed input by itself
-//! has `perturbs`, `perturbation` and `alignment`. A pair has the same keys with `original_` and `perturbed_` before
-//! them, or objects `original` and `perturbed` (one, or a list). Alternative names: `attributions` and `saliency` for
-//! scores, `sent_token` for tokens, `rationale`, `rationales` and `rationale_ids` for gold; and the fields of captum's
-//! `LLMAttributionResult` (`input_tokens`, `seq_attr`) and `VisualizationDataRecord` (`raw_input_ids`,
-//! `word_attributions`), since captum itself writes no files.
+//! A row has `tokens` and `scores`. Optional keys are `gold` (token indices, or several sets of which any suffices), `mask`, `id`,
+//! `dimension`, `ratio` (predicted rationale to input) and `system`; for a single perturbed input also `perturbs`, `perturbation` and
+//! `alignment`. A pair prefixes these keys with `original_` and `perturbed_`, or has objects `original` and `perturbed` (one, or a list).
+//!
+//! Alternative names are `attributions` and `saliency` for scores, `sent_token` for tokens, and `rationale`, `rationales` and
+//! `rationale_ids` for gold. Captum does not write files, so fields of its `LLMAttributionResult` (`input_tokens`, `seq_attr`) and
+//! `VisualizationDataRecord` (`raw_input_ids`, `word_attributions`) are accepted too.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +17,6 @@ use super::rationale::{Sets, inside};
 use super::row::{Prediction, Rationale, Row};
 use super::text::Text;
 
-/// Words with scores.
 pub(crate) const FORMAT: Format = Format {
     id: "scored-rationales",
     title: "words with saliency scores",
@@ -101,7 +99,7 @@ struct Keys<'a> {
     scores: Option<Vec<f64>>,
     #[serde(alias = "original_gold", alias = "rationale_ids", alias = "rationales")]
     gold: Option<Sets>,
-    /// Alternative to `gold`; files of other programs have it with other types.
+    /// Alternative to `gold`; in files of other programs its type may differ.
     rationale: Option<Value>,
     #[serde(alias = "mask_index", alias = "original_mask")]
     mask: Option<u32>,
@@ -127,7 +125,7 @@ struct Keys<'a> {
 }
 
 struct Scored {
-    /// Rows so far; they number rows without a name.
+    /// Number of rows so far, used to name rows without an identifier.
     rows: u64,
     context: Context,
 }
@@ -171,7 +169,7 @@ impl Parse for Scored {
         for (partner, name) in partners.into_iter().zip(&names) {
             rows.push(rows_of(partner, name.clone(), keys.system.clone(), (Some(count), &self.context))?);
         }
-        // Nothing is emitted before everything has been checked: half a pair would look like a missing partner.
+        // All inputs are checked before any is emitted; half a pair would look like a missing partner.
         for (k, (mut rationale, prediction)) in rows.into_iter().enumerate() {
             (rationale.dimension, rationale.ratio) = (keys.dimension.clone(), keys.ratio);
             if k > 0 {
@@ -191,7 +189,7 @@ impl Parse for Scored {
     }
 }
 
-/// The partners that a row gives with its original.
+/// Returns the partners given in the row of an original.
 fn partners<'a>(keys: &mut Keys<'a>) -> Result<Vec<Side<'a>>, Unread> {
     let flat = keys.perturbed_tokens.take();
     let mut sides = match keys.perturbed.take() {
@@ -204,7 +202,7 @@ fn partners<'a>(keys: &mut Keys<'a>) -> Result<Vec<Side<'a>>, Unread> {
         let (gold, mask) = (keys.perturbed_gold.take(), keys.perturbed_mask);
         sides.push(Side { id: None, tokens, scores, gold, mask, perturbation: None, alignment: None });
     }
-    // Scores that the row has for its pair belong to its only partner.
+    // Pair-level keys of the row belong to its only partner.
     if let [side] = &mut sides[..] {
         side.perturbation = side.perturbation.take().or_else(|| keys.perturbation.clone());
         side.alignment = side.alignment.take().or_else(|| keys.alignment.clone());
@@ -212,7 +210,7 @@ fn partners<'a>(keys: &mut Keys<'a>) -> Result<Vec<Side<'a>>, Unread> {
     Ok(sides)
 }
 
-/// The rows of one input; `original` is the number of words of the original of a partner.
+/// Returns the rows of one input. For a partner, `original` is the number of tokens of its original.
 fn rows_of<'a>(
     side: Side<'a>,
     id: Text<'a>,
@@ -224,7 +222,7 @@ fn rows_of<'a>(
         let what = format!("{} scores for {words} tokens", side.scores.len());
         return Err(Unread::new(DropKind::Value, what));
     }
-    // No gold at all is not the same as a rationale that is empty.
+    // Missing gold differs from an empty rationale.
     let rationales = side.gold.map_or(Ok(Vec::new()), |gold| gold.into_sets(side.tokens.len(), context))?;
     inside(rationales.iter().flatten().chain(&side.mask), words)?;
     let pairs = |pairs: Vec<[Option<u32>; 2]>| -> Vec<[u32; 2]> {
@@ -255,7 +253,7 @@ mod tests {
     use super::super::{DropKind, Reading, Report};
     use super::*;
 
-    /// Names of the inputs with their numbers of scores, and what was dropped.
+    /// Returns the identifiers of the inputs with their numbers of scores, and the report.
     fn read(text: &str) -> (Vec<(String, usize)>, Report) {
         let source = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
         let mut found = Vec::new();
@@ -278,7 +276,7 @@ mod tests {
         assert_eq!((names, report.dropped.total()), (vec!["7", "7:1", "p", "row 2"], 0));
     }
 
-    /// A mask under the key `rationale` was silently ignored, and the row had no gold.
+    /// Regression: a mask under the key `rationale` used to be silently ignored.
     #[test]
     fn gold_may_be_called_rationale_and_a_text_of_that_name_is_no_gold() {
         let gold = |row: &str| {

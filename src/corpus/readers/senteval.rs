@@ -1,13 +1,12 @@
-//! SentEval probing tasks: `split<TAB>label<TAB>sentence`, the split being `tr`, `va` or `te`.
+//! SentEval probing tasks: `split<TAB>label<TAB>sentence`; the split is `tr`, `va` or `te`.
 //!
-//! A line with more than three fields has a tab in its text and is dropped: reading only its last field would keep part
-//! of a sentence. The labels of a task with a closed set are checked; the task is identified by its first labels.
+//! A line with more than three fields has a tab in its text and is dropped, because its last field is only part of the sentence. Labels of
+//! a closed set are checked; the first labels identify the set.
 
 use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse};
 use super::row::{Row, Sentence, Split};
 
-/// Labelled sentences.
 pub(crate) const FORMAT: Format = Format {
     id: "senteval",
     title: "SentEval probing task",
@@ -20,10 +19,10 @@ pub(crate) const FORMAT: Format = Format {
     parser: |head, _| Ok(Box::new(SentEval { labels: closed(head) })),
 };
 
-/// Tasks whose closed set of labels overlaps with no other task's: tense, number, order, odd man out.
+/// Label sets of SentEval tasks: tense, number, clause order, odd man out.
 const CLOSED: &[&[&str]] = &[&["PAST", "PRES"], &["NN", "NNS"], &["I", "O"], &["C", "O"]];
 
-/// Labels that may occur.
+/// Labels allowed in a task.
 enum Labels {
     Any,
     Closed(&'static [&'static str]),
@@ -48,7 +47,7 @@ fn fields(line: &str) -> Option<(&str, &str, &str)> {
     Some((fields.next()?, fields.next()?, fields.next()?)).filter(|_| fields.next().is_none())
 }
 
-/// Allowed labels, identified if two thirds of the first labels belong to them.
+/// Returns the allowed labels: a set that contains at least two thirds of the first labels.
 fn closed(head: &Head<'_>) -> Labels {
     let seen: Vec<&str> = head.lines.iter().filter_map(|l| fields(l)).map(|f| f.1).collect();
     let most = |is: &dyn Fn(&str) -> bool| 3 * seen.iter().filter(|l| is(l)).count() >= 2 * seen.len();

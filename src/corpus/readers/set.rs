@@ -1,8 +1,7 @@
-//! A file or a folder as a data set: which files it has, what each is, and its rows one after the other.
+//! A file or a folder as a data set: its files, their formats, and their rows.
 //!
-//! Folders are walked in the order of their names. Some formats are folders (LAMA, ParaRel, BEAR, ERASER): the layout
-//! is recognised by its files, not by its name. Files that are not data (a README, a pickle) are listed with the
-//! reason; nothing is dropped silently.
+//! Folders are walked in alphabetical order. Folder formats (LAMA, ParaRel, BEAR, ERASER) are recognised by their files, not by the
+//! folder's name. Files that are not data (a README, a pickle) are listed with the reason; nothing is dropped silently.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -16,40 +15,38 @@ use super::row::Row;
 use super::source::Watch;
 use super::{bear, ding_koehn, eraser, lama, lpaqa, pararel, plain};
 
-/// Maximum depth of folders.
+/// Maximum depth of nested folders.
 const DEPTH: usize = 5;
-/// The table of prompts in a folder of LAMA or mLAMA.
+/// Table of prompts in a LAMA or mLAMA folder.
 const TEMPLATES: &str = "templates.jsonl";
-/// Maximum number of files of a folder.
+/// Maximum number of files in a folder.
 const FILES: usize = 20_000;
 
 #[derive(Debug, Clone)]
 pub struct SetFile {
     pub path: PathBuf,
     pub format: &'static Format,
-    /// True if it is compressed.
     pub gzip: bool,
-    /// Its size on disk, in bytes.
+    /// Size on disk, in bytes.
     pub bytes: u64,
 }
 
-/// A data set: one file, or a folder of them.
+/// A data set: one file, or a folder of files.
 #[derive(Debug, Clone)]
 pub struct Set {
-    /// The requested path.
+    /// Path requested by the user.
     pub root: PathBuf,
-    /// Title of the set: that of its only format, a folder layout, or "files of several formats".
+    /// Title of the only format, name of the folder layout, or "files of several formats".
     pub title: String,
     /// Files that are read, in order.
     pub files: Vec<SetFile>,
-    /// Files that are not read, and why.
+    /// Files that are not read, each with the reason.
     pub left_out: Vec<(PathBuf, String)>,
 }
 
-/// A folder layout: its name, formats that it must have, and others that it may have.
+/// A folder layout: name, required formats, optional formats.
 type Layout = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-/// Folder layouts.
 const LAYOUTS: &[Layout] = &[
     ("BEAR folder", &[bear::METADATA.id], &[bear::FACTS.id, bear::RESULTS.id, bear::RUN.id]),
     ("ERASER folder", &[eraser::ROWS.id], &[eraser::PREDICTIONS.id]),
@@ -66,15 +63,15 @@ impl Set {
     /// Recognises a file, or every file of a folder, by content.
     ///
     /// # Errors
-    /// [`ReadError`] where a file is of no known format, or a folder has no file of any.
+    /// [`ReadError`] if the file, or every file of the folder, has an unknown format.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::open_watched(path, &unwatched())
     }
 
-    /// The same with an observer, which can end the reading.
+    /// Opens a set with an observer that can stop reading.
     ///
     /// # Errors
-    /// As [`Set::open`], and where `watch` ends it.
+    /// As for [`Set::open`], and if `watch` stops reading.
     pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
         let kind = fs::metadata(path)
             .map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a file or a folder"))?;
@@ -100,8 +97,8 @@ impl Set {
         Ok(set)
     }
 
-    /// mLAMA has a folder for each language, with the same relations: prompts of one language do not fit the objects of
-    /// another.
+    /// Rejects folders with several languages. mLAMA has a folder per language with the same relations, and prompts of one language do not
+    /// fit objects of another.
     fn one_language(&self) -> Result<(), ReadError> {
         let templates = self.files.iter().filter(|f| f.path.file_name().is_some_and(|name| name == TEMPLATES));
         let folders: Vec<String> = templates.filter_map(|f| f.path.parent()).map(|folder| self.name(folder)).collect();
@@ -109,7 +106,7 @@ impl Set {
         let named = folders.iter().take(6).cloned().collect::<Vec<_>>().join(", ");
         let more = if folders.len() > 6 { ", …" } else { "" };
         let what =
-            format!("it has templates in {} languages, which are not asked together: {named}{more}", folders.len());
+            format!("it has templates in {} languages, which must be used separately: {named}{more}", folders.len());
         let expected = format!("one of these folders, for example {}", self.root.join(first).display());
         Err(ReadError::file(&self.root, what, expected))
     }
@@ -131,11 +128,11 @@ impl Set {
             // Links to folders are not followed, because they may form cycles.
             let real = fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir());
             if documents && (real && path.ends_with("docs") || path.ends_with(eraser::DOCUMENTS)) {
-                self.left_out.push((path, "documents, read with the rows that name them".to_owned()));
+                self.left_out.push((path, "documents, read with the rows that refer to them".to_owned()));
             } else if real && depth < DEPTH {
                 self.walk(&path, depth + 1, watch)?;
             } else if path.is_dir() {
-                self.left_out.push((path, "a folder that is a link or too deep".to_owned()));
+                self.left_out.push((path, "a folder that is a link or nested too deep".to_owned()));
             } else {
                 self.add(path, watch)?;
             }
@@ -174,31 +171,29 @@ impl Set {
         "folder of files of several formats".to_owned()
     }
 
-    /// Names of the files: their paths inside the folder, or the requested path.
+    /// Returns the file names: paths relative to the folder, or the requested path.
     pub fn names(&self) -> Vec<String> {
         self.files.iter().map(|f| self.name(&f.path)).collect()
     }
 
-    /// The name of a path in this set.
     pub fn name(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).ok().filter(|p| !p.as_os_str().is_empty());
         inside.unwrap_or(path).display().to_string()
     }
 
-    /// Reads the rows of all files in order. The sink gets the index of the file in [`Set::files`], the row and its
-    /// line. Returns a report for each file that was reached. A file in a folder that was mistaken for another format
-    /// and has no row of it is skipped, and its report gives the reason.
+    /// Reads the rows of all files in order. The sink receives the index into [`Set::files`], the row and its line. Returns a report for
+    /// each file reached. A file in a folder that was misrecognised and has no rows is skipped; its report states the reason.
     ///
     /// # Errors
-    /// [`ReadError`] of the first file whose framing breaks after some rows, and where no file has a row that can be read.
+    /// [`ReadError`] if the framing breaks after some rows of a file, or if no file has readable rows.
     pub fn rows(&self, sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>) -> Result<Vec<Report>, ReadError> {
         self.rows_watched(&unwatched(), sink)
     }
 
-    /// The same with an observer, which can end the reading, also between rows that are dropped.
+    /// Reads the rows with an observer that can stop reading, even between dropped rows.
     ///
     /// # Errors
-    /// As [`Set::rows`], and where `watch` ends it.
+    /// As for [`Set::rows`], and if `watch` stops reading.
     pub fn rows_watched(
         &self,
         watch: &Watch,
@@ -216,7 +211,7 @@ impl Set {
             });
             let report = match read {
                 Ok(report) => report,
-                // Half a file would look like a whole one, and a caller that stops reading needs no report.
+                // A partial file must not pass for a complete one; a caller that stops needs no report.
                 Err(e) if rows > 0 || self.files.len() == 1 || watch(0).is_break() => return Err(e),
                 Err(e) => {
                     let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));
@@ -238,7 +233,7 @@ impl Set {
     }
 }
 
-/// No observer.
+/// Returns an observer that never stops reading.
 fn unwatched() -> Watch {
     Rc::new(|_| ControlFlow::Continue(()))
 }
@@ -249,7 +244,7 @@ fn describe(path: &Path, watch: &Watch) -> Result<SetFile, ReadError> {
     Ok(SetFile { path: path.to_owned(), format: reading.format(), gzip: reading.is_gzip(), bytes })
 }
 
-/// True if rows in this file name documents in the folder `docs` next to it.
+/// True if the file's rows refer to documents in the neighbouring folder `docs`.
 fn is_annotation(path: &Path) -> bool {
     path.is_file()
         && path.file_name().is_some_and(|n| n.to_string_lossy().contains(".json"))

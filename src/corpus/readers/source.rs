@@ -1,8 +1,8 @@
-//! Bytes of a file as lines or JSON values, in bounded memory whatever the file's size.
+//! Splits the bytes of a file into lines or JSON values, in bounded memory.
 //!
-//! `.gz` is read as is, known by its content. A byte order mark and carriage returns before line ends are removed.
-//! Escape sequences and other control characters are kept: they are part of the data, and displays make them printable.
-//! Broken framing is an error: UTF-16, other compressions, half a gzip, a line over 16 MiB.
+//! Gzip is recognised by content and decompressed. Byte order marks and carriage returns before line ends are removed. Escape sequences
+//! and other control characters are data and are kept; displays escape them. Invalid framing is an error: UTF-16, other compressions, a
+//! truncated gzip, a line over 16 MiB.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -16,16 +16,16 @@ use memchr::{memchr, memchr_iter};
 use super::error::ReadError;
 use super::table::record_length;
 
-/// Longest line or JSON value, in bytes.
+/// Maximum length of a line or JSON value, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
-/// Largest file that is parsed as one document, in bytes.
+/// Maximum size of a file parsed as one document, in bytes.
 pub const MAX_DOCUMENT: usize = 64 << 20;
 /// Maximum length of a quoted cell over several lines, in bytes.
 const MAX_RECORD: usize = 64 << 10;
-/// Bytes that formats are recognised by.
+/// Number of bytes by which formats are recognised.
 pub(crate) const HEAD: usize = 256 << 10;
 
-/// A stream of bytes with a sliding window.
+/// A byte stream with a sliding window.
 pub(crate) struct Frames {
     source: Box<dyn Read>,
     file: PathBuf,
@@ -35,18 +35,17 @@ pub(crate) struct Frames {
     line: u64,
     ended: bool,
     gzip: bool,
-    /// True if a top-level JSON array has been opened.
+    /// True inside a top-level JSON array.
     inside: bool,
 }
 
-/// A piece: its first line (from 1), and its range.
+/// First line (from 1) and byte range of a piece.
 pub(crate) type Piece = (u64, Range<usize>);
 
-/// Observes the reading of files: it is called with the number of bytes read from the disk, and can end the reading
-/// with an error. The caller then explains it to the user.
+/// Observer of file reading, called with the number of bytes read from disk. Returning `Break` stops reading with an error, which the
+/// caller must explain to the user.
 pub type Watch = Rc<dyn Fn(u64) -> ControlFlow<()>>;
 
-/// A file with an observer.
 struct Watched {
     file: File,
     watch: Watch,
@@ -57,23 +56,23 @@ impl Read for Watched {
         let n = self.file.read(buffer)?;
         match (self.watch)(n as u64) {
             ControlFlow::Continue(()) => Ok(n),
-            ControlFlow::Break(()) => Err(std::io::Error::other("the reading was stopped")),
+            ControlFlow::Break(()) => Err(std::io::Error::other("reading was stopped")),
         }
     }
 }
 
-/// Opens a regular file; pipes and devices could block for ever and are refused.
+/// Opens a regular file; pipes and devices are rejected because they could block forever.
 ///
 /// # Errors
-/// [`ReadError`] where it cannot be opened or its beginning says that it is not text.
+/// [`ReadError`] if the file cannot be opened or its beginning is not text.
 pub(crate) fn open(path: &Path) -> Result<Frames, ReadError> {
     Frames::new(Box::new(regular(path)?), path)
 }
 
-/// The same with an observer.
+/// Opens a file with an observer.
 ///
 /// # Errors
-/// As [`open`], and where `watch` ends the reading.
+/// As for [`open`], and if `watch` stops reading.
 pub(crate) fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadError> {
     let watched = Watched { file: regular(path)?, watch: watch.clone() };
     Frames::new(Box::new(watched), path)
@@ -84,7 +83,7 @@ fn regular(path: &Path) -> Result<File, ReadError> {
 }
 
 impl Frames {
-    /// Frames of a stream, which `file` names in errors.
+    /// Splits a stream; errors name `file`.
     ///
     /// # Errors
     /// [`ReadError`] if reading fails or the beginning is not text.
@@ -92,7 +91,7 @@ impl Frames {
         let mut frames = Self::over(source, file);
         frames.fill(2)?;
         if frames.window().starts_with(&[0x1f, 0x8b]) {
-            // Bytes already read precede the rest.
+            // The bytes already read come first.
             let begun = std::io::Cursor::new(frames.window().to_vec());
             let source = MultiGzDecoder::new(begun.chain(frames.source));
             frames = Self::over(Box::new(source), file);
@@ -120,7 +119,7 @@ impl Frames {
         }
     }
 
-    /// The file, for errors.
+    /// Path used in errors.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
@@ -130,22 +129,21 @@ impl Frames {
         self.line
     }
 
-    /// True if the file is compressed.
     pub(crate) fn is_gzip(&self) -> bool {
         self.gzip
     }
 
-    /// Bytes read and not yet consumed: at first the beginning of the file.
+    /// Bytes read but not yet consumed; initially the beginning of the file.
     pub(crate) fn window(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// True if the window reaches to the end of the file.
+    /// True if the window extends to the end of the file.
     pub(crate) fn is_whole(&self) -> bool {
         self.ended
     }
 
-    /// The bytes of a piece, valid until the next one is read.
+    /// Returns the bytes of a piece, valid until the next one is read.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[range]
     }
@@ -157,7 +155,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Extends the window; the buffer grows only if a single piece fills it.
+    /// Extends the window. The buffer grows only if a single piece fills it.
     fn more(&mut self) -> Result<(), ReadError> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -180,16 +178,16 @@ impl Frames {
 
     fn broken(&self, error: &std::io::Error) -> ReadError {
         let what = match error.kind() {
-            ErrorKind::UnexpectedEof if self.gzip => "the compressed data ends in the middle".to_owned(),
+            ErrorKind::UnexpectedEof if self.gzip => "the compressed data is truncated".to_owned(),
             ErrorKind::InvalidInput | ErrorKind::InvalidData if self.gzip => {
                 format!("the compressed data is damaged ({error})")
             }
-            _ => format!("cannot read on: {error}"),
+            _ => format!("cannot continue reading: {error}"),
         };
         ReadError::line(&self.file, self.line + 1, what, "a whole file; fetch it again")
     }
 
-    /// Refuses text that is not UTF-8, by its first bytes.
+    /// Rejects text other than UTF-8, based on its first bytes.
     fn check(&self) -> Result<(), ReadError> {
         let head = self.window();
         let found = match head {
@@ -211,10 +209,10 @@ impl Frames {
         Err(ReadError::line(&self.file, 1, found, expected))
     }
 
-    /// The next line, without its end; `None` at the end of the file.
+    /// Returns the next line without its end, or `None` at the end of the file.
     ///
     /// # Errors
-    /// [`ReadError`] where reading fails or the line is over [`MAX_LINE`].
+    /// [`ReadError`] if reading fails or the line exceeds [`MAX_LINE`].
     pub(crate) fn next_line(&mut self) -> Result<Option<Piece>, ReadError> {
         let mut scanned = 0;
         loop {
@@ -244,10 +242,10 @@ impl Frames {
         }
     }
 
-    /// The next record of a table: a line, or several lines if a quoted cell spans them, up to [`MAX_RECORD`].
+    /// Returns the next record of a table: a line, or several if a quoted cell spans them (up to [`MAX_RECORD`]).
     ///
     /// # Errors
-    /// As [`Frames::next_line`].
+    /// As for [`Frames::next_line`].
     pub(crate) fn next_record(&mut self, mark: u8) -> Result<Option<Piece>, ReadError> {
         let Some((line, range)) = self.next_line()? else { return Ok(None) };
         if record_length(self.bytes(range.clone()), mark).is_some() {
@@ -276,10 +274,10 @@ impl Frames {
         Err(ReadError::line(&self.file, line, what, "one row per line, or a JSON array of rows"))
     }
 
-    /// The next object of a top-level JSON array, or of a sequence of JSON objects, over any number of lines.
+    /// Returns the next object of a top-level JSON array or of a sequence of objects, over any number of lines.
     ///
     /// # Errors
-    /// [`ReadError`] if reading fails, if the next value is not an object, or if the object does not end.
+    /// [`ReadError`] if reading fails, the next value is not an object, or the object is unclosed.
     pub(crate) fn next_value(&mut self) -> Result<Option<Piece>, ReadError> {
         if !self.skip_between()? {
             return Ok(None);
@@ -305,7 +303,7 @@ impl Frames {
         }
     }
 
-    /// Skips blanks, commas and the brackets of the array up to the next object; false at the end.
+    /// Skips blanks, commas and array brackets up to the next object; returns false at the end.
     fn skip_between(&mut self) -> Result<bool, ReadError> {
         loop {
             let Some(&byte) = self.window().first() else {
@@ -335,10 +333,10 @@ impl Frames {
         }
     }
 
-    /// The rest of the file as one piece.
+    /// Returns the rest of the file as one piece.
     ///
     /// # Errors
-    /// [`ReadError`] where reading fails or the file is over [`MAX_DOCUMENT`].
+    /// [`ReadError`] if reading fails or the file exceeds [`MAX_DOCUMENT`].
     pub(crate) fn document(&mut self) -> Result<Range<usize>, ReadError> {
         while !self.ended {
             if self.end - self.start > MAX_DOCUMENT {
@@ -353,7 +351,7 @@ impl Frames {
     }
 }
 
-/// Finds the end of a JSON object, over any number of windows.
+/// Finds the end of a JSON object across windows.
 #[derive(Default)]
 struct Scan {
     depth: usize,
@@ -362,7 +360,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Index of the brace that closes the object.
+    /// Returns the index of the brace that closes the object.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (k, &b) in bytes.iter().enumerate() {
             if self.string {
@@ -390,7 +388,7 @@ impl Scan {
     }
 }
 
-/// UTF-16 without a byte order mark: in western text every other byte is NUL.
+/// Detects UTF-16 without a byte order mark: in western text every other byte is NUL.
 fn utf16(head: &[u8]) -> Option<&'static str> {
     let head = &head[..head.len().min(512)];
     let nul = |parity: usize| head.iter().skip(parity).step_by(2).filter(|b| **b == 0).count();

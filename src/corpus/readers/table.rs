@@ -1,13 +1,11 @@
-//! Tables with a header line and tabs between fields.
+//! Tables with a header line and tab-separated fields.
 
 use super::error::{DropKind, ReadError, Unread};
 use super::format::{Emit, Head, Parser};
 use super::text::Text;
 
-/// Maximum number of fields of a line.
 const MAX_FIELDS: usize = 256;
 
-/// Positions of a table's columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     names: Vec<String>,
@@ -15,13 +13,13 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header at the beginning of a file.
+    /// Parses the header at the beginning of a file.
     ///
     /// # Errors
     /// [`ReadError`] if two columns have the same name. Unnamed columns, as added by spreadsheets, are ignored.
     pub(crate) fn of(head: &Head<'_>) -> Result<Self, ReadError> {
         let mut names: Vec<String> = head.columns.iter().map(|c| c.trim().to_owned()).collect();
-        // The index of a table written by pandas has no name.
+        // The index column of a table written by pandas has no name.
         if let [first, _, ..] = &mut names[..]
             && first.is_empty()
         {
@@ -30,22 +28,22 @@ impl Header {
         let bad = names.iter().enumerate().find(|(k, n)| !n.is_empty() && names[..*k].contains(*n));
         match bad {
             Some((k, name)) => {
-                let what = format!("column {} is called `{name}`", k + 1);
+                let what = format!("column {} is named `{name}`", k + 1);
                 Err(ReadError::line(head.file, 1, what, "a header with a different name for every column"))
             }
             None => Ok(Self { names, line: head.lines.first().map_or_else(String::new, |l| (*l).to_owned()) }),
         }
     }
 
-    /// True if this line is the header (again, as in concatenated files).
+    /// True if the line repeats the header, as in concatenated files.
     pub(crate) fn is(&self, line: &str) -> bool {
         line == self.line
     }
 
-    /// Splits a line; every field is there. Tabs within quoted fields are text if the line has too many fields otherwise.
+    /// Splits a line into exactly one field per column. If there are too many fields, tabs inside quoted fields count as text.
     ///
     /// # Errors
-    /// [`Unread`] where the line has another number of fields.
+    /// [`Unread`] if the number of fields differs.
     pub(crate) fn split<'l>(&self, line: &'l str) -> Result<Fields<'_, 'l>, Unread> {
         let (mut values, wanted) = (line.split('\t').take(MAX_FIELDS).collect::<Vec<&str>>(), self.names.len());
         let found = values.len();
@@ -56,14 +54,14 @@ impl Header {
             return Ok(Fields { header: self, values });
         }
         let hint = if found > wanted { " (a tab in the text?)" } else { "" };
-        Err(Unread::new(DropKind::Fields, format!("{found} fields{hint} where the header has {wanted}")))
+        Err(Unread::new(DropKind::Fields, format!("{found} fields{hint}, but the header has {wanted}")))
     }
 }
 
-/// A parser of tables whose lines do not depend on each other.
+/// Creates a parser of tables with independent lines.
 ///
 /// # Errors
-/// [`ReadError`] for a header that cannot be used.
+/// [`ReadError`] if the header is unusable.
 pub(crate) fn rows(
     head: &Head<'_>,
     read: impl Fn(&Fields<'_, '_>, &mut Emit<'_>) -> Result<(), Unread> + 'static,
@@ -75,7 +73,7 @@ pub(crate) fn rows(
     }))
 }
 
-/// Fields of a line, of which those that begin with a quotation mark end with one.
+/// Splits a line at tabs outside quoted fields.
 fn quoted_fields(line: &str) -> Vec<&str> {
     let (mut values, mut begin, mut open, mut last) = (Vec::new(), 0, false, '\t');
     for (at, c) in line.char_indices().chain([(line.len(), '\t')]) {
@@ -84,7 +82,7 @@ fn quoted_fields(line: &str) -> Vec<&str> {
                 values.push(&line[begin..at]);
                 begin = at + 1;
             }
-            // Doubled marks close and open again.
+            // Doubled marks close and reopen the quotation.
             '"' if open || at == begin || last == '"' => open = !open,
             _ => {}
         }
@@ -93,7 +91,7 @@ fn quoted_fields(line: &str) -> Vec<&str> {
     values
 }
 
-/// Fields of one line by the names of their columns.
+/// Fields of a line by column name.
 #[derive(Debug)]
 pub(crate) struct Fields<'h, 'l> {
     header: &'h Header,
@@ -101,43 +99,43 @@ pub(crate) struct Fields<'h, 'l> {
 }
 
 impl<'l> Fields<'_, 'l> {
-    /// The field as it is written; names of columns are found in any case.
+    /// Returns the field verbatim; column names ignore case.
     ///
     /// # Errors
-    /// [`Unread`] where there is no such column.
+    /// [`Unread`] if there is no such column.
     pub(crate) fn raw(&self, column: &str) -> Result<&'l str, Unread> {
         let k = self.header.names.iter().position(|n| n.eq_ignore_ascii_case(column));
         k.map(|k| self.values[k]).ok_or_else(|| Unread::missing(column))
     }
 
-    /// The field, if the table has the column and the field is not empty.
+    /// Returns the field if the column exists and the field is not empty.
     pub(crate) fn optional(&self, column: &str) -> Option<&'l str> {
         self.raw(column).ok().filter(|v| !v.is_empty())
     }
 
-    /// The field as text; see [`unquoted`].
+    /// Returns the field as text; see [`unquoted`].
     ///
     /// # Errors
-    /// [`Unread`] where there is no such column or it is empty.
+    /// [`Unread`] if there is no such column or the field is empty.
     pub(crate) fn text(&self, column: &str) -> Result<Text<'l>, Unread> {
         let raw = self.raw(column)?;
         if raw.trim().is_empty() { Err(Unread::missing(column)) } else { Ok(unquoted(raw)) }
     }
 
-    /// The field as a whole number.
+    /// Parses the field as a whole number.
     pub(crate) fn index(&self, column: &str) -> Result<usize, Unread> {
         let raw = self.raw(column)?;
         raw.parse().map_err(|_| Unread::new(DropKind::Value, format!("`{column}` is `{raw}`, not a whole number")))
     }
 
-    /// Names and values in the order of the columns.
+    /// Returns names and values in column order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'l str)> {
         self.header.names.iter().map(String::as_str).zip(self.values.iter().copied())
     }
 }
 
-/// Removes the quotation marks of CSV around a field: only if it is quoted as a whole and every mark inside is doubled,
-/// so that a sentence that begins with a mark is unchanged.
+/// Removes CSV quotation marks from a field, but only if it is fully quoted and every inner mark is doubled: a sentence that merely begins
+/// with a quotation mark is unchanged.
 pub(crate) fn unquoted(raw: &str) -> Text<'_> {
     let Some(inner) = raw.strip_prefix('"').and_then(|r| r.strip_suffix('"')) else { return raw.into() };
     if !inner.contains('"') {
@@ -147,11 +145,11 @@ pub(crate) fn unquoted(raw: &str) -> Text<'_> {
     if plain.contains('"') { raw.into() } else { inner.replace("\"\"", "\"").into() }
 }
 
-/// Separators of a table's fields besides tabs.
+/// Field separators other than tabs.
 pub const MARKS: [char; 3] = [',', ';', '|'];
 
-/// Length of the record that `bytes` begin with: to the first line feed outside quoted cells, or to their end. `None` if a
-/// quoted cell stays open. A single quotation mark inside a quoted cell is text, and such a record has one line.
+/// Returns the length of the record at the beginning of `bytes`, up to the first line feed outside quoted cells or the end. Returns `None`
+/// if a quoted cell is unclosed. A single quotation mark inside a quoted cell is text and limits the record to one line.
 pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
     let (mut quoted, mut begins, mut k) = (false, true, 0);
     while k < bytes.len() {
@@ -177,7 +175,7 @@ pub(crate) fn record_length(bytes: &[u8], mark: u8) -> Option<usize> {
     (!quoted).then_some(bytes.len())
 }
 
-/// A record with tabs between its fields, which may be quoted; tabs and line ends within a field become blanks.
+/// Converts a record to tab-separated fields without quotation marks. Tabs and line ends inside a field become blanks.
 pub fn with_tabs(line: &str, mark: char) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
@@ -205,7 +203,7 @@ pub fn with_tabs(line: &str, mark: char) -> String {
     out
 }
 
-/// Byte offset and length of the token with this index, tokens being separated by single blanks.
+/// Returns byte offset and text of the token at `index`; tokens are separated by single blanks.
 pub(crate) fn token(text: &str, index: usize) -> Option<(usize, &str)> {
     let mut at = 0;
     for (k, word) in text.split(' ').enumerate() {
@@ -236,7 +234,7 @@ mod tests {
         }
     }
 
-    /// A row with a quoted tab was dropped.
+    /// Regression: rows with a quoted tab used to be dropped.
     #[test]
     fn tabs_within_quotes_are_text() {
         let head = "text\tlabel";

@@ -1,4 +1,4 @@
-//! Tests of the readers over small synthetic files of every format, and over bad input.
+//! Tests of the readers on small synthetic files of every format and on invalid input.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -33,7 +33,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 const SENTEVAL: &str = "tr\tPAST\tShe saw it .\nva\tPRES\tShe sees it .\nte\tPAST\tIt was late .\n";
 
-/// The error of some bytes; checks that it names the file, the text found and the expected form.
+/// Returns the error for some bytes, after checking that it names the file, the text found and the expected form.
 fn refused(bytes: impl Into<Vec<u8>>, words: &[&str]) -> ReadError {
     let error = read(bytes, "folder/bad.txt").unwrap_err();
     let text = error.to_string();
@@ -44,7 +44,7 @@ fn refused(bytes: impl Into<Vec<u8>>, words: &[&str]) -> ReadError {
     error
 }
 
-/// The report of SentEval rows with a bad one as the second line, which is dropped for this reason.
+/// Checks that a bad second line in SentEval rows is dropped for this reason.
 fn dropped(bad: &[u8], kind: DropKind, words: &[&str]) {
     let mut bytes = SENTEVAL.as_bytes().to_vec();
     let at = SENTEVAL.find('\n').unwrap() + 1;
@@ -66,7 +66,7 @@ fn every_format_has_a_file_that_is_recognised_as_it_and_read_without_loss() {
         if path.is_dir() {
             continue;
         }
-        // The default form of inseq, besides the plain one.
+        // Default form of inseq, in addition to the plain one.
         let stem = path.file_stem().unwrap().to_str().unwrap().replace("inseq-saved", "inseq");
         let reading = Reading::open(&path).unwrap();
         assert_eq!(reading.format().id, stem, "{}", path.display());
@@ -158,7 +158,7 @@ fn eraser_rationales_are_tokens_of_the_document() {
     );
 }
 
-/// Regression: facts of two languages were silently asked with the prompts of both.
+/// Regression: facts in two languages used to be silently combined with the prompts of both.
 #[test]
 fn languages_of_mlama_are_not_mixed() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn published_tables_give_a_row_for_every_number() {
     assert_eq!(values, [Some(25.5), Some(12.0), None, Some(0.75)]);
 }
 
-/// Regression: a table whose header a spreadsheet had written with capitals was not recognised.
+/// Regression: tables with capitalized column names, as written by spreadsheets, used to go unrecognised.
 #[test]
 fn tables_are_recognised_with_header_names_of_any_case_and_any_separator() {
     for mark in ["\t", ",", ";"] {
@@ -277,7 +277,7 @@ fn reading_stops_when_the_caller_has_enough() {
     assert_eq!((seen, report.rows, report.stopped), (5, 5, true));
 }
 
-/// SentEval lines made while they are read.
+/// SentEval lines generated while they are read.
 struct Endless {
     line: u64,
     lines: u64,
@@ -303,7 +303,7 @@ impl Read for Endless {
     }
 }
 
-/// The window must not grow with the file; memory of the rest depends on the callback.
+/// The window must not grow with the file; other memory depends on the callback.
 #[test]
 fn two_million_rows_pass_through_one_window() {
     let reading = Reading::stream(Box::new(Endless::new(2_000_000)), Path::new("long")).unwrap();
@@ -311,7 +311,7 @@ fn two_million_rows_pass_through_one_window() {
     let mut last = 0;
     let report = reading.rows(&mut |row, line| {
         let Row::Sentence(s) = row else { panic!("{row:?}") };
-        // Texts are borrowed from the window, so their addresses show how large it is.
+        // Texts are borrowed from the window, so their addresses reveal its size.
         let at = s.text.as_str().as_ptr() as usize;
         addresses.insert(at / super::source::HEAD);
         last = line;
@@ -388,17 +388,17 @@ mod bad_input {
 
     #[test]
     fn half_a_gzip_is_an_error_with_the_line_it_ends_at() {
-        // Lines that do not compress well, so that half of the bytes contain many of them.
+        // Lines that compress poorly, so that half of the bytes contain many of them.
         let lines: String =
             (0..20_000u64).map(|k| format!("tr\tPAST\tRow {} .\n", k.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let whole = gzip(lines.as_bytes());
-        let error = refused(&whole[..whole.len() / 2], &["ends in the middle", "fetch it again"]);
+        let error = refused(&whole[..whole.len() / 2], &["is truncated", "fetch it again"]);
         assert!(error.line.unwrap() > 1_000, "{error}");
         let mut damaged = whole.clone();
         let at = damaged.len() / 2;
         damaged[at..at + 64].fill(0xff);
         assert!(refused(damaged, &[]).to_string().contains("compressed data"));
-        // Two members, as concatenated files have, are one file.
+        // Gzip members of concatenated files form one file.
         let twice = [whole.clone(), whole].concat();
         assert_eq!(read(twice, "x").unwrap().1.rows, 40_000);
     }
@@ -416,7 +416,7 @@ mod bad_input {
         assert!(error.what.contains("16 MiB"), "{error}");
     }
 
-    /// Buffers grow by doubling: lines between the limit and twice the limit used to be accepted or refused by chance.
+    /// Regression: since buffers double in size, lines between the limit and twice the limit used to be accepted or rejected arbitrarily.
     #[test]
     fn lines_of_16_to_31_megabytes_are_refused_as_longer_ones_are() {
         for size in [17 << 20, 24 << 20, 31 << 20] {

@@ -1,4 +1,4 @@
-//! Strings of rows: borrowed from the line if unescaped, owned otherwise.
+//! Strings of rows, borrowed from the line if they have no escapes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::ops::Deref;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A string of a row. Deserializes without allocating where JSON has no escapes; numbers and truth values, which many
-/// files use as identifiers and labels, are accepted as text.
+/// A string of a row. Deserializing allocates only if the JSON has escapes. Numbers and booleans, which many files use as identifiers and
+/// labels, are accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Text<'a>(pub Cow<'a, str>);
@@ -78,12 +78,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// Named labels in the order of the file; a JSON object of strings.
+/// Named labels in file order; a JSON object of strings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
 impl Labels<'_> {
-    /// The label of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(k, _)| k.as_str() == name).map(|(_, v)| v.as_str())
     }

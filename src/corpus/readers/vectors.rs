@@ -1,4 +1,4 @@
-//! GloVe and word2vec text: recognised, counted and described; the reader of static vectors reads the values.
+//! GloVe and word2vec text: recognised, counted and described. The static-vector reader of the model crate parses the values.
 
 use memchr::memchr_iter;
 
@@ -6,7 +6,7 @@ use super::error::{DropKind, Unread};
 use super::format::{Emit, Format, Framing, Head, Parse};
 use super::row::{Row, Vector};
 
-/// Word vectors: a word and its coordinates, separated by blanks; word2vec has a first line with both counts.
+/// Lines of a word and its coordinates, separated by blanks. In word2vec, the first line has both counts.
 pub(crate) const FORMAT: Format = Format {
     id: "vectors",
     title: "GloVe or word2vec text (described, not read)",
@@ -19,16 +19,16 @@ pub(crate) const FORMAT: Format = Format {
     },
 };
 
-/// Minimum number of coordinates: fewer could be any text with numbers.
+/// Minimum number of coordinates; shorter lines could be any text with numbers.
 const LEAST: usize = 10;
 
 struct Vectors {
     dimension: usize,
-    /// True while the line with the counts is still to be read.
+    /// True until the line with the counts has been read.
     counts: bool,
 }
 
-/// Rows and dimension in the first line of word2vec text.
+/// Parses the first line of word2vec text (rows, dimension) and returns the dimension.
 fn counts(head: &Head<'_>) -> Option<usize> {
     let (rows, dimension) = head.lines.first()?.trim_end().split_once(' ')?;
     rows.parse::<u64>().ok()?;
@@ -52,7 +52,7 @@ impl Parse for Vectors {
             return Ok(());
         }
         let line = line.trim_end();
-        // Some words of GloVe have blanks in them, so coordinates are counted from the end.
+        // Some GloVe words contain blanks, so coordinates are counted from the end.
         let blanks = memchr_iter(b' ', line.as_bytes()).count();
         let cut = blanks.checked_sub(self.dimension).and_then(|k| memchr_iter(b' ', line.as_bytes()).nth(k));
         let Some(cut) = cut else {

@@ -11,7 +11,7 @@ use super::gather::Gather;
 use crate::readers::ReadError;
 use crate::readers::source::MAX_DOCUMENT;
 
-/// The first bytes of a file; empty if it cannot be opened, because the text readers report the error.
+/// Returns the first bytes of a file, or zeros if it cannot be read; the text readers report that error.
 pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     let mut head = [0; 4];
     match base::read::open(path).and_then(|mut file| file.read_exact(&mut head)) {
@@ -20,10 +20,8 @@ pub(crate) fn beginning(path: &Path) -> [u8; 4] {
     }
 }
 
-/// Maximum number of entries of an archive.
 const MOST_ENTRIES: usize = 65_534;
 
-/// Position of an entry.
 struct Entry {
     name: String,
     method: u16,
@@ -31,11 +29,11 @@ struct Entry {
     offset: u64,
 }
 
-/// Reads the samples of an Inspect log: from its summaries, or sample by sample if it has none or texts are needed.
+/// Reads the samples of an Inspect log from its summaries, or one by one if it has none or texts are needed.
 pub(crate) fn rows(path: &Path, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let broken = |what: String| ReadError::file(path, what, "a whole .eval log of Inspect; fetch it again");
     let mut file = base::read::open(path).map_err(|e| broken(format!("cannot open it: {e}")))?;
-    let mut entries = entries(&mut file).map_err(|e| broken(format!("a damaged zip archive ({e})")))?;
+    let mut entries = entries(&mut file).map_err(|e| broken(format!("the zip archive is damaged ({e})")))?;
     let mut read = |entry: &Entry| unpacked(&mut file, entry).map_err(|e| broken(format!("{}: {e}", shown(entry))));
     gather.samples = true;
     if let Some(entry) = entries.iter().find(|e| e.name == "summaries.json").filter(|_| !gather.wanted.detail) {
@@ -73,7 +71,7 @@ fn wrong(what: &str) -> std::io::Error {
     std::io::Error::other(what.to_owned())
 }
 
-/// The central directory.
+/// Reads the central directory.
 fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     let size = file.seek(SeekFrom::End(0))?;
     let tail = size.min(22 + 65_535);
@@ -81,26 +79,27 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();
     file.take(tail).read_to_end(&mut bytes)?;
     let end = memchr::memmem::rfind(&bytes, b"PK\x05\x06").ok_or_else(|| wrong("it has no directory"))?;
-    let field = |at, wide| word(&bytes, end + at, wide).ok_or_else(|| wrong("its directory is cut off"));
+    let field = |at, wide| word(&bytes, end + at, wide).ok_or_else(|| wrong("its directory is truncated"));
     let (count, length, start) = (field(10, 2)? as usize, field(12, 4)?, field(16, 4)?);
     field(20, 2)?;
     if count > MOST_ENTRIES || start == u64::from(u32::MAX) {
         return Err(wrong("more entries or bytes than Probity reads; convert it: inspect log convert --to json"));
     }
     if start + length > size {
-        return Err(wrong("its directory is cut off"));
+        return Err(wrong("its directory is truncated"));
     }
     file.seek(SeekFrom::Start(start))?;
     let mut directory = Vec::new();
     file.take(length).read_to_end(&mut directory)?;
     let (mut all, mut at) = (Vec::new(), 0);
     while all.len() < count {
-        let field = |offset, wide| word(&directory, at + offset, wide).ok_or_else(|| wrong("its directory is cut off"));
+        let field =
+            |offset, wide| word(&directory, at + offset, wide).ok_or_else(|| wrong("its directory is truncated"));
         if field(0, 4)? != 0x0201_4b50 {
             return Err(wrong("its directory is damaged"));
         }
         let (name, extra, comment) = (field(28, 2)? as usize, field(30, 2)? as usize, field(32, 2)? as usize);
-        let text = directory.get(at + 46..at + 46 + name).ok_or_else(|| wrong("its directory is cut off"))?;
+        let text = directory.get(at + 46..at + 46 + name).ok_or_else(|| wrong("its directory is truncated"))?;
         all.push(Entry {
             name: String::from_utf8_lossy(text).into_owned(),
             method: field(10, 2)? as u16,
@@ -112,13 +111,13 @@ fn entries(file: &mut File) -> std::io::Result<Vec<Entry>> {
     Ok(all)
 }
 
-/// The bytes of an entry, up to [`MAX_DOCUMENT`].
+/// Decompresses an entry of up to [`MAX_DOCUMENT`] bytes.
 fn unpacked(file: &mut File, entry: &Entry) -> std::io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(entry.offset))?;
     let mut head = [0; 30];
     file.read_exact(&mut head)?;
     if !head.starts_with(b"PK\x03\x04") {
-        return Err(wrong("no entry where the directory has one"));
+        return Err(wrong("an entry listed in its directory is missing"));
     }
     let skip = word(&head, 26, 2).unwrap_or(0) + word(&head, 28, 2).unwrap_or(0);
     file.seek(SeekFrom::Current(skip as i64))?;

@@ -1,21 +1,20 @@
-//! Multiple choice as lm-evaluation-harness writes it: a log-likelihood for each option, shown as the chosen option.
+//! Multiple choice in lm-evaluation-harness: a log-likelihood per option, displayed as the chosen option.
 
 use serde_json::Value;
 
 use super::value::own;
 
-/// The options of an item, with the model's log-likelihoods.
+/// Options of an item with the model's log-likelihoods.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Choices {
-    /// Log-likelihood of each option.
     pub logliks: Vec<f64>,
-    /// Options as the document names them.
+    /// Options as named in the document.
     pub options: Vec<String>,
-    /// Continuations whose log-likelihood was requested.
+    /// Continuations that were scored.
     pub continuations: Vec<String>,
 }
 
-/// Log-likelihoods among responses: `[[-3.2, false], …]`, each possibly in a separate list, or as text.
+/// Extracts log-likelihoods from responses: `[[-3.2, false], …]`, each pair possibly nested in another list or given as text.
 pub(crate) fn logliks(responses: &Value) -> Option<Vec<f64>> {
     let one = |value: &Value| {
         let pair = match value.as_array()?.as_slice() {
@@ -30,14 +29,14 @@ pub(crate) fn logliks(responses: &Value) -> Option<Vec<f64>> {
     all.filter(|all| all.len() > 1)
 }
 
-/// Texts of a list of options: `["x", "y"]`, or `{"text": ["x", "y"], "label": …}`.
+/// Extracts option texts: `["x", "y"]`, or `{"text": ["x", "y"], "label": …}`.
 pub(crate) fn options(value: &Value) -> Vec<String> {
     let list = value.as_array().or_else(|| value.get("text")?.as_array());
     let text = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     list.map_or_else(Vec::new, |list| list.iter().map(text).collect())
 }
 
-/// Continuations among the arguments of requests: `{"gen_args_0": {"arg_0": context, "arg_1": continuation}, …}`, or a list of pairs.
+/// Extracts continuations from request arguments: `{"gen_args_0": {"arg_0": context, "arg_1": continuation}, …}`, or a list of pairs.
 pub(crate) fn continuations(arguments: &Value) -> Vec<String> {
     let of = |pair: &Value| {
         let second = pair.get("arg_1").or_else(|| pair.get(1));
@@ -52,13 +51,13 @@ pub(crate) fn continuations(arguments: &Value) -> Vec<String> {
 }
 
 impl Choices {
-    /// The texts of the options, one per log-likelihood; empty if unknown.
+    /// Returns the option texts, one per log-likelihood; empty if unknown.
     fn texts(&self) -> &[String] {
         let fits = |texts: &[String]| texts.len() == self.logliks.len() && texts.iter().any(|text| *text != texts[0]);
         [&self.options, &self.continuations].into_iter().find(|texts| fits(texts)).map_or(&[], |texts| texts)
     }
 
-    /// `b: its text`.
+    /// Formats an option as `b: text`.
     fn shown(&self, at: usize) -> String {
         let number = u8::try_from(at).ok().filter(|at| *at < 26).map(|at| char::from(b'a' + at).to_string());
         let number = number.unwrap_or_else(|| (at + 1).to_string());
@@ -66,11 +65,11 @@ impl Choices {
     }
 
     fn best(&self, score: impl Fn(usize) -> f64) -> Option<usize> {
-        // The first of equal ones, as in the harness.
+        // Like the harness, takes the first of equal options.
         (0..self.logliks.len()).rev().max_by(|a, b| score(*a).total_cmp(&score(*b)))
     }
 
-    /// The chosen option; both if the length-normalised choice differs and is scored.
+    /// Returns the chosen option, or both if length normalization is scored and changes the choice.
     pub(crate) fn answer(&self, normalised: bool) -> Option<String> {
         let raw = self.best(|k| self.logliks[k])?;
         let length = |k: usize| self.texts().get(k).map_or(1, |text| text.chars().count().max(1)) as f64;
@@ -79,7 +78,7 @@ impl Choices {
         Some(by_length.map_or(text.clone(), |k| format!("{text} (acc_norm: {})", self.shown(k))))
     }
 
-    /// The expected option, given by its number or its text; if both are possible, the one that agrees with `right`.
+    /// Returns the expected option, given as a number or a text; if both are possible, the one consistent with `right`.
     pub(crate) fn expected(&self, target: &str, right: Option<bool>) -> Option<String> {
         let target = target.trim();
         let chosen = self.best(|k| self.logliks[k])?;

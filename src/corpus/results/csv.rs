@@ -1,5 +1,5 @@
-//! Results as a table with a header (RFC 4180: quoted fields may hold separators, quotes and line ends). Commas, semicolons or
-//! tabs (or bars) separate; header names are read in any case.
+//! Results as a table with a header (RFC 4180: quoted fields may contain separators, quotes and line ends). Separators are commas,
+//! semicolons, tabs or bars; header names ignore case.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::value::Scalar;
 use crate::readers::source::Frames;
 use crate::readers::{MAX_LINE, ReadError};
 
-/// Headers of text columns that can identify an item if there is no identifier column.
+/// Text columns that can identify an item if there is no identifier column.
 const TEXTS: [&str; 4] = ["question", "input", "prompt", "sentence"];
 
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
@@ -22,7 +22,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
         let Some(number) = record(frames, &mut text, None)? else { return Ok(()) };
         at = number;
         separator = most_frequent(&text);
-        // Excel's `sep=;` and empty lines can come before the header.
+        // Excel's `sep=;` and blank lines may precede the header.
         if !text.trim().is_empty() && !text.trim().to_lowercase().starts_with("sep=") {
             header = fields(&text, separator).iter().map(|cell| column(cell)).collect();
         }
@@ -44,7 +44,7 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     let seed = LineSeed::from(gather.wanted);
     while let Some(number) = record(frames, &mut text, Some(separator))? {
         let cells = fields(&text, separator);
-        // Spreadsheets end with rows of nothing but separators.
+        // Spreadsheets may end with rows of nothing but separators.
         if cells.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
@@ -64,13 +64,13 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     Ok(())
 }
 
-/// The key that a header cell means, ignoring case and separators between words.
+/// Returns the known key for a header cell, ignoring case and word separators.
 fn column(cell: &str) -> String {
     let name = cell.trim().trim_end_matches('?').to_lowercase().replace([' ', '-', '.'], "_");
     known(&name).map_or(name, str::to_owned)
 }
 
-/// The most frequent separator in the header, outside quotes; the comma in a tie.
+/// Returns the most frequent separator in the header outside quotes; commas win ties.
 fn most_frequent(header: &str) -> char {
     let count = |c: char| {
         let mut count = 0;
@@ -80,7 +80,7 @@ fn most_frequent(header: &str) -> char {
     ['|', ';', '\t', ','].into_iter().max_by_key(|c| count(*c)).unwrap_or(',')
 }
 
-/// The value of a cell: a number or a truth value if possible, except in text columns.
+/// Parses a cell as a number or boolean if possible, except in text columns.
 fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
     let word = cell.trim();
     if word.is_empty() {
@@ -97,14 +97,14 @@ fn scalar<'t>(key: &str, cell: Cow<'t, str>, separator: char) -> Scalar<'t> {
         "false" => return Scalar::Truth(false),
         _ => {}
     }
-    // If commas are not separators, they are decimal points.
+    // Commas that are not separators are decimal points.
     let number = word.parse::<f64>().ok();
     let number = number.or_else(|| word.replacen(',', ".", 1).parse().ok().filter(|_| separator != ','));
     let hundredths = || word.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0);
     number.or_else(hundredths).map_or(Scalar::Text(cell), Scalar::Real)
 }
 
-/// The next record and its first line. Lines are joined while a quotation is open; without a separator, a record is a line.
+/// Reads the next record and returns its first line number. An open quotation continues on the next line, unless `separator` is `None`.
 fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Result<Option<u64>, ReadError> {
     text.clear();
     let (mut begun, mut open) = (None, false);
@@ -112,7 +112,7 @@ fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Re
         let Some((number, range)) = frames.next_line()? else {
             return match begun {
                 Some(number) => {
-                    let what = "the file ends inside a quoted field";
+                    let what = "a quoted field is not closed";
                     Err(ReadError::line(frames.file(), number, what, "a closing quotation mark"))
                 }
                 None => Ok(None),
@@ -140,8 +140,8 @@ fn record(frames: &mut Frames, text: &mut String, separator: Option<char>) -> Re
     }
 }
 
-/// Calls `cut` at every separator outside quotation marks; true if a quotation is open at the end. Only a mark at the
-/// beginning of a field opens a quotation, so an inch mark does not.
+/// Calls `cut` at every separator outside quotation marks; returns true if a quotation is open at the end. Only a mark at the start of a
+/// field opens a quotation, so an inch mark does not.
 fn walk(text: &str, separator: char, mut quoted: bool, mut cut: impl FnMut(usize)) -> bool {
     let mut begins = !quoted;
     let mut chars = text.char_indices().peekable();
@@ -165,7 +165,7 @@ fn walk(text: &str, separator: char, mut quoted: bool, mut cut: impl FnMut(usize
     quoted
 }
 
-/// The fields of a record; quotation marks around them are removed and doubled ones inside halved.
+/// Splits a record into fields, removing enclosing quotation marks and halving doubled ones.
 fn fields(text: &str, separator: char) -> Vec<Cow<'_, str>> {
     let (mut all, mut begin) = (Vec::new(), 0);
     walk(text, separator, false, |i| {

@@ -14,37 +14,35 @@ use crate::readers::ReadError;
 use crate::readers::source::Frames;
 use base::text::shortened;
 
-/// The layout of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Rows under this key: a list, or a map from identifiers (Inspect, lmms-eval, OpenCompass details).
     Under(&'static str),
-    /// A map from identifiers to rows or values (OpenCompass predictions, SWE-bench).
+    /// Map from identifiers to rows or values (OpenCompass predictions, SWE-bench).
     Map,
     /// Lists of identifiers, one of which contains the resolved ones (SWE-bench reports).
     Lists,
-    /// evalplus: samples by task.
+    /// Samples by task (evalplus).
     EvalPlus,
-    /// lm-evaluation-harness: lists of rows by task under `samples`, of which one task can be read.
+    /// Lists of rows by task under `samples`; only a single task is supported (lm-evaluation-harness).
     ByTask,
-    /// The document is a list of rows.
     List,
 }
 
-/// Reads a document that holds all rows.
+/// Reads a document that contains all rows.
 pub(crate) fn whole(frames: &mut Frames, layout: Layout, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let range = frames.document().map_err(|e| match layout {
         Layout::Under("samples") => ReadError::file(
             gather.file,
             "an Inspect log that is too large to read as one JSON document",
-            "the same as .eval: inspect log convert LOG.json --to eval --output-dir DIR",
+            "an .eval log; convert it: inspect log convert LOG.json --to eval --output-dir DIR",
         ),
         _ => e,
     })?;
     document(frames.bytes(range), layout, gather)
 }
 
-/// Reads rows in sequence: one per line, objects over several lines, or the elements of an array.
+/// Reads rows in sequence: one per line, objects over several lines, or elements of an array.
 pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     let window = frames.window().trim_ascii_start();
     let spread = window.starts_with(b"[") || !first_line_is_whole(window);
@@ -67,10 +65,10 @@ pub(crate) fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), R
     }
 }
 
-/// The message of a JSON error without its position, which is relative to the row.
+/// Removes the position from a JSON error, because it is relative to the row.
 fn words(error: &serde_json::Error) -> String {
     if error.is_eof() {
-        return "the line ends in the middle (file cut off?)".into();
+        return "the line is incomplete (truncated file?)".into();
     }
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
@@ -83,7 +81,7 @@ fn parse(bytes: &[u8], seed: LineSeed) -> Result<Line<'_>, serde_json::Error> {
     Ok(line)
 }
 
-/// True if the first row ends with its line.
+/// True if the first row is a single line.
 fn first_line_is_whole(rest: &[u8]) -> bool {
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     let line = rest[..end].trim_ascii_end();
@@ -91,7 +89,7 @@ fn first_line_is_whole(rest: &[u8]) -> bool {
     end == rest.len() || line.ends_with(b"}")
 }
 
-/// Reads the rows of a whole document.
+/// Parses the rows of a whole document.
 pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) -> Result<(), ReadError> {
     gather.by_item = true;
     gather.numbered = matches!(layout, Layout::Under("details"));
@@ -109,7 +107,7 @@ pub(crate) fn document(bytes: &[u8], layout: Layout, gather: &mut Gather<'_>) ->
     }
 }
 
-/// Walks a document and passes on its rows.
+/// Traverses a document and collects its rows.
 struct Walk<'w, 'g> {
     gather: &'w mut Gather<'g>,
     failed: &'w mut Option<ReadError>,
@@ -129,7 +127,7 @@ impl<'g> Walk<'_, 'g> {
         })
     }
 
-    /// Lists of identifiers: the ones under `resolved` are right.
+    /// Reads lists of identifiers; those under `resolved` are correct.
     fn lists<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut all: BTreeMap<String, bool> = BTreeMap::new();
         while let Some(Key(key)) = map.next_key()? {
@@ -147,13 +145,13 @@ impl<'g> Walk<'_, 'g> {
         Ok(())
     }
 
-    /// Rows of the only task.
+    /// Reads the rows of the only task.
     fn tasks<'de, A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut first: Option<String> = None;
         while let Some(Key(task)) = map.next_key()? {
             if let Some(first) = &first {
                 let what = format!("rows of several tasks, `{}` and `{}`", shortened(first, 40), shortened(&task, 40));
-                let expected = "rows of one: the folders of `samples_TASK.jsonl` that `--log_samples` writes";
+                let expected = "rows of one task, as in the samples_TASK.jsonl that `--log_samples` writes";
                 *self.failed = Some(ReadError::file(self.gather.file, what, expected));
                 return Err(de::Error::custom("stopped"));
             }
@@ -231,7 +229,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
                 }
                 if !found && self.layout == Layout::ByTask {
                     let expected = "rows: `--log_samples` writes them to samples_TASK.jsonl";
-                    let what = "means of tasks without a row for each item";
+                    let what = "means of tasks, without rows for items";
                     *self.failed = Some(ReadError::file(self.gather.file, what, expected));
                 }
                 return Ok(());
@@ -251,8 +249,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// The row of an identifier: an object, or a plain value; `None` for any other text (OpenCompass has a `type` among its
-/// details).
+/// Reads the entry of an identifier: an object or a scalar. Other texts give `None`, such as the `type` among OpenCompass details.
 struct Row(LineSeed);
 
 impl<'de> DeserializeSeed<'de> for Row {
@@ -305,7 +302,7 @@ impl<'de> Visitor<'de> for Row {
     }
 }
 
-/// A list of texts; empty for any other value.
+/// A list of texts; any other value counts as empty.
 struct Texts;
 
 impl<'de> DeserializeSeed<'de> for Texts {

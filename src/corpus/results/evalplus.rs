@@ -1,10 +1,10 @@
-//! Samples of a task in evalplus's format.
+//! Samples in evalplus's format.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// Base and plus tests of each sample of a task, in evalplus's current format (a list of samples) and its old one
-/// (lists by test).
+/// Results of base and plus tests for each sample of a task. Both the current format (a list of samples) and the old one (lists by test)
+/// are accepted.
 pub(crate) struct Samples(pub Vec<[Option<bool>; 2]>);
 
 #[derive(Deserialize)]

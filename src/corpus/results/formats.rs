@@ -14,7 +14,7 @@ fn group(bytes: &[u8], wanted: &Wanted) -> Result<Group, String> {
     read(&path, wanted).map_err(|e| e.to_string())
 }
 
-/// Identifiers and values of each run of a metric.
+/// Returns identifiers and values of a metric for each run.
 fn runs(text: &str, metric: &str) -> Vec<Vec<(String, f64)>> {
     let group = group(text.as_bytes(), &Wanted::default()).unwrap();
     let of = |r: &Results| {
@@ -67,7 +67,7 @@ fn a_sample_that_ended_in_an_error_is_left_out_and_counted() {
     assert_eq!(group(text.as_bytes(), &Wanted::default()).unwrap().runs[0].ids.len(), 1);
 }
 
-/// A zip archive of entries, each stored or deflated.
+/// Builds a zip archive with stored or deflated entries.
 fn zip(entries: &[(&str, &str)], deflated: bool) -> Vec<u8> {
     let (mut out, mut directory) = (Vec::new(), Vec::new());
     for (name, text) in entries {
@@ -121,7 +121,7 @@ fn damaged_archives_are_refused_without_a_panic() {
     for cut in 0..whole.len() {
         assert!(group(&whole[..cut], &Wanted::default()).is_err(), "cut at {cut}");
     }
-    // With any byte of the frame changed, the result is the same or an error.
+    // Changing any byte of the archive gives the same result or an error.
     for at in 0..whole.len() {
         for value in [0, 0xff] {
             let mut bytes = whole.clone();
@@ -131,7 +131,7 @@ fn damaged_archives_are_refused_without_a_panic() {
     }
     let error = group(&zip(&[("other.txt", "x")], false), &Wanted::default()).unwrap_err();
     assert!(error.contains("without `summaries.json`"), "{error}");
-    // 100 MB of zeros in 100 kB.
+    // 100 MB of blanks compressed to 100 kB.
     let bomb = zip(&[("summaries.json", &" ".repeat(100 << 20))], true);
     let error = group(&bomb, &Wanted::default()).unwrap_err();
     assert!(error.contains("64 MiB"), "{error}");
@@ -197,7 +197,7 @@ fn evalplus_samples_are_runs() {
     let then = r#"{"date": "2023", "hash": "x", "eval": {"HumanEval/0": {"nfiles": 1, "base": [["pass", [true]]], "plus": [["fail", [false]]]}}}"#;
     assert_eq!(runs(then, "base"), [pairs(&[("HumanEval/0", 1.0)])]);
     assert_eq!(runs(then, "plus"), [pairs(&[("HumanEval/0", 0.0)])]);
-    // Base tests alone leave `plus` without a status.
+    // If only base tests ran, `plus` has no status.
     let base = now.replace(r#""plus_status": "fail""#, r#""plus_status": null"#);
     assert!(group(base.as_bytes(), &Wanted::default()).unwrap().notes[0].contains("plus"));
 }
@@ -214,7 +214,7 @@ fn lmms_eval_logs_and_samples() {
     assert_eq!(runs(lines, "exact_match"), [pairs(&[("0", 1.0), ("1", 0.0)])]);
 }
 
-/// Regression: a dump of the whole result of `simple_evaluate` was refused as "a row without an identifier".
+/// Regression: a dump of the whole `simple_evaluate` result used to be rejected as "a row without an identifier".
 #[test]
 fn lm_eval_results_have_rows_by_task() {
     let row =
@@ -254,7 +254,7 @@ fn tables_from_a_spreadsheet() {
     assert_eq!(run.clusters.as_ref().unwrap().get(0), Some("p1"));
 }
 
-/// If the window ended between a key and its value, the file was not recognised.
+/// Regression: files used to go unrecognised if the window ended between a key and its value.
 #[test]
 fn documents_longer_than_the_window_are_recognised() {
     for filler in 0..40 {

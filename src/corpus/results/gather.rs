@@ -1,4 +1,4 @@
-//! Collects the rows of a file and sorts them by filter and run.
+//! Collects the rows of a file by filter and run.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,19 +11,18 @@ use super::nested::is_bookkeeping;
 use super::{Detail, Group, MOST_ITEMS, Metric, NO_FILTER, Results, Wanted, alike};
 use crate::readers::ReadError;
 
-/// Maximum number of metrics, filters, or runs of a file.
+/// Maximum number of metrics, filters, or runs per file.
 const MOST_NAMES: usize = 1_000;
 
-/// Form in which a row states right and wrong.
+/// Way in which rows state correctness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// Numbers keyed by metric name.
     Metrics,
-    /// `correct`, or another key for it.
+    /// `correct` or an equivalent key.
     Correct(&'static str),
-    /// `prediction` against `target`.
+    /// `prediction` compared to `target`.
     Prediction,
-    /// The best of `pll_scores` against `answer_idx`.
+    /// The best of `pll_scores` compared to `answer_idx`.
     Bear,
 }
 
@@ -46,7 +45,7 @@ impl Distinct {
     }
 }
 
-/// The values of one metric, NaN for rows without it, and the first such row.
+/// Values of one metric, NaN where missing, and the first row without one.
 struct Column {
     name: String,
     values: Vec<f64>,
@@ -54,7 +53,7 @@ struct Column {
     first_missing: u64,
 }
 
-/// True for a column that is a metric by its name, such as `acc_norm`, `F1` or `rouge-l`.
+/// True if the column name is a metric, such as `acc_norm`, `F1` or `rouge-l`.
 fn is_metric(name: &str) -> bool {
     let first = name.split(['_', '-', '@', '.', '/', ' ', '(']).next().unwrap_or_default().to_lowercase();
     ["acc", "accuracy", "exact", "em", "f1", "score", "bleu", "chrf", "ter", "mcc", "pass", "quasi", "reward"]
@@ -64,20 +63,19 @@ fn is_metric(name: &str) -> bool {
         || first.starts_with("sacre")
 }
 
-/// Collects rows.
 pub(crate) struct Gather<'a> {
     pub file: &'a Path,
     pub wanted: &'a Wanted,
-    /// True where numbers count items of a document, not lines of a file.
+    /// True if numbers count items of a document instead of lines.
     pub by_item: bool,
-    /// Rows without an identifier are numbered: the format has them in the order of the data set.
+    /// True if rows without an identifier are numbered, because the format preserves the order of the data set.
     pub numbered: bool,
-    /// Rows are samples of Inspect, which may have ended in an error.
+    /// True if rows are Inspect samples, which may have failed.
     pub samples: bool,
-    /// Rows are Inspect's summaries, whose long texts are cut.
+    /// True if rows are Inspect summaries, whose long texts are truncated.
     pub summaries: bool,
     shape: Option<Shape>,
-    /// Columns that are metrics by name, if nothing else states what was right.
+    /// Columns with a metric's name, used if no other key states correctness.
     named: Vec<String>,
     columns: Vec<Column>,
     ids: Names,
@@ -90,10 +88,10 @@ pub(crate) struct Gather<'a> {
     clustered: usize,
     prints: Vec<Print>,
     details: Vec<Detail>,
-    /// Rows that could be copies of a filter that older harnesses did not name.
+    /// True if all rows may come from filters that older harnesses did not name.
     unnamed: bool,
     unscored: usize,
-    /// Predictions counted as wrong that differ from their target only in case or surrounding blanks.
+    /// Number of wrong predictions that differ from their target only in case or surrounding blanks.
     nearly: usize,
     rows: u64,
 }
@@ -144,7 +142,6 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Adds a row.
     pub(crate) fn take(&mut self, mut line: Line<'_>, number: u64) -> Result<(), ReadError> {
         self.rows += 1;
         if line.id.is_none() && (self.numbered || line.is_ordered) {
@@ -158,7 +155,7 @@ impl<'a> Gather<'a> {
             );
         };
         if (line.is_inspect || self.samples) && line.metrics.is_empty() {
-            // A sample of Inspect that ended in an error has no score.
+            // Failed Inspect samples have no score.
             self.unscored += 1;
             return Ok(());
         }
@@ -190,8 +187,8 @@ impl<'a> Gather<'a> {
             None => self.clusters.push("", None),
         }
         if self.clustered != 0 && self.clustered != place + 1 {
-            let what = "some rows have a `cluster` and some have none";
-            return self.refuse(number, what, "it in all rows, or none");
+            let what = "only some rows have a `cluster`";
+            return self.refuse(number, what, "`cluster` in all rows or in none");
         }
         self.prints.push(if self.summaries { Print { input: 0, ..line.print } } else { line.print });
         if self.wanted.detail {
@@ -205,7 +202,7 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Form of the file's rows, from the first one.
+    /// Determines the shape of the file's rows from the first one.
     fn shape_of(&mut self, line: &Line<'_>, number: u64) -> Result<Shape, ReadError> {
         let is_truth =
             |(k, key): &(usize, &'static str)| line.value(key).is_some_and(|v| *k < 4 || v == 0.0 || v == 1.0);
@@ -229,13 +226,13 @@ impl<'a> Gather<'a> {
             return Ok(Shape::Correct(key));
         }
         if let Some(key) = CORRECT.into_iter().take(4).find(|key| line.others.iter().any(|other| other == key)) {
-            let what = format!("`{key}` is not a finite number, nor yes or no");
+            let what = format!("`{key}` is not a finite number, yes or no");
             return self.refuse(number, what, "0 or 1, true or false, yes or no");
         }
         if line.prediction.is_some() && line.expected_answer().is_some() {
             return Ok(Shape::Prediction);
         }
-        // A number that is the only one, or has a metric's name.
+        // A column counts if it is the only number or has a metric's name.
         let numbers = line.numbers();
         let named = |name: &&&str| numbers.len() == 1 || is_metric(name);
         self.named = numbers.iter().filter(named).map(|name| (*name).to_owned()).collect();
@@ -244,7 +241,7 @@ impl<'a> Gather<'a> {
         }
         let known = base::text::shortened(&numbers.join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
-        self.refuse(number, "nothing says what was right", format!("`correct`, or `prediction` with `target`{hint}"))
+        self.refuse(number, "no key states what is correct", format!("`correct`, or `prediction` with `target`{hint}"))
     }
 
     fn values(&mut self, shape: Shape, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
@@ -267,7 +264,7 @@ impl<'a> Gather<'a> {
                     self.nearly += usize::from(!agrees && alike(p, t));
                     f64::from(u8::from(agrees))
                 }
-                _ => return self.refuse(number, "no `prediction` or no `target`", "both in every row"),
+                _ => return self.refuse(number, "`prediction` or `target` is missing", "both in every row"),
             },
             Shape::Bear => f64::from(u8::from(self.best(line, number)?)),
         };
@@ -275,7 +272,7 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Values by metric name. Metrics missing from any row are dropped at the end, with a count.
+    /// Adds values by metric name. Metrics missing from any row are dropped at the end and counted.
     fn metrics(&mut self, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
         if let Some(metric) = self.wanted.metric.as_deref() {
             let value = line.value(metric).filter(|v| v.is_finite());
@@ -309,7 +306,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Adds the value of the current row; earlier rows without one stay empty.
+    /// Adds the current row's value; earlier rows without one remain empty.
     fn put(&mut self, name: &str, value: Option<f64>, number: u64) {
         let at = self.ids.len() - 1;
         let known = self.columns.iter().position(|c| c.name == name);
@@ -336,7 +333,7 @@ impl<'a> Gather<'a> {
         column.values.push(value.unwrap_or(f64::NAN));
     }
 
-    /// True if the best answer is right; among equals the first counts.
+    /// True if the best answer is correct; the first one wins ties.
     fn best(&self, line: &Line<'_>, number: u64) -> Result<bool, ReadError> {
         let best = line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
             Some((_, top)) if *s <= top => best,
@@ -345,11 +342,11 @@ impl<'a> Gather<'a> {
         let sound = line.scores.iter().all(|s| s.is_finite());
         match (best, line.answer) {
             (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => Ok(best as u64 == answer),
-            _ => self.refuse(number, "no `pll_scores`, or an `answer_idx` outside them", "BEAR results"),
+            _ => self.refuse(number, "`pll_scores` is missing, or `answer_idx` is out of range", "BEAR results"),
         }
     }
 
-    /// Drops metrics missing from any row, with a note.
+    /// Drops metrics missing from any row and returns a note for each.
     fn settle(&mut self) -> Result<Vec<String>, ReadError> {
         let n = self.ids.len();
         for column in &mut self.columns {
@@ -372,11 +369,11 @@ impl<'a> Gather<'a> {
         let mut notes = Vec::new();
         for column in self.columns.iter().filter(|c| c.missing > 0) {
             let name = base::text::shortened(&column.name, 60);
-            notes.push(format!("metric `{name}` left out: {} of {n} rows have no number for it", column.missing));
+            notes.push(format!("metric `{name}` left out: {} of {n} rows lack a number for it", column.missing));
         }
         if self.unscored > 0 {
             let samples = if self.unscored == 1 { "sample" } else { "samples" };
-            notes.push(format!("{} {samples} without a score left out", self.unscored));
+            notes.push(format!("omitted {} {samples} without a score", self.unscored));
         }
         if self.nearly > 0 {
             let nearly = self.nearly;
@@ -389,10 +386,10 @@ impl<'a> Gather<'a> {
         Ok(notes)
     }
 
-    /// Rows by filter, in the order of the file.
+    /// Returns the rows by filter, in file order.
     pub(crate) fn finish(mut self) -> Result<Vec<Group>, ReadError> {
         if self.ids.is_empty() {
-            return Err(ReadError::file(self.file, "it has no rows", "results, one item a row"));
+            return Err(ReadError::file(self.file, "it has no rows", "results with one item per row"));
         }
         let notes = self.settle()?;
         if self.filters.names.len() == 1 && self.runs.names.len() == 1 && self.unnamed {
@@ -416,8 +413,8 @@ impl<'a> Gather<'a> {
         Ok(groups)
     }
 
-    /// Older versions of lm-evaluation-harness write the rows of one filter after the other and do not name them: if
-    /// every document occurs equally often, each occurrence is a filter, named by its number.
+    /// Names unnamed filters. Older versions of lm-evaluation-harness write the rows of all filters one after another. If all documents
+    /// occur equally often, the k-th occurrence belongs to filter k.
     fn name_filters(&mut self) {
         let mut seen: HashMap<&str, (u32, Print)> = HashMap::new();
         let mut times = Vec::with_capacity(self.ids.len());
@@ -442,7 +439,7 @@ impl<'a> Gather<'a> {
         (self.filters.names, self.filter_of) = (names, times);
     }
 
-    /// The runs among these rows. If no identifier occurs twice, the file is one run, whatever its seeds.
+    /// Splits rows into runs. If no identifier repeats, the file is a single run, whatever its seeds.
     fn runs(&self, rows: Vec<u32>) -> Result<Vec<Results>, ReadError> {
         let mut by_run: Vec<Vec<u32>> = vec![Vec::new(); self.runs.names.len().min(MOST_NAMES)];
         let alone = by_run.len() == 1 || self.runs.names.len() > MOST_NAMES;
@@ -468,7 +465,7 @@ impl<'a> Gather<'a> {
         let places = Places::of(&ids).map_err(|place| {
             let shown = base::text::shortened(ids.get(place).unwrap_or_default(), 60);
             let line = self.lines[rows[place] as usize];
-            self.error(line, format!("the identifier `{shown}` comes twice"), "each item once")
+            self.error(line, format!("the identifier `{shown}` occurs twice"), "each item once")
         })?;
         let values = |c: &Column| rows.iter().map(|row| c.values[*row as usize]).collect();
         Ok(Results {

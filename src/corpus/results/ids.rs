@@ -1,8 +1,8 @@
-//! Names in the order of a file, and their positions: a million of them without a million allocations.
+//! Compact storage of names in file order, and lookup of their positions, for a million items.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Names in the order of a file: one text, and the end of each name in it.
+/// Names in file order: one text, and the end of each name in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     text: String,
@@ -10,7 +10,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Adds a name; a second part, if any, follows after a blank.
+    /// Adds a name, optionally followed by a blank and a second part.
     pub fn push(&mut self, name: &str, more: Option<&str>) {
         self.text.push_str(name);
         if let Some(more) = more {
@@ -20,7 +20,7 @@ impl Names {
         self.ends.push(self.text.len());
     }
 
-    /// The name at an index; `None` beyond the last.
+    /// Returns the name at an index, if in range.
     pub fn get(&self, at: usize) -> Option<&str> {
         let end = *self.ends.get(at)?;
         let begin = if at == 0 { 0 } else { self.ends[at - 1] };
@@ -35,13 +35,11 @@ impl Names {
         self.ends.is_empty()
     }
 
-    /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// The common suffix of the names (nothing, or the filter), if each is a whole number with that suffix and the
-    /// numbers increase.
+    /// Returns the common suffix (empty, or the filter) if every name is a whole number plus that suffix and the numbers increase.
     fn rising(&self) -> Option<String> {
         let first = self.get(0)?;
         let behind = first.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -56,28 +54,28 @@ impl Names {
     }
 }
 
-/// A whole number as the program itself would write it, so that equal numbers are equal names.
+/// Parses a whole number without leading zeros, so that equal numbers have equal names.
 fn whole(name: &str) -> Option<u64> {
     let plain = name.bytes().all(|b| b.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'));
     name.parse().ok().filter(|_| plain)
 }
 
-/// Positions of names that occur once each.
+/// Positions of distinct names.
 #[derive(Debug, Clone)]
 pub enum Places {
-    /// Increasing numbers followed by the same words.
+    /// Increasing numbers with the same suffix.
     Rising(String),
-    /// A hash table with open addressing, at most half full: a part of the hash, followed by the index.
+    /// Hash table with open addressing, at most half full. Each slot has part of the hash and an index.
     Table {
-        /// Hashes with a random key, so that names cannot be made to collide.
+        /// Randomly keyed, so that names cannot be chosen to collide.
         hasher: RandomState,
-        /// Index and tag of each slot; index `u32::MAX` marks an empty one.
+        /// Index and hash tag of each slot; index `u32::MAX` marks an empty slot.
         slots: Vec<(u32, u32)>,
     },
 }
 
 impl Places {
-    /// Builds it from names; fails with the index of the first duplicate.
+    /// Indexes distinct names; fails with the index of the first duplicate.
     pub fn of(names: &Names) -> Result<Self, usize> {
         if let Some(behind) = names.rising() {
             return Ok(Places::Rising(behind));
@@ -94,7 +92,7 @@ impl Places {
         Ok(Places::Table { hasher, slots })
     }
 
-    /// The index of a name in the list from which this was made.
+    /// Returns the index of a name in the list given to [`Places::of`].
     pub fn find(&self, names: &Names, name: &str) -> Option<u32> {
         match self {
             Places::Rising(behind) => {
@@ -112,7 +110,7 @@ impl Places {
     }
 }
 
-/// The slot of an entry with this hash, with its index if it exists, or the free slot for it.
+/// Returns the slot of an entry with this hash and its index, or a free slot.
 fn slot(slots: &[(u32, u32)], hash: u64, same: impl Fn(usize) -> bool) -> (usize, Option<u32>) {
     let (mask, tag) = (slots.len() - 1, (hash >> 32) as u32);
     let mut at = hash as usize & mask;

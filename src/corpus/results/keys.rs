@@ -1,6 +1,6 @@
-//! Known keys of rows and columns, by meaning.
+//! Known keys of rows and columns, grouped by meaning.
 
-/// Keys of identifiers; the first in this list wins.
+/// Keys of identifiers, by decreasing priority.
 pub(crate) const IDS: [&str; 17] = [
     "doc_id",
     "id",
@@ -20,11 +20,11 @@ pub(crate) const IDS: [&str; 17] = [
     "key",
     "#",
 ];
-/// Keys of item groups; the first in this list wins.
+/// Keys of item groups, by decreasing priority.
 pub(crate) const CLUSTERS: [&str; 8] =
     ["cluster", "cluster_id", "group", "group_id", "passage_id", "passage", "story_id", "context_id"];
 pub(crate) const RUNS: [&str; 7] = ["epoch", "seed", "run", "repeat", "repetition", "train_trial_index", "trial"];
-/// Keys that state right or wrong; after the first four they count only if their value is one of the two.
+/// Keys that state correctness. From the fifth on, they count only if the value is true or false.
 pub(crate) const CORRECT: [&str; 9] =
     ["correct", "is_correct", "passed", "resolved", "right", "result", "outcome", "pass", "success"];
 /// Keys of lm-evaluation-harness that are not metrics.
@@ -35,7 +35,7 @@ pub(crate) const HARNESS: [&str; 8] = [
     "prompt_hash",
     "target_hash",
     "doc_hash",
-    // Versions until 0.3.
+    // Up to version 0.3.
     "prompt_0",
     "logit_0",
 ];
@@ -45,24 +45,24 @@ pub(crate) const PREDICTIONS: [&str; 6] =
     ["prediction", "predictions", "pred", "predicted", "model_answer", "response"];
 pub(crate) const INPUTS: [&str; 3] = ["input", "question", "example"];
 
-/// The rank of a key in a list, counted from its end, so that a higher rank wins; 0 if absent.
+/// Returns the priority of a key in a list; higher wins, 0 if absent.
 pub(crate) fn rank(list: &[&str], key: &str) -> u8 {
     list.iter().position(|k| *k == key).map_or(0, |at| (list.len() - at) as u8)
 }
 
-/// True for a key that names an item.
+/// True for keys that identify an item.
 pub(crate) fn is_id(key: &str) -> bool {
     IDS.contains(&key)
 }
 
-/// True for a column whose cells are texts, even if they look like numbers.
+/// True for columns of text, even if cells look like numbers.
 pub(crate) fn is_text(key: &str) -> bool {
     key == "filter"
         || key == "answer"
         || [&IDS[..], &CLUSTERS, &RUNS, &TARGETS, &PREDICTIONS, &INPUTS].iter().any(|list| list.contains(&key))
 }
 
-/// The known key with these letters, with any separators between its words (`questionid`, `IsCorrect`).
+/// Returns the known key with the same letters, ignoring word separators (`questionid`, `IsCorrect`).
 pub(crate) fn known(name: &str) -> Option<&'static str> {
     let lists = [&IDS[..], &CLUSTERS, &RUNS, &CORRECT, &TARGETS, &PREDICTIONS, &INPUTS, &["answer", "filter"]];
     lists.into_iter().flatten().copied().find(|key| letters(key).eq(letters(name)))

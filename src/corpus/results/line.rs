@@ -1,4 +1,4 @@
-//! The keys that are read from one row of results.
+//! Keys read from one row of results.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,16 +11,16 @@ use super::keys::{CLUSTERS, CORRECT, HARNESS, IDS, INPUTS, PREDICTIONS, RUNS, TA
 use super::nested::{Perturbation, Scorers, Stats};
 use super::value::{Digest, Excerpt, Scalar, digest_of_text, own};
 
-/// Digests of an item's question and target; 0 if the row lacks them.
+/// Digests of an item's question and target; 0 if missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Print {
-    /// `doc_hash`.
+    /// Digest of `doc_hash`.
     pub hash: u32,
-    /// `doc`, whole.
+    /// Digest of the whole `doc`.
     pub doc: u32,
-    /// `target`.
+    /// Digest of `target`.
     pub target: u32,
-    /// `input` or `question`.
+    /// Digest of `input` or `question`.
     pub input: u32,
 }
 
@@ -29,38 +29,37 @@ pub struct Print {
 pub(crate) struct Line<'a> {
     pub id: Option<Cow<'a, str>>,
     pub filter: Option<Cow<'a, str>>,
-    /// Item group: a passage, a document.
+    /// Item group, such as a passage or document.
     pub cluster: Option<Cow<'a, str>>,
-    /// Epoch, seed or repeat.
+    /// Epoch, seed or repetition.
     pub run: Option<Cow<'a, str>>,
     pub prediction: Option<Cow<'a, str>>,
     pub target: Option<Cow<'a, str>>,
-    /// Names of the metrics.
     pub metrics: Vec<Cow<'a, str>>,
     /// `answer_idx`.
     pub answer: Option<u64>,
     /// `pll_scores`.
     pub scores: Vec<f64>,
-    /// Every other key that has a number or a truth value.
+    /// Values of all other keys with a number or boolean.
     pub values: Vec<(Cow<'a, str>, f64)>,
-    /// Other keys whose value is not a number.
+    /// Other keys, whose value is not a number.
     pub others: Vec<Cow<'a, str>>,
     pub print: Print,
-    /// Keys that only lm-evaluation-harness writes.
+    /// True if the row has keys that only lm-evaluation-harness writes.
     pub harness: bool,
     /// True if the identifier is a `doc_id`.
     pub is_doc_id: bool,
-    /// True for a sample with `scores` by scorer (Inspect).
+    /// True for Inspect samples with `scores` by scorer.
     pub is_inspect: bool,
-    /// True for a row of a harness that writes them in the order of the data set, without identifiers (OpenCompass, lighteval).
+    /// True for harnesses that write rows in data set order without identifiers (OpenCompass, lighteval).
     pub is_ordered: bool,
-    /// `answer`: the expected answer beside a prediction, otherwise the model's.
+    /// `answer`: the expected answer if there is a prediction, otherwise the model's answer.
     pub named: Option<Cow<'a, str>>,
-    /// For lists of flips: the model's answer, and short facts about the item.
+    /// The model's answer, for lists of flips.
     pub said: Option<String>,
     pub asked: Option<String>,
     pub expected: Option<String>,
-    /// For lists of flips: log-likelihoods of options.
+    /// Log-likelihoods of options, for lists of flips.
     pub choices: Choices,
     pub traits: Vec<(String, String)>,
     pub rank: u8,
@@ -69,23 +68,21 @@ pub(crate) struct Line<'a> {
     pub said_rank: u8,
 }
 
-/// True for a key that describes the item itself.
+/// True for keys that describe the item itself.
 fn is_trait(name: &str) -> bool {
     !["doc_hash", "prompt_hash", "target_hash", "filter"].contains(&name) && !is_id(name) && !CORRECT.contains(&name)
 }
 
 impl<'a> Line<'a> {
-    /// The number under a key.
     pub(crate) fn value(&self, key: &str) -> Option<f64> {
         self.values.iter().find(|(k, _)| k == key).map(|(_, v)| *v)
     }
 
-    /// The keys that have numbers.
     pub(crate) fn numbers(&self) -> Vec<&str> {
         self.values.iter().map(|(k, _)| k.as_ref()).collect()
     }
 
-    /// Records a scalar; unknown keys are recorded as numbers.
+    /// Stores a scalar; unknown keys are stored if they are numbers.
     pub(crate) fn put(&mut self, key: Cow<'a, str>, value: Scalar<'a>, LineSeed { detail, lenient }: LineSeed) {
         let name = key.as_ref();
         match name {
@@ -157,12 +154,12 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The expected answer, if the row has a prediction to compare with it.
+    /// Returns the expected answer, if the row has a prediction to compare with it.
     pub(crate) fn expected_answer(&self) -> Option<&str> {
         self.target.as_deref().or(self.named.as_deref())
     }
 
-    /// Chooses the texts for a list of flips.
+    /// Selects the texts for a list of flips.
     pub(crate) fn finish_detail(&mut self) {
         let said = self.prediction.as_deref().or(self.named.as_deref().filter(|_| self.target.is_some()));
         self.said = self.said.take().or_else(|| said.map(own));
@@ -182,7 +179,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A key, borrowed unless it contains escapes.
+/// A key, borrowed unless it has escapes.
 pub(crate) struct Key<'a>(pub Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
@@ -194,7 +191,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
-/// Metrics by name: a list of names, or a map of names to values (lighteval).
+/// Metrics as a list of names, or as a map from names to values (lighteval).
 struct Metrics<'a>(Vec<Cow<'a, str>>, Vec<(Cow<'a, str>, Scalar<'a>)>);
 
 struct MetricsVisitor;
@@ -233,7 +230,7 @@ impl<'de> Deserialize<'de> for Metrics<'de> {
     }
 }
 
-/// Fields inside `doc` or `metadata`: groups of items and short facts.
+/// Fields of `doc` or `metadata`: item groups and short facts.
 struct Inner<'l, 'a> {
     line: &'l mut Line<'a>,
     detail: bool,
@@ -299,7 +296,7 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
             let value: Scalar<'de> = map.next_value()?;
             sum = sum.wrapping_add(digest_of_text(name) ^ digest_of_text(&value.shown()));
             if CLUSTERS.contains(&name) {
-                // `passage` may be the text itself; only its digest is kept.
+                // `passage` may be the text itself, so only its digest is stored.
                 let short = value.is_short();
                 if let Some(text) = value.text() {
                     let text = if short { text } else { Cow::Owned(format!("{:08x}", digest_of_text(&text))) };
@@ -319,7 +316,7 @@ impl<'de> Visitor<'de> for Inner<'_, 'de> {
     }
 }
 
-/// Reads a row; `detail` includes the texts for a list of flips, `lenient` ignores the case of targets.
+/// Deserializes a row. `detail` includes the texts for a list of flips; `lenient` ignores the case of targets.
 #[derive(Clone, Copy)]
 pub(crate) struct LineSeed {
     pub detail: bool,
@@ -341,7 +338,7 @@ impl<'de> DeserializeSeed<'de> for LineSeed {
 }
 
 impl LineSeed {
-    /// The value of a key whose text can be long or nested.
+    /// Reads a value that may be long or nested.
     fn field<'de, A: MapAccess<'de>>(
         self,
         line: &mut Line<'de>,
@@ -446,20 +443,20 @@ impl<'de> Visitor<'de> for LineSeed {
 }
 
 impl Print {
-    /// True if two rows under one identifier cannot be the same item.
+    /// True if two rows with the same identifier cannot be the same item.
     pub fn differs(&self, other: &Self) -> bool {
         let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
-        // If both files have a hash, it identifies the document.
+        // If both rows have a hash, it identifies the document.
         let document = match self.hash != 0 && other.hash != 0 {
             true => self.hash != other.hash,
             false => unequal(self.doc, other.doc),
         };
-        // Prompts of the same document may differ from model to model.
+        // Prompts of the same document may differ between models.
         let same = self.hash != 0 && self.hash == other.hash;
         document || unequal(self.target, other.target) || (!same && unequal(self.input, other.input))
     }
 
-    /// The key in which two rows differ.
+    /// Returns the key in which two rows differ.
     pub fn difference(&self, other: &Self) -> &'static str {
         let unequal = |a: u32, b: u32| a != 0 && b != 0 && a != b;
         if unequal(self.hash, other.hash) {

@@ -1,13 +1,13 @@
-//! Files of results: each item and whether a model got it right, so that models can be compared on the same items.
+//! Result files, which state whether a model answered each item correctly, so that models can be compared on the same items.
 //!
-//! Formats: lm-evaluation-harness samples (`samples_*.jsonl`, and the JSON arrays of older versions: an item is a
-//! `doc_id` under a `filter`), lmms-eval, Inspect logs (`.json`, `.eval`), HELM `per_instance_stats.json`, OpenCompass
-//! predictions and details, lighteval details (as JSON lines), evalplus, SWE-bench reports, BEAR results, plain JSON
-//! lines and tables with a header: `id`, and `correct` or `prediction` with `target`; `cluster` for items that belong
-//! together. Gzip is read as is.
+//! Supported formats:
+//! - lm-evaluation-harness samples (`samples_*.jsonl`, and JSON arrays of older versions); an item is a `doc_id` under a `filter`;
+//! - lmms-eval, Inspect logs (`.json`, `.eval`), HELM `per_instance_stats.json`;
+//! - OpenCompass predictions and details, lighteval details (as JSON lines), evalplus, SWE-bench reports, BEAR results;
+//! - plain JSON lines and tables with a header: `id`, `correct` or `prediction` with `target`, and `cluster` for related items.
 //!
-//! Unlike data for probing, no row is dropped: a row that cannot be read would change the comparison, so it is an error with
-//! file and line. A metric that some rows lack is left out and counted.
+//! Gzip is decompressed. Unlike data for probing, no row is dropped: that would change the comparison, so an unreadable row is an error
+//! with file and line. Metrics missing from some rows are dropped and counted.
 
 mod archive;
 mod choices;
@@ -37,22 +37,22 @@ use self::registry::Read;
 use super::readers::ReadError;
 use super::readers::source::open;
 
-/// Maximum number of items of a file: indices have 32 bits, and the last one marks none.
+/// Maximum number of items per file: indices have 32 bits, and the last one means none.
 const MOST_ITEMS: usize = u32::MAX as usize;
 
-/// The name of the filter of rows without one.
+/// Name of the filter for rows that have none.
 pub const NO_FILTER: &str = "none";
 
-/// The requested part of a file.
+/// Parts of a file to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The filter of lm-evaluation-harness, if a file has several.
+    /// Filter of lm-evaluation-harness, if a file has several.
     pub filter: Option<String>,
-    /// Only this metric; `None` means all metrics of the file.
+    /// Metric to read; `None` for all.
     pub metric: Option<String>,
-    /// Compare `prediction` and `target` without regard to case and blanks at the ends.
+    /// True to ignore case and surrounding blanks when comparing `prediction` and `target`.
     pub lenient: bool,
-    /// Keep answers and facts about the items, for a list of flips.
+    /// True to keep answers and facts about items for a list of flips.
     pub detail: bool,
 }
 
@@ -67,7 +67,6 @@ fn alike(prediction: &str, target: &str) -> bool {
     prediction.trim().to_lowercase() == target.trim().to_lowercase()
 }
 
-/// A metric with its value for each item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     pub name: String,
@@ -82,28 +81,25 @@ impl Metric {
     }
 }
 
-/// The texts of an item in a list of flips, each shortened.
+/// Texts of an item in a list of flips, each shortened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// The model's answer.
     pub answer: String,
-    /// The expected answer.
     pub target: String,
     pub input: String,
-    /// Short facts, such as its subject.
+    /// Short facts, such as the item's subject.
     pub traits: Vec<(String, String)>,
 }
 
-/// The results of one run.
 #[derive(Debug, Clone)]
 pub struct Results {
     pub file: PathBuf,
-    /// Index of each item in the lists, by its identifier.
+    /// Index of each item by identifier.
     places: Places,
-    /// Identifiers in the order of the file. An identifier under a filter is `id filter`.
+    /// Identifiers in file order; with a filter, `id filter`.
     pub ids: Names,
     pub metrics: Vec<Metric>,
-    /// The group of each item, if the file has groups.
+    /// Group of each item, if the file has groups.
     pub clusters: Option<Names>,
     /// Digests of each item's question and target.
     pub prints: Vec<Print>,
@@ -112,7 +108,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// The index of an item; `near` is tried first, because most files have the same order.
+    /// Returns the index of an item. Tries `near` first, because most files have the same order.
     pub fn place(&self, id: &str, near: u32) -> Option<u32> {
         match self.ids.get(near as usize) {
             Some(there) if there == id => Some(near),
@@ -121,29 +117,28 @@ impl Results {
     }
 }
 
-/// The runs of a file under one filter.
+/// Runs of a file under one filter.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// `none` without a filter.
+    /// Name of the filter, or `none`.
     pub filter: String,
-    /// Epochs, seeds, repeats: at least one.
+    /// At least one epoch, seed or repetition.
     pub runs: Vec<Results>,
-    /// Notes on rows and metrics that were left out.
+    /// Notes on dropped rows and metrics.
     pub notes: Vec<String>,
 }
 
-/// Names of the metrics that all files have, in the order of the first file, and of the metrics that only some have.
+/// Returns the metrics common to all files, in the order of the first file, and the remaining metrics.
 pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<String>, Vec<String>) {
     let mut seen = std::collections::HashSet::new();
     let all = files.clone().flat_map(|f| &f.metrics).map(|m| &m.name).filter(|name| seen.insert(*name));
     all.cloned().partition(|name| files.clone().all(|f| f.metrics.iter().any(|m| m.name == *name)))
 }
 
-/// Reads a file under every filter that it has.
+/// Reads a file under all of its filters.
 ///
 /// # Errors
-/// [`ReadError`], with the line where there is one: a row without an identifier or value, a value that is not a number, an
-/// identifier that comes twice.
+/// [`ReadError`] for a row without an identifier or value, a value that is not a number, or a repeated identifier; with the line if known.
 pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
     let mut gather = Gather::new(path, wanted);
     if let Read::Packed(read) = registry::recognise(&archive::beginning(path)).read {
@@ -165,10 +160,10 @@ pub fn read_all(path: &Path, wanted: &Wanted) -> Result<Vec<Group>, ReadError> {
     gather.finish()
 }
 
-/// Reads a file under its only filter, or the one that is wanted.
+/// Reads a file under its only filter or the requested one.
 ///
 /// # Errors
-/// As [`read_all`], and where the file has several filters and none is asked for.
+/// As for [`read_all`], and if the file has several filters but none was requested.
 pub fn read(path: &Path, wanted: &Wanted) -> Result<Group, ReadError> {
     let mut groups = read_all(path, wanted)?;
     if groups.len() > 1 {
@@ -176,5 +171,5 @@ pub fn read(path: &Path, wanted: &Wanted) -> Result<Group, ReadError> {
         let what = format!("results of several filters: {}", base::text::shortened(&names.join(", "), 300));
         return Err(ReadError::file(path, what, "one of them, by --filter"));
     }
-    groups.pop().ok_or_else(|| ReadError::file(path, "it has no rows", "results, one item a row"))
+    groups.pop().ok_or_else(|| ReadError::file(path, "it has no rows", "results with one item per row"))
 }

@@ -8,10 +8,10 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use super::line::Key;
 use super::value::{Excerpt, Scalar};
 
-/// Inspect's `scores`: values by scorer, an answer; or a plain value if the key is a column by itself.
+/// Inspect's `scores`: values by scorer and an answer, or a scalar if the key is an ordinary column.
 pub(crate) struct Scorers<'a>(pub Vec<(String, Option<f64>)>, pub Option<String>, pub Option<Scalar<'a>>);
 
-/// Inspect's letters: correct, incorrect, partial, no answer.
+/// Converts Inspect's letters to numbers: C (correct) 1, P (partial) 0.5, I (incorrect) and N (no answer) 0.
 fn letter(value: &Scalar<'_>) -> Option<f64> {
     match value {
         Scalar::Text(text) => match text.as_ref() {
@@ -24,7 +24,7 @@ fn letter(value: &Scalar<'_>) -> Option<f64> {
     }
 }
 
-/// The value of one score: one number, or numbers by name.
+/// Value of a score: one number, or several by name.
 enum ScoreValue {
     One(Option<f64>),
     Named(Vec<(String, Option<f64>)>),
@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for ScoreValue {
     }
 }
 
-/// One scorer's entry: a map with `value` and `answer`, or the value itself.
+/// Entry of one scorer: a map with `value` and `answer`, or the value itself.
 struct Scorer(ScoreValue, Option<String>);
 
 struct ScorerVisitor;
@@ -171,10 +171,10 @@ impl<'de> Deserialize<'de> for Scorers<'de> {
     }
 }
 
-/// HELM's `stats` of an instance: means by name, and their perturbation.
+/// HELM's `stats` of an instance: means by name, and the perturbation.
 pub(crate) struct Stats(pub Vec<(String, Option<f64>)>, pub Option<String>);
 
-/// Counts that HELM keeps beside its metrics.
+/// True for HELM counts that are not metrics.
 pub(crate) fn is_bookkeeping(name: &str) -> bool {
     [
         "num_",
@@ -199,7 +199,6 @@ struct StatFields {
     perturbation: Option<Perturbation>,
 }
 
-/// HELM's perturbation of an instance.
 #[derive(serde::Deserialize)]
 pub(crate) struct Perturbation {
     pub name: Option<String>,
@@ -237,7 +236,7 @@ impl<'de> Visitor<'de> for StatsVisitor {
         Ok(Stats(all, perturbation))
     }
 
-    /// Values by name, as shown next to predictions.
+    /// Reads values by name, as given next to predictions.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stats, A::Error> {
         let mut all = Vec::new();
         while let Some((Key(name), value)) = map.next_entry::<Key<'de>, Scalar<'de>>()? {

@@ -1,8 +1,8 @@
-//! Python's JSON, with `NaN`, `Infinity` and `-Infinity`, which JSON does not have.
+//! Python's JSON dialect with `NaN`, `Infinity` and `-Infinity`.
 
 use std::borrow::Cow;
 
-/// The same bytes with `null` for Python's words, outside strings.
+/// Replaces these words by `null`, except in strings.
 pub(crate) fn plain(bytes: &[u8]) -> Cow<'_, [u8]> {
     let words: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
     if !words.iter().any(|word| memchr::memmem::find(bytes, word).is_some()) {

@@ -1,4 +1,4 @@
-//! The formats of results: how each is recognised by its content, and read.
+//! Formats of results, with their recognition by content and their readers.
 
 use std::fmt;
 use std::path::Path;
@@ -15,26 +15,24 @@ use super::{archive, csv};
 use crate::readers::ReadError;
 use crate::readers::source::Frames;
 
-/// A format.
 pub(crate) struct Reader {
-    /// The format's common name.
+    /// Common name of the format.
     pub name: &'static str,
     pub recognise: fn(&Head<'_>) -> bool,
     pub read: Read,
 }
 
-/// How to read a format.
 #[derive(Clone, Copy)]
 pub(crate) enum Read {
-    /// A file that is not text.
+    /// A binary file.
     Packed(fn(&Path, &mut Gather<'_>) -> Result<(), ReadError>),
-    /// Row by row.
+    /// A sequence of rows.
     Rows(fn(&mut Frames, &mut Gather<'_>) -> Result<(), ReadError>),
     /// One JSON document.
     Document(Layout),
 }
 
-/// All formats; the first that recognises a file reads it.
+/// All formats; the first that recognises a file is used.
 pub(crate) static READERS: [Reader; 14] = [
     Reader {
         name: "Inspect archive",
@@ -95,13 +93,13 @@ pub(crate) static READERS: [Reader; 14] = [
         },
         read: Read::Document(Layout::Map),
     },
-    // lm-evaluation-harness, lmms-eval, HELM, lighteval, BEAR and plain rows: the keys of each row identify it.
+    // lm-evaluation-harness, lmms-eval, HELM, lighteval, BEAR and plain rows are distinguished by the keys of each row.
     Reader { name: "JSON lines", recognise: |head| head.begins(&[b"{"]), read: Read::Rows(rows) },
     Reader { name: "JSON array", recognise: |head| head.begins(&[b"["]), read: Read::Rows(rows) },
     Reader { name: "table", recognise: |_| true, read: Read::Rows(csv::rows) },
 ];
 
-/// The reader of a file with this beginning.
+/// Returns the reader of a file with this beginning.
 pub(crate) fn recognise(window: &[u8]) -> &'static Reader {
     let head = Head::of(window);
     let [.., table] = &READERS;
@@ -114,15 +112,15 @@ fn parquet(path: &Path, _: &mut Gather<'_>) -> Result<(), ReadError> {
         "JSON lines: python3 -c \"import pandas; \
          pandas.read_parquet('{name}').to_json('{name}.jsonl', orient='records', lines=True)\""
     );
-    Err(ReadError::file(path, "a Parquet table, which is not read", expected))
+    Err(ReadError::file(path, "Parquet tables are not supported", expected))
 }
 
-/// The beginning of a file.
+/// Beginning of a file.
 pub(crate) struct Head<'w> {
     bytes: &'w [u8],
-    /// The keys of the first object and their kinds; `None` for a row, which has an identifier.
+    /// Keys of the first object and the types of their values; empty if the object is a row with an identifier.
     keys: Vec<(String, Sort)>,
-    /// True if the last of them is cut off, so that its kind may be unknown.
+    /// True if the last value is cut off, so that its type may be unknown.
     cut: bool,
 }
 
@@ -132,7 +130,7 @@ impl<'w> Head<'w> {
         let mut keys: Vec<(String, Sort)> = Vec::new();
         let mut cut = false;
         if bytes.starts_with(b"{") {
-            // The window may end inside the object; the keys before its end count.
+            // The window may end inside the object; the keys up to there count.
             let text = plain(bytes);
             cut = Sorts(&mut keys).deserialize(&mut serde_json::Deserializer::from_slice(&text)).is_err();
         }
@@ -161,11 +159,11 @@ impl<'w> Head<'w> {
     }
 }
 
-/// The kind of a value, for recognising documents.
+/// Type of a value, used to recognise documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Scalar,
-    /// A number, a truth value or a word for one.
+    /// A number, a boolean or a word for one.
     Number,
     List,
     Map,
@@ -203,7 +201,7 @@ impl<'de> Visitor<'de> for Sorts<'_> {
     }
 }
 
-/// Records the kind of a value as soon as it begins.
+/// Records the type of a value as soon as it begins.
 struct SortOf<'k>(&'k mut Sort);
 
 impl<'de> DeserializeSeed<'de> for SortOf<'_> {

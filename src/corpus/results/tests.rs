@@ -1,4 +1,4 @@
-//! Files of results that must be read, and some that must be refused.
+//! Result files that must be accepted, and some that must be rejected.
 
 use super::*;
 
@@ -76,14 +76,14 @@ fn bear_plain_rows_and_tables() {
 fn what_cannot_be_used_is_refused_with_its_line() {
     for (text, words) in [
         ("", &["empty"][..]),
-        ("{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 0}\n", &["line 2", "`1` comes twice"]),
-        ("{\"id\": 1, \"correct\": 1}\n{\"id\": \"1\", \"correct\": 0}\n", &["line 2", "comes twice"]),
+        ("{\"id\": 1, \"correct\": 1}\n{\"id\": 1, \"correct\": 0}\n", &["line 2", "`1` occurs twice"]),
+        ("{\"id\": 1, \"correct\": 1}\n{\"id\": \"1\", \"correct\": 0}\n", &["line 2", "occurs twice"]),
         ("{\"id\": 1, \"correct\": NaN}\n", &["line 1", "`correct` is not a finite number"]),
         ("{\"id\": 1, \"correct\": -1}\n", &["line 1", "`correct` is -1"]),
         ("{\"id\": 1, \"correct\": 0.5}\n", &["`correct` is 0.5", "0 or 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2}\n", &["line 2", "`correct`"]),
         ("{\"correct\": 1}\n", &["line 1", "without an identifier"]),
-        ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["nothing says what was right", "length, cost"]),
+        ("{\"id\": 1, \"length\": 9, \"cost\": 1}\n", &["no key states what is correct", "length, cost"]),
         ("{\"id\": 1, \"correct\": 1", &["line 1"]),
         ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n", &["line 2", "cluster"]),
         ("id,correct\n1,nan\n", &["line 2", "not a finite number"]),
@@ -116,7 +116,7 @@ fn ids(results: &Results) -> Vec<&str> {
     results.ids.iter().collect()
 }
 
-/// One corpus-level metric (a list) or one NaN refused the whole file.
+/// Regression: a single corpus-level metric (a list) or NaN used to reject the whole file.
 #[test]
 fn a_metric_without_a_number_in_every_row_is_left_out_and_counted() {
     let row = |i: usize, f1: &str, ppl: &str| {
@@ -143,7 +143,7 @@ fn a_metric_that_comes_late_or_ends_early_is_left_out_too() {
     assert_eq!((names(&group.runs[0]), group.notes.len()), (vec!["acc"], 2), "{:?}", group.notes);
 }
 
-/// Files of lm-evaluation-harness older than `filter` and `metrics` needed `--metric` and did not match newer files.
+/// Regression: files of lm-evaluation-harness from before `filter` and `metrics` required `--metric` and did not match newer files.
 #[test]
 fn older_harness_files_are_read_and_have_the_filter_none() {
     let old = "[{\"doc_id\": 3, \"doc\": {\"q\": 1}, \"target\": \"a\", \"resps\": [[\"x\"]], \"filtered_resps\": [\"x\"], \"doc_hash\": \"ab\", \"acc\": 1.0, \"acc_norm\": 0.0}]";
@@ -163,10 +163,10 @@ fn filters_without_names_are_numbered() {
     assert!(error.contains("several filters: filter1, filter2") && error.contains("--filter"), "{error}");
     let first = of(&two, &Wanted { filter: Some("filter1".into()), ..Wanted::default() }).unwrap();
     assert_eq!(values(&first), [1.0, 0.0]);
-    // A different document under the same number, or a missing document, means that there is no filter.
+    // A different document under the same number, or a missing document, rules out unnamed filters.
     for wrong in [row(0, "a", 1) + &row(0, "c", 1), two.clone() + &row(1, "b", 1)] {
         let error = plain(&wrong).unwrap_err();
-        assert!(error.contains("comes twice"), "{error}");
+        assert!(error.contains("occurs twice"), "{error}");
     }
 }
 
@@ -185,7 +185,7 @@ fn documents_that_differ_have_different_digests() {
         assert!(one(a).differs(&one(b)), "{a}");
         assert!(!one(a).differs(&one(a)) && !one(a).differs(&plain), "{a}");
     }
-    // White space and the order of keys do not change a document, and a hash identifies it.
+    // White space and key order do not change a document, and a hash identifies it.
     assert!(!one(r#", "doc": {"q": 1, "r": [1, 2]}"#).differs(&one(r#", "doc": { "r": [1,2], "q": 1 }"#)));
     let hashed = |doc: &str| one(&format!(r#", "doc_hash": "h", "doc": {doc}"#));
     assert!(!hashed("{\"q\": 1}").differs(&hashed("{\"q\": 1, \"new\": 2}")));
@@ -216,7 +216,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(values(&plain(text).unwrap()), [0.0, 0.0, 0.0]);
     let lenient = of(text, &Wanted { lenient: true, ..Wanted::default() }).unwrap();
     assert_eq!(values(&lenient), [1.0, 1.0, 0.0]);
-    // A model whose answers end in a blank scored 0 % like any other, without a note.
+    // Regression: a model whose answers end in a blank used to score 0 % without a note.
     let notes = |wanted: Wanted| group(text.as_bytes(), &wanted).unwrap().notes.join("; ");
     assert!(
         notes(Wanted::default())
@@ -225,7 +225,7 @@ fn predictions_match_exactly_or_leniently_by_choice() {
     assert_eq!(notes(Wanted { lenient: true, ..Wanted::default() }), "");
 }
 
-/// The table had "no rows".
+/// Regression: such tables used to be reported as having "no rows".
 #[test]
 fn lines_that_end_in_carriage_returns_alone_are_named() {
     let error = plain("id,correct\r1,1\r2,0\r").unwrap_err();
@@ -237,10 +237,10 @@ fn epochs_and_seeds_are_runs_only_where_items_come_again() {
     let text = "id,seed,correct\n1,10,1\n2,10,0\n1,11,0\n2,11,0\n";
     let group = group(text.as_bytes(), &Wanted::default()).unwrap();
     assert_eq!(group.runs.iter().map(values).collect::<Vec<_>>(), [[1.0, 0.0], [0.0, 0.0]]);
-    // A seed per item does not make runs.
+    // A different seed per item does not make separate runs.
     assert_eq!(values(&plain("id,seed,correct\n1,10,1\n2,11,0\n").unwrap()), [1.0, 0.0]);
     let error = plain("id,seed,correct\n1,10,1\n1,10,0\n2,11,1\n").unwrap_err();
-    assert!(error.contains("comes twice"), "{error}");
+    assert!(error.contains("occurs twice"), "{error}");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn passages_in_the_document_are_clusters() {
     assert_eq!(r.clusters.unwrap().iter().collect::<Vec<_>>(), ["p0", "p0", "p1", "p1"]);
 }
 
-/// `id` with only a score was refused without `--metric`, and so was a table with several metrics.
+/// Regression: `id` with a single score, and tables with several metrics, used to require `--metric`.
 #[test]
 fn a_number_alone_and_numbers_with_names_of_metrics_are_metrics() {
     assert_eq!(names(&plain("id,points\n1,3.5\n2,4\n").unwrap()), ["points"]);
@@ -266,7 +266,7 @@ fn a_number_alone_and_numbers_with_names_of_metrics_are_metrics() {
     assert_eq!(names(&plain("{\"doc_id\": 1, \"acc\": 1.0}\n").unwrap()), ["acc"]);
 }
 
-/// Versions of lm-evaluation-harness until 0.3 wrote numbers as text, `truth` for the target, and one key for each request.
+/// Up to version 0.3, lm-evaluation-harness wrote numbers as text, `truth` for the target, and one key per request.
 #[test]
 fn the_oldest_harness_files_are_read() {
     let text = "[{\"doc_id\": 0, \"prompt_0\": \"Q\", \"logit_0\": \"-1.5\", \"truth\": \"2\", \"acc\": \"1.0\", \"acc_norm\": \"0.0\"}]";
@@ -314,7 +314,7 @@ fn headers_are_read_in_any_case_and_spelling() {
     assert_eq!(values(&plain(&row.replace("IsCorrect", "CORRECT")).unwrap()), [1.0, 0.0]);
 }
 
-/// An inch mark opened a quotation that swallowed the rest of the table.
+/// Regression: an inch mark used to open a quotation that swallowed the rest of the table.
 #[test]
 fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
     let r = plain("id\tcorrect\tnote\n1\tyes\t5\" pipe\n2\tno\tsaid \"x\n").unwrap();
@@ -323,7 +323,7 @@ fn only_a_mark_at_the_beginning_of_a_field_opens_a_quotation() {
     assert_eq!((values(&r), ids(&r)), (vec![1.0, 0.0], vec!["1", "2"]));
 }
 
-/// With `--match lenient` the targets `Paris` and `paris ` under one identifier were two documents.
+/// Regression: even with `--match lenient`, the targets `Paris` and `paris ` of one identifier counted as two documents.
 #[test]
 fn lenient_targets_are_the_same_document_in_any_case() {
     let [a, b] = ["id,prediction,target\n1,x,Paris\n", "id,prediction,target\n1,x, paris \n"]
@@ -331,7 +331,7 @@ fn lenient_targets_are_the_same_document_in_any_case() {
     assert!(a[0].differs(&b[0]) && !a[1].differs(&b[1]));
 }
 
-/// lmms-eval logs the prompt as `input`, which differs from model to model; its hash shows that the document is the same.
+/// lmms-eval logs the prompt as `input`, which varies between models; equal hashes show that the document is the same.
 #[test]
 fn an_equal_hash_outweighs_another_prompt() {
     let one = |hash: &str, input: &str| {

@@ -1,4 +1,4 @@
-//! Values of a row: scalars, digests of anything nested, and the nested values of Inspect and HELM.
+//! Values of a row: scalars, digests of nested values, and the nested values of Inspect and HELM.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,15 +7,15 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use super::line::Key;
 
-/// Maximum number of characters of a text in a list of flips.
+/// Maximum length of a text in a list of flips, in characters.
 const EXCERPT: usize = 200;
 
-/// A text shortened for a list of flips.
+/// Shortens a text for a list of flips.
 pub(crate) fn own(text: &str) -> String {
     base::text::shortened(text.trim(), EXCERPT)
 }
 
-/// A digest of a text; never 0. FNV-1a, folded: equal texts in any file and run give equal digests.
+/// Digests a text with folded FNV-1a, never to 0; equal texts have equal digests in any file and run.
 pub(crate) fn digest_of_text(text: &str) -> u32 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in text.bytes() {
@@ -24,7 +24,7 @@ pub(crate) fn digest_of_text(text: &str) -> u32 {
     ((hash >> 32) as u32 ^ hash as u32).max(1)
 }
 
-/// A word for right or wrong.
+/// Parses a word for correct or wrong.
 pub(crate) fn truth(text: &str) -> Option<bool> {
     let word = text.trim();
     let any = |words: &[&str]| words.iter().any(|w| word.eq_ignore_ascii_case(w));
@@ -51,7 +51,6 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// A scalar value.
 #[derive(Debug)]
 pub(crate) enum Scalar<'a> {
     Text(Cow<'a, str>),
@@ -61,9 +60,9 @@ pub(crate) enum Scalar<'a> {
     Real(f64),
     Truth(bool),
     Null,
-    /// A map with a number under `score` or the like (lmms-eval).
+    /// The number in a map under `score` or similar (lmms-eval).
     Scored(f64),
-    /// A list or an object: its digest.
+    /// Digest of a list or an object.
     Other(u32),
 }
 
@@ -78,7 +77,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// The number; words for right and wrong are 1 and 0.
+    /// Returns the number; words for correct and wrong are 1 and 0.
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Scalar::Whole(i) => Some(*i as f64),
@@ -92,7 +91,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// True for a value of a few characters, by which items can be grouped.
+    /// True for short values, by which items can be grouped.
     pub(crate) fn is_short(&self) -> bool {
         match self {
             Scalar::Text(text) => !text.is_empty() && text.len() <= 40,
@@ -101,7 +100,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// A digest of the value as text, without surrounding blanks; `lenient` ignores case; 0 for none.
+    /// Digests the value as text without surrounding blanks; `lenient` ignores case. Null gives 0.
     pub(crate) fn digest(&self, lenient: bool) -> u32 {
         match self {
             Scalar::Null => 0,
@@ -160,7 +159,7 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         Ok(Scalar::Null)
     }
 
-    /// A list of one value counts as that value.
+    /// A list with a single value counts as that value.
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar<'de>, A::Error> {
         let Some(first) = seq.next_element::<Scalar<'de>>()? else { return Ok(Scalar::Other(1)) };
         let mut sum = digest_of_text(&first.shown());
@@ -171,7 +170,7 @@ impl<'de> Visitor<'de> for ScalarVisitor {
         Ok(if alone { first } else { Scalar::Other(sum.max(1)) })
     }
 
-    /// A score among other fields, or an answer beside the expected one (lmms-eval).
+    /// Extracts a score from a map, or an answer next to the expected one (lmms-eval).
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
         let (mut score, mut sum) = (None, 0u32);
         let (mut said, mut expected) = (None, None);
@@ -206,10 +205,10 @@ impl<'de> Deserialize<'de> for Scalar<'de> {
     }
 }
 
-/// A digest of any value, ignoring white space and the order of keys.
+/// Digest of any value, independent of white space and key order.
 pub(crate) struct Digest(pub u32);
 
-/// Equal numbers have equal digests, whole or not.
+/// Digests a number; whole and real forms of the same number are equal.
 fn digest_of_number(v: f64) -> Digest {
     let bits = v.to_bits();
     Digest((bits as u32 ^ (bits >> 32) as u32).wrapping_mul(0x9e37_79b1))
@@ -271,7 +270,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// The beginning of any value as text: strings as they are, lists of one without brackets.
+/// Beginning of any value as text: strings verbatim, single-element lists without brackets.
 pub(crate) struct Excerpt(pub String);
 
 struct ExcerptVisitor;

@@ -1,19 +1,18 @@
-//! The list of a description's parameters, in order.
+//! Ordered list of an architecture's parameters.
 
 use super::NormKind;
 
-/// Use of a parameter: decides initial values and weight decay.
+/// Role of a parameter, which determines its initial values and weight decay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A matrix or a table: normal deviates, decayed.
+    /// Matrix or table: normally distributed, with decay.
     Weight,
-    /// Added: zeros, not decayed.
+    /// Additive term: zeros, no decay.
     Bias,
-    /// Multiplied after normalising: ones, not decayed.
+    /// Factor after normalization: ones, no decay.
     Scale,
 }
 
-/// One parameter under its canonical name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// Canonical name, e.g. `blocks.0.attn.q.weight`.
@@ -23,16 +22,14 @@ pub struct Parameter {
     pub role: Role,
 }
 
-/// Collects parameters in order.
 pub(super) struct List(pub(super) Vec<Parameter>);
 
 impl List {
-    /// Adds a parameter.
     pub(super) fn push(&mut self, name: String, shape: Vec<usize>, role: Role) {
         self.0.push(Parameter { name, shape, role });
     }
 
-    /// Adds the weight, and the bias, of a linear map.
+    /// Adds the weight and the optional bias of a linear map.
     pub(super) fn linear(&mut self, name: &str, out: usize, input: usize, bias: bool) {
         self.push(format!("{name}.weight"), vec![out, input], Role::Weight);
         if bias {
@@ -40,7 +37,6 @@ impl List {
         }
     }
 
-    /// Adds the parameters of a norm.
     pub(super) fn norm(&mut self, name: &str, kind: NormKind, width: usize) {
         self.push(format!("{name}.weight"), vec![width], Role::Scale);
         if kind == NormKind::Layer {

@@ -1,17 +1,17 @@
-//! Rotary scaling.
+//! Scaling of rotary frequencies.
 
 use serde::{Deserialize, Serialize};
 
-/// Rotary frequencies stretched for texts longer than those of pretraining, by the names of transformers.
+/// Scaling of rotary frequencies for inputs longer than in pretraining, named as in transformers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Scaling {
     #[default]
     None,
-    /// All frequencies divided by the factor.
+    /// Divides all frequencies by the factor.
     Linear { factor: f64 },
-    /// Low frequencies divided by the factor, high ones kept, those between interpolated (Llama 3).
+    /// Divides low frequencies by the factor, keeps high ones, and interpolates in between (Llama 3).
     Llama3 { factor: f64, low: f64, high: f64, original: f64 },
-    /// The same by the number of rotations over the original length, with scaled cosines and sines (Peng et al., 2023).
+    /// Interpolates by the number of rotations over the original length, with scaled cosines and sines (Peng et al., 2023).
     Yarn { factor: f64, slow: f64, fast: f64, original: f64, attention: f64, truncate: bool },
 }
 
@@ -20,7 +20,7 @@ impl Scaling {
         *self == Scaling::None
     }
 
-    /// One frequency, of index `i` among those of `share` dimensions.
+    /// Scales the frequency with index `i` among those of `share` dimensions.
     pub(super) fn apply(self, frequency: f64, i: usize, theta: f64, share: f64) -> f64 {
         match self {
             Scaling::None => frequency,

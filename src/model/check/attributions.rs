@@ -1,4 +1,4 @@
-//! Gradients with respect to the word embeddings, and integrated gradients along the straight path from a baseline.
+//! Checks of gradients with respect to word embeddings, and of integrated gradients along the straight path from a baseline.
 
 use super::expected::MOST;
 use super::forward::Case;
@@ -8,7 +8,7 @@ use super::{ModelError, Result};
 use crate::{Array, Batch, HookPoint, Plan, Scalar, Sites, Target};
 use base::Pulse;
 
-/// Largest number of sentences in one pass along the path.
+/// Maximum number of sentences per pass along the path.
 const ROWS: usize = 104;
 
 fn largest(values: &[f64]) -> f64 {
@@ -20,7 +20,7 @@ fn norms(values: &[f64], width: usize) -> Vec<f64> {
 }
 
 impl Case<'_> {
-    /// Compares the gradients and attributions in the file.
+    /// Compares with the gradients and attributions in the file.
     pub(super) fn attributions(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         if self.expected.has("logits") && !self.model.has_head() {
             table.not_checked("gradients", "the explained logits need a head");
@@ -39,8 +39,8 @@ impl Case<'_> {
         }
     }
 
-    /// The explained scalar of `n` stacked copies of the batch: the target's logit, or without a head
-    /// component 0 of the mean-pooled vector.
+    /// Scalar to explain for `n` stacked copies of the batch: the target's logit, or component 0 of the mean-pooled vector if there is no
+    /// head.
     fn scalar(&self, n: usize) -> Result<Scalar> {
         let (b, t) = (self.batch.rows(), self.batch.len());
         if self.model.has_head() {
@@ -106,7 +106,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Pairs of tokens in a sentence whose order differs, if their scores differ by more than the tolerance.
+    /// Counts pairs of tokens in a sentence that are ranked differently although their scores differ by more than the tolerance.
     fn ranking(&self, got: &[f64], want: &[f64], allowed: f64, table: &mut Table) {
         let (mut swapped, mut pairs) = (0, 0);
         for (row, &n) in self.batch.lengths().iter().enumerate() {
@@ -133,12 +133,11 @@ impl Case<'_> {
         }
     }
 
-    /// Word embeddings of a batch.
     fn words(&self, batch: &Batch) -> Result<Array> {
         self.model.forward(batch, &Plan::default().capture(HookPoint::Embed))?.take(HookPoint::Embed)
     }
 
-    /// Trapezoid rule from the baseline's embeddings to the input's: attributions `[B,T,E]`.
+    /// Integrates with the trapezoid rule from the baseline's embeddings to the input's; returns attributions `[B,T,E]`.
     fn path(&self, steps: usize, scalar: impl Fn(usize) -> Result<Scalar>, pulse: &mut dyn Pulse) -> Result<Vec<f64>> {
         let (b, t) = (self.batch.rows(), self.batch.len());
         let baseline = self.expected.indices("baseline_ids", &[b, t], self.model.arch().vocab)?;

@@ -1,4 +1,4 @@
-//! Hidden states overwritten and increased, and passes that begin at a layer.
+//! Checks of overwritten and shifted hidden states, and of passes resumed at a layer.
 
 use super::Result;
 use super::forward::Case;
@@ -8,7 +8,7 @@ use crate::{Array, Edit, EditKind, HookPoint, Plan, Sites};
 use base::Pulse;
 
 impl Case<'_> {
-    /// Edited passes against the file, resumed passes against the full one.
+    /// Compares edited passes with the file, and resumed passes with the full one.
     pub(super) fn edits(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         if self.expected.has("intervention.vector") {
             self.edited(table)?;
@@ -56,7 +56,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// A pass that begins at the hidden states of layer l ends where the full pass does.
+    /// Checks that a pass resumed from the hidden states of layer l has the same result as the full pass.
     fn resumed(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         let end = self.end();
         for l in 0..=self.layers() {
@@ -66,7 +66,7 @@ impl Case<'_> {
                 if self.model.has_head() {
                     plan = plan.logits_at(Sites::All);
                 }
-                // At the last layer of a model without final norm, the pass has nothing to compute.
+                // At the last layer of a model without a final norm, nothing is left to compute.
                 if l < self.layers() || end == HookPoint::FinalNorm { plan.capture(end) } else { plan }
             };
             let full = self.model.forward(&self.batch, &ask(Plan::default().capture(point)))?;

@@ -1,4 +1,4 @@
-//! Reading `expected.*`: every value is checked before use.
+//! Parsing of `expected.*`; every value is validated before use.
 
 use std::path::Path;
 
@@ -8,18 +8,17 @@ use super::{ModelError, Result};
 use crate::source::Files;
 use crate::weights::Checkpoint;
 
-/// Largest number of integration steps and of texts that are accepted from a file.
+/// Maximum number of integration steps and of texts in a file.
 pub(super) const MOST: usize = 10_000;
 
-/// One array of the file.
 pub(super) struct Tensor {
-    /// Its sizes, outermost first.
+    /// Lengths of the axes, outermost first.
     pub shape: Vec<usize>,
-    /// Its values, row after row.
+    /// Values in row-major order.
     pub data: Vec<f64>,
 }
 
-/// The expected values of a folder.
+/// Expected values from a folder.
 pub(crate) struct Expected {
     tensors_label: String,
     json_label: String,
@@ -28,10 +27,9 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Opens the files of a folder.
     pub(crate) fn open(dir: &Path) -> Result<Expected> {
         let files = Files::Dir(dir.to_owned());
-        let hint = "a check needs expected.json, and expected.safetensors for values that are not rounded, \
+        let hint = "a check needs expected.json, and expected.safetensors for unrounded values, \
                     computed by another implementation (hidden states, logits, gradients ...)";
         let text = files.text("expected.json")?.ok_or_else(|| files.missing("expected.json", hint))?;
         let json_label = dir.join("expected.json").display().to_string();
@@ -40,7 +38,7 @@ impl Expected {
         Expected::parse(&json_label, &text, &path.display().to_string(), tensors)
     }
 
-    /// The same from texts in memory.
+    /// Parses expected values in memory; the labels name the sources in errors.
     pub(crate) fn parse(
         json_label: &str,
         text: &str,
@@ -50,7 +48,7 @@ impl Expected {
         let wrong = |what: String| ModelError::Config { file: json_label.to_owned(), what };
         let info: Value = serde_json::from_str(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
         if !info.is_object() {
-            return Err(wrong("a JSON object is needed".into()));
+            return Err(wrong("expected a JSON object".into()));
         }
         Ok(Expected { tensors_label: tensors_label.to_owned(), json_label: json_label.to_owned(), tensors, info })
     }
@@ -60,7 +58,7 @@ impl Expected {
         self.tensors.is_some()
     }
 
-    /// Origin of the values: `versions` or `reference` of the JSON file.
+    /// Describes the origin of the values from `versions` or `reference` in the JSON file.
     pub(crate) fn reference(&self) -> String {
         let parts = ["versions", "reference"].iter().find_map(|k| self.info.get(*k)?.as_object());
         let named = ["library", "transformers", "torch", "tokenizers", "captum"].iter().filter_map(|k| {
@@ -70,52 +68,52 @@ impl Expected {
         named.collect::<Vec<_>>().join(", ")
     }
 
-    /// An optional array.
     pub(crate) fn find(&self, key: &str) -> Result<Option<Tensor>> {
         let numbers = self.tensors.as_ref().and_then(|t| t.numbers(key)).transpose()?;
         Ok(numbers.map(|(shape, data)| Tensor { shape, data }))
     }
 
-    /// True if there is an array of this name.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.tensors.as_ref().is_some_and(|t| t.contains(key))
     }
 
-    /// A required array.
+    /// Returns a required array.
     pub(crate) fn get(&self, key: &str) -> Result<Tensor> {
         self.find(key)?.ok_or_else(|| self.wrong_tensor(key, "is missing".into()))
     }
 
-    /// A required array with this shape.
+    /// Returns a required array after checking its shape.
     pub(crate) fn shaped(&self, key: &str, shape: &[usize]) -> Result<Tensor> {
         let t = self.get(key)?;
         if t.shape != shape {
-            return Err(self.wrong_tensor(key, format!("has shape {:?}; this model gives {shape:?}", t.shape)));
+            return Err(self.wrong_tensor(key, format!("has shape {:?}; expected {shape:?}", t.shape)));
         }
         Ok(t)
     }
 
-    /// Whole numbers from 0 to below `bound`, in this shape.
+    /// Returns whole numbers below `bound` in this shape.
     pub(crate) fn indices(&self, key: &str, shape: &[usize], bound: usize) -> Result<Vec<usize>> {
         let t = self.shaped(key, shape)?;
         match t.data.iter().find(|v| v.fract() != 0.0 || **v < 0.0 || **v >= bound as f64) {
-            Some(v) => Err(self.wrong_tensor(key, format!("holds {v}; 0 to below {bound} is possible"))),
+            Some(v) => {
+                Err(self.wrong_tensor(key, format!("contains {v}; expected whole numbers from 0 to below {bound}")))
+            }
             None => Ok(t.data.iter().map(|&v| v as usize).collect()),
         }
     }
 
-    /// An error about an array.
+    /// Creates an error about an array.
     pub(crate) fn wrong_tensor(&self, key: &str, what: String) -> ModelError {
         ModelError::Expected { file: self.tensors_label.clone(), key: key.to_owned(), what }
     }
 
-    /// The JSON file's root.
+    /// Root of the JSON file.
     pub(crate) fn json(&self) -> Json<'_> {
         Json { file: &self.json_label, at: String::new(), value: Some(&self.info) }
     }
 }
 
-/// A value inside the JSON file that knows its path.
+/// A value in the JSON file with its path.
 #[derive(Clone)]
 pub(crate) struct Json<'a> {
     file: &'a str,
@@ -124,39 +122,39 @@ pub(crate) struct Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// A field; an absent one is reported when it is read.
+    /// Returns a field; a missing one causes an error only when its value is used.
     pub(crate) fn field(&self, key: &str) -> Json<'a> {
         let at = if self.at.is_empty() { key.to_owned() } else { format!("{}.{key}", self.at) };
         Json { file: self.file, at, value: self.value.and_then(|v| v.get(key)) }
     }
 
-    /// An item of a list; an absent one is reported when it is read.
+    /// Returns an item of a list; a missing one causes an error only when its value is used.
     pub(crate) fn item(&self, i: usize) -> Json<'a> {
         let at = format!("{}.{i}", self.at);
         Json { file: self.file, at, value: self.value.and_then(|v| v.get(i)) }
     }
 
-    /// True if it is present (a null counts as absent).
+    /// True if the value is present and not null.
     pub(crate) fn is_there(&self) -> bool {
         self.value.is_some_and(|v| !v.is_null())
     }
 
     fn wrong(&self, wanted: &str) -> ModelError {
         let what = match self.value {
-            None => format!("is missing; {wanted} is needed"),
+            None => format!("is missing; expected {wanted}"),
             Some(_) => format!("is not {wanted}"),
         };
         ModelError::Expected { file: self.file.to_owned(), key: self.at.clone(), what }
     }
 
-    /// The items of a list.
+    /// Items of a list.
     pub(crate) fn items(&self) -> Result<Vec<Json<'a>>> {
         let list = self.value.and_then(Value::as_array).ok_or_else(|| self.wrong("a list"))?;
         let item = |(i, v)| Json { file: self.file, at: format!("{}.{i}", self.at), value: Some(v) };
         Ok(list.iter().enumerate().map(item).collect())
     }
 
-    /// The items of a list of texts or cases, with a maximum length.
+    /// Items of a list with 1 to [`MOST`] entries.
     pub(crate) fn some_items(&self) -> Result<Vec<Json<'a>>> {
         let items = self.items()?;
         if items.is_empty() || items.len() > MOST {
@@ -169,7 +167,7 @@ impl<'a> Json<'a> {
         self.value.and_then(Value::as_str).ok_or_else(|| self.wrong("a text"))
     }
 
-    /// A whole number from `least` to `most`.
+    /// Parses a whole number from `least` to `most`.
     pub(crate) fn whole(&self, least: usize, most: usize) -> Result<usize> {
         let n = self.value.and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
         n.filter(|n| (least..=most).contains(n))
@@ -180,17 +178,17 @@ impl<'a> Json<'a> {
         self.value.and_then(Value::as_f64).ok_or_else(|| self.wrong("a number"))
     }
 
-    /// A list of token ids.
+    /// Parses a list of token ids.
     pub(crate) fn ids(&self) -> Result<Vec<u32>> {
         self.items()?.iter().map(|i| i.whole(0, u32::MAX as usize).map(|n| n as u32)).collect()
     }
 
-    /// A list of texts.
+    /// Parses a list of texts.
     pub(crate) fn texts(&self) -> Result<Vec<String>> {
         self.items()?.iter().map(|i| i.text().map(str::to_owned)).collect()
     }
 
-    /// A list of pairs of positions in a text.
+    /// Parses a list of pairs of positions in a text.
     pub(crate) fn offsets(&self) -> Result<Vec<(usize, usize)>> {
         let pair = |item: &Json| match item.ids()?[..] {
             [from, to] => Ok((from as usize, to as usize)),
@@ -199,7 +197,7 @@ impl<'a> Json<'a> {
         self.items()?.iter().map(pair).collect()
     }
 
-    /// Numbers of a list or of nested lists, flattened.
+    /// Parses numbers in a list or in nested lists, flattened.
     pub(crate) fn numbers(&self) -> Result<Vec<f64>> {
         let mut all = Vec::new();
         for item in self.items()? {

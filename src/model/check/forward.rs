@@ -1,4 +1,4 @@
-//! The batch of the file, and the results of a plain pass over it: states, attentions, logits, sentence vectors.
+//! Checks of a plain pass over the file's batch: hidden states, attentions, logits, sentence vectors.
 
 use super::expected::{Expected, Tensor};
 use super::report::Table;
@@ -8,27 +8,27 @@ use crate::arch::Network;
 use crate::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
 use base::Pulse;
 
-/// Largest float32 noise of a reference that is accepted.
+/// Maximum float32 noise that a reference may state.
 const MOST_NOISE: f64 = 1e-3;
 
 /// A model with the batch of its expected values.
 pub(super) struct Case<'a> {
     pub model: &'a Model,
-    /// Values of another implementation.
+    /// Values from another implementation.
     pub expected: &'a Expected,
     pub batch: Batch,
-    /// Positions whose logits are explained, one in each row; absent if the file has no `position`.
+    /// Positions whose logits are explained, one per row; `None` if the file has no `position`.
     pub positions: Option<Vec<usize>>,
-    /// The padding id.
+    /// Padding id.
     pub pad: u32,
 }
 
 impl<'a> Case<'a> {
-    /// Reads ids, mask, types and positions.
+    /// Parses ids, mask, types and positions.
     pub(crate) fn open(model: &'a Model, expected: &'a Expected) -> Result<Case<'a>> {
         let ids = expected.get("input_ids")?;
         let [b, t] = ids.shape[..] else {
-            let what = format!("has shape {:?}; [sentences, tokens] is needed", ids.shape);
+            let what = format!("has shape {:?}; expected [sentences, tokens]", ids.shape);
             return Err(expected.wrong_tensor("input_ids", what));
         };
         if b == 0 || t == 0 || b > super::expected::MOST {
@@ -41,7 +41,7 @@ impl<'a> Case<'a> {
         for row in mask.chunks(t) {
             let n = row.iter().sum::<usize>();
             if n == 0 || row[..n].contains(&0) {
-                let what = "marks no token, or padding that is not on the right".to_owned();
+                let what = "has a row without tokens, or padding that is not on the right".to_owned();
                 return Err(expected.wrong_tensor("attention_mask", what));
             }
             lengths.push(n);
@@ -61,7 +61,10 @@ impl<'a> Case<'a> {
         };
         batch.check(model.arch())?;
         if batch.len() != t {
-            return Err(expected.wrong_tensor("attention_mask", format!("leaves {} of {t} columns", batch.len())));
+            return Err(expected.wrong_tensor(
+                "attention_mask",
+                format!("masks whole columns: only {} of {t} contain tokens", batch.len()),
+            ));
         }
         let batch = Case::decoder_input(model, expected, batch, pad)?;
         let positions = if expected.has("position") {
@@ -77,8 +80,7 @@ impl<'a> Case<'a> {
         Ok(Case { model, expected, batch, positions, pad })
     }
 
-    /// The file's own input of the decoder, for a model that is run by its logits: it otherwise reads one position of
-    /// the text.
+    /// Sets the file's decoder input for models that provide only logits; their decoder otherwise reads a single position of the text.
     fn decoder_input(model: &Model, expected: &Expected, batch: Batch, pad: u32) -> Result<Batch> {
         let served = matches!(model.arch().network, Network::LogitsOnly(_));
         if !served || model.arch().decoder.is_none() || !expected.has("decoder_input_ids") {
@@ -86,7 +88,7 @@ impl<'a> Case<'a> {
         }
         let shape = expected.get("decoder_input_ids")?.shape;
         let [b, t] = shape[..] else {
-            let what = format!("has shape {shape:?}; [sentences, tokens] is needed");
+            let what = format!("has shape {shape:?}; expected [sentences, tokens]");
             return Err(expected.wrong_tensor("decoder_input_ids", what));
         };
         if b != batch.rows() || t == 0 {
@@ -99,12 +101,12 @@ impl<'a> Case<'a> {
         Ok(batch)
     }
 
-    /// Every comparison that the file has values for.
+    /// Makes every comparison for which the file has values.
     pub(crate) fn compare(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         const STAGES: usize = 6;
         tokens::compare(self.model, self.expected, table)?;
         if matches!(self.model.arch().network, Network::LogitsOnly(_)) {
-            // There is nothing else to compare.
+            // Only logits can be compared.
             self.prediction(table)?;
             return Ok(pulse.beat(STAGES, STAGES)?);
         }
@@ -122,12 +124,11 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Number of layers of the model.
     pub(crate) fn layers(&self) -> usize {
         self.model.layers()
     }
 
-    /// Hook point of Hugging Face's `hidden_states[l]`.
+    /// Hook point that corresponds to `hidden_states[l]` of Hugging Face.
     pub(crate) fn hidden_point(&self, l: usize) -> HookPoint {
         match l {
             0 => HookPoint::ResidPre(0),
@@ -136,12 +137,11 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Hook point of the last hidden state.
     pub(crate) fn end(&self) -> HookPoint {
         self.hidden_point(self.layers())
     }
 
-    /// A capture, compared with an array of the same shape.
+    /// Compares a captured array with the expected one.
     fn capture(&self, quantity: &str, key: &str, p: HookPoint, trace: &Trace, table: &mut Table) -> Result<()> {
         let got = trace.get(p)?;
         let want = self.expected.shaped(key, &got.shape)?;
@@ -149,8 +149,8 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Compares the tokens of `[B,T,W]` or `[B,H,T,K]`, without padding: the values there are unused. The reference's
-    /// own distance from float64 counts where the file states it.
+    /// Compares the tokens of `[B,T,W]` or `[B,H,T,K]`, ignoring padding. The tolerance includes the reference's stated deviation from
+    /// float64.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn close(
         &self,
@@ -166,7 +166,7 @@ impl<'a> Case<'a> {
         table.close(quantity, place, &got, &want, tolerance.max(self.noise(noise)));
     }
 
-    /// The reference's float32 noise for a quantity: `None` if it is not stated, and at most what a pass in float32 explains.
+    /// Float32 noise of the reference for a quantity: the stated value, at most [`MOST_NOISE`], or 0.
     fn noise(&self, quantity: &str) -> f64 {
         let stated = self.expected.json().field("float32_noise_max_abs").field(quantity);
         stated.number().ok().filter(|n| *n > 0.0).map_or(0.0, |n| n.min(MOST_NOISE))
@@ -184,7 +184,7 @@ impl<'a> Case<'a> {
         rows.flat_map(|(_, values)| values).copied().collect()
     }
 
-    /// Shape that a capture of `p` over the whole batch has.
+    /// Shape of `p` captured over the whole batch.
     fn shape(&self, p: HookPoint) -> Vec<usize> {
         p.capture_shape(self.model.arch(), &self.batch, &Sites::All)
     }
@@ -197,7 +197,7 @@ impl<'a> Case<'a> {
         if attentions {
             points.extend((0..layers).map(|l| ("attentions", format!("attentions.{l}"), HookPoint::Pattern(l))));
         }
-        // Wrong files are refused before anything is computed.
+        // All shapes are checked before anything is computed.
         for (_, key, p) in &points {
             self.expected.shaped(key, &self.shape(*p))?;
         }
@@ -225,7 +225,7 @@ impl<'a> Case<'a> {
                 self.close("logits", ("", "logits"), &got.shape, &got.data, &want.data, LOGITS, table);
             }
             None if self.expected.has("logits") => {
-                let why = "the file has logits, the weights have no head";
+                let why = "the file has logits, but the weights have no head";
                 table.add("logits", why, 0, f64::INFINITY, LOGITS);
             }
             None if has_head => table.not_checked("logits", "the file has none"),
@@ -234,13 +234,13 @@ impl<'a> Case<'a> {
         self.sentence_vectors(trace.get(self.end())?, table)
     }
 
-    /// A model that cannot compute logits must refuse them with a reason.
+    /// Checks that a model without a head refuses to compute logits.
     fn no_head(&self, table: &mut Table) -> Result<()> {
         let answer = self.model.forward(&self.batch, &Plan::default().logits_at(Sites::All));
         match answer {
             Err(ModelError::NoHead { .. }) => table.add("logits are refused without a head", "", 1, 0.0, 0.0),
             Err(e) => return Err(e),
-            Ok(_) => table.add("logits are refused without a head", "they were given", 1, 1.0, 0.0),
+            Ok(_) => table.add("logits are refused without a head", "logits were returned", 1, 1.0, 0.0),
         }
         Ok(())
     }
@@ -259,7 +259,7 @@ impl<'a> Case<'a> {
                     table.close("sentence embeddings", "", &pooled.data, &want.data, HIDDEN);
                 }
                 None => {
-                    let why = "the folder does not say how to pool (1_Pooling/config.json)";
+                    let why = "the folder does not specify a pooling (1_Pooling/config.json)";
                     table.add("sentence embeddings", why, 0, f64::INFINITY, HIDDEN);
                 }
             }
@@ -290,12 +290,12 @@ impl<'a> Case<'a> {
         out
     }
 
-    /// Sentence vectors as the rest of the program makes them, `[B,D]`.
+    /// Sentence vectors from the program's regular readout, `[B,D]`.
     fn pooled(&self, pooling: Pooling) -> Result<Array> {
         self.model.read(&self.batch, self.model.top(), &Readout::Sentence(pooling))
     }
 
-    /// The second stack of an encoder-decoder.
+    /// Compares the decoder of an encoder-decoder.
     fn decoder(&self, table: &mut Table) -> Result<()> {
         let Some(second) = self.model.arch().decoder else { return Ok(()) };
         if !self.expected.has("decoder_hidden_states.0") {
@@ -326,7 +326,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Logits and the most probable tokens at the chosen positions.
+    /// Compares logits and the most probable tokens at the given positions.
     fn prediction(&self, table: &mut Table) -> Result<()> {
         if !self.model.has_head() || !self.expected.has("logits_at_position") {
             return Ok(());
@@ -347,7 +347,7 @@ impl<'a> Case<'a> {
             let values = logits.row(row);
             let mut order: Vec<usize> = (0..v).collect();
             order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
-            // Two logits closer than the tolerance may swap ranks.
+            // Logits closer than the tolerance may swap ranks.
             let apart = |(i, j): (&usize, &usize)| i != j && f64::from((values[*i] - values[*j]).abs()) > LOGITS;
             differing += order.iter().zip(ids).filter(|p| apart(*p)).count();
             got.extend(probabilities(values, ids));
@@ -357,13 +357,12 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// The positions of other entries.
     pub(crate) fn position(&self) -> Result<&[usize]> {
         self.positions.as_deref().ok_or_else(|| self.expected.wrong_tensor("position", "is missing".into()))
     }
 }
 
-/// Softmax probabilities of some tokens.
+/// Returns the softmax probabilities of some tokens.
 pub(super) fn probabilities(logits: &[f32], ids: &[usize]) -> Vec<f64> {
     let top = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
     let z: f64 = logits.iter().map(|&v| (f64::from(v) - top).exp()).sum();

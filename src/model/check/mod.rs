@@ -1,7 +1,7 @@
-//! Deviation of a model from numbers of another implementation: the `expected.*` files next to its weights.
+//! Deviation of a model from another implementation, given in `expected.*` files next to its weights.
 //!
-//! `expected.safetensors` with `expected.json` hold a padded batch with hidden states, attentions, logits, gradients,
-//! attributions and edited passes. `expected.json` alone, with `cases`, holds rounded summaries of single texts.
+//! `expected.safetensors` with `expected.json` contain a padded batch with hidden states, attentions, logits, gradients, attributions and
+//! edited passes. `expected.json` alone, with `cases`, contains rounded summaries of single texts.
 
 mod attributions;
 mod edits;
@@ -22,28 +22,29 @@ use super::error::Result;
 use super::{Model, ModelError};
 use base::Pulse;
 
-/// Tolerances of the reference data, absolute; float32 noise is at least three times smaller.
+/// Absolute tolerances; the float32 noise of the reference data is at least three times smaller.
 mod tolerance {
-    /// Hidden states, attentions, sentence vectors.
+    /// Hidden states, attentions and sentence vectors.
     pub(crate) const HIDDEN: f64 = 2e-5;
     pub(crate) const LOGITS: f64 = 1e-4;
     /// Softmax probabilities.
     pub(crate) const PROBABILITY: f64 = 1e-5;
-    /// Gradients, per unit of the largest.
+    /// Gradients, relative to the largest.
     pub(crate) const GRADIENT: f64 = 1e-4;
-    /// Integrated gradients, per unit of the largest score.
+    /// Integrated gradients, relative to the largest score.
     pub(crate) const ATTRIBUTION: f64 = 1e-3;
-    /// Two passes of this program that must agree.
+    /// Difference between two passes of this program that must agree.
     pub(crate) const SAME: f64 = 1e-6;
-    /// Summaries that were rounded to five decimals.
+    /// Summaries rounded to five decimals.
     pub(crate) const ROUNDED: f64 = 2e-4;
 }
 
-/// Compares a model with the `expected.*` files in `dir`. `pulse` is called between passes.
+/// Compares a model with the `expected.*` files in `dir`, calling `pulse` between passes.
 ///
 /// # Errors
-/// [`ModelError::MissingFile`] if there is nothing to compare with; [`ModelError::Expected`] for an entry that is absent,
-/// misshapen or out of range; [`ModelError::Cancelled`]; those of a forward pass.
+/// - [`ModelError::MissingFile`] without expected values;
+/// - [`ModelError::Expected`] for an entry that is missing, has the wrong shape or is out of range;
+/// - [`ModelError::Cancelled`], and errors of a forward pass.
 pub fn check(model: &Model, dir: &Path, pulse: &mut dyn Pulse) -> Result<Report> {
     let expected = Expected::open(dir)?;
     let mut table = Table::default();

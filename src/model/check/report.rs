@@ -1,47 +1,41 @@
-//! The table of deviations.
+//! Table of deviations.
 
 use serde::Serialize;
 
-/// The outcome for one quantity.
+/// Outcome for one quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// All deviations are within the tolerance.
     Pass,
-    /// Further off.
+    /// Some deviation exceeds the tolerance.
     Deviates,
-    /// Nothing was compared; the note says why.
+    /// Nothing was compared; the note gives the reason.
     NotChecked,
 }
 
-/// One compared quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Quantity compared.
     pub quantity: String,
     pub values: usize,
-    /// The largest absolute difference; for exact quantities the number of values that differ.
+    /// Largest absolute difference; for exact quantities, the number of values that differ.
     pub deviation: f64,
-    /// The tolerance.
     pub tolerance: f64,
-    /// The outcome.
     pub verdict: Verdict,
-    /// Position of the largest deviation, or the reason why nothing was compared.
+    /// Location of the largest deviation, or the reason why nothing was compared.
     pub note: String,
 }
 
-/// Every quantity of one model.
+/// Results of checking one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// The model's name.
     pub model: String,
-    /// Its identity.
+    /// Identity of the model.
     pub hash: String,
-    /// Device that computed.
+    /// Device used for the computation.
     pub device: String,
     /// Origin of the expected values, as stated in the file.
     pub reference: String,
-    /// In the order of the check.
     pub rows: Vec<Row>,
 }
 
@@ -51,24 +45,23 @@ impl Report {
         self.count(Verdict::Pass) > 0 && self.count(Verdict::Deviates) == 0
     }
 
-    /// Number of rows with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|r| r.verdict == verdict).count()
     }
 }
 
-/// Collects rows; comparisons under one name become one row with the largest deviation of all.
+/// Collects rows; comparisons of the same quantity are merged into one row with the largest deviation.
 #[derive(Debug, Default)]
 pub(super) struct Table(Vec<Row>);
 
 impl Table {
-    /// Compares value by value. `place` names the part if a quantity has several.
+    /// Compares values with a tolerance. `place` names the part if a quantity has several.
     pub(crate) fn close(&mut self, quantity: &str, place: &str, got: &[f32], want: &[f64], tolerance: f64) {
         let got: Vec<f64> = got.iter().map(|&v| f64::from(v)).collect();
         self.close64(quantity, place, &got, want, tolerance);
     }
 
-    /// The same for f64. Callers have compared the shapes; different lengths count as infinite deviation.
+    /// Compares f64 values with a tolerance. Callers compare shapes first; different lengths count as an infinite deviation.
     pub(crate) fn close64(&mut self, quantity: &str, place: &str, got: &[f64], want: &[f64], tolerance: f64) {
         let differences = got.iter().zip(want).map(|(g, w)| (g - w).abs());
         let largest = differences.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) });
@@ -76,14 +69,14 @@ impl Table {
         self.add(quantity, place, want.len(), deviation, tolerance);
     }
 
-    /// Compares exactly, value by value; missing and surplus values count as different.
+    /// Compares values exactly; missing and surplus values count as different.
     pub(crate) fn equal<T: PartialEq>(&mut self, quantity: &str, place: &str, got: &[T], want: &[T]) {
         let differing = got.iter().zip(want).filter(|(g, w)| g != w).count();
         let differing = differing + got.len().abs_diff(want.len());
         self.add(quantity, place, want.len(), differing as f64, 0.0);
     }
 
-    /// Adds a result that was computed elsewhere.
+    /// Adds a deviation computed by the caller.
     pub(crate) fn add(&mut self, quantity: &str, place: &str, values: usize, deviation: f64, tolerance: f64) {
         let known = self.0.iter().position(|r| r.quantity == quantity && r.verdict != Verdict::NotChecked);
         let at = known.unwrap_or_else(|| {
@@ -99,7 +92,7 @@ impl Table {
         });
         let row = &mut self.0[at];
         row.values += values;
-        // Parts may have different tolerances: the part closest to its tolerance is shown.
+        // If tolerances differ between parts, the row shows the part closest to its tolerance.
         let share = |d: f64, t: f64| if d == 0.0 { 0.0 } else { d / t };
         if share(deviation, tolerance) > share(row.deviation, row.tolerance) {
             (row.deviation, row.tolerance) = (deviation, tolerance);
@@ -110,7 +103,7 @@ impl Table {
         }
     }
 
-    /// Records that a quantity was left out, with the reason.
+    /// Records that a quantity was not compared, with the reason.
     pub(crate) fn not_checked(&mut self, quantity: &str, why: &str) {
         self.0.push(Row {
             quantity: quantity.to_owned(),

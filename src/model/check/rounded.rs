@@ -1,4 +1,4 @@
-//! Rounded summaries of single texts, for pretrained checkpoints: norms, entropies, logits, greedy decoding.
+//! Checks of rounded summaries of single texts, for pretrained checkpoints: norms, entropies, logits, greedy decoding.
 
 use super::expected::{Expected, Json};
 use super::forward::probabilities;
@@ -32,7 +32,7 @@ pub(super) fn compare(model: &Model, expected: &Expected, table: &mut Table, pul
     Ok(())
 }
 
-/// One case with its batch of one.
+/// A case and its text as a batch of one.
 struct Text<'a> {
     model: &'a Model,
     case: &'a Json<'a>,
@@ -61,7 +61,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// A model of one stack; returns the normalised sentence vector if the file has one.
+    /// Compares a model with one stack; returns the normalized sentence vector if the file has one.
     fn single_stack(&self, table: &mut Table) -> Result<Option<Array>> {
         let (model, layers) = (self.model, self.model.layers());
         let last = if model.arch().final_norm { HookPoint::FinalNorm } else { HookPoint::ResidPost(layers - 1) };
@@ -92,7 +92,7 @@ impl<'a> Text<'a> {
         self.sentence(table)
     }
 
-    /// One pass over the text and the expected continuation: each of its tokens must be the most probable one.
+    /// Makes one pass over the text and the expected continuation, each token of which must be the most probable one.
     fn continuation(&self, table: &mut Table) -> Result<()> {
         let want = self.case.field("greedy_continuation_ids").ids()?;
         let Some((_, before)) = want.split_last() else { return Ok(()) };
@@ -124,7 +124,7 @@ impl<'a> Text<'a> {
             return Ok(None);
         }
         let Some(pooling) = self.model.pooling() else {
-            let why = "the folder does not say how to pool (1_Pooling/config.json)";
+            let why = "the folder does not specify a pooling (1_Pooling/config.json)";
             table.add("sentence embeddings", why, 0, f64::INFINITY, PROBABILITY);
             return Ok(None);
         };
@@ -133,18 +133,17 @@ impl<'a> Text<'a> {
         Ok(Some(vector))
     }
 
-    /// The sentence vector as the rest of the program makes it, `[1,D]`.
+    /// Sentence vector from the program's regular readout, `[1,D]`.
     fn pooled(&self, pooling: Pooling) -> Result<Array> {
         self.model.read(&self.batch, self.model.top(), &Readout::Sentence(pooling))
     }
 
-    /// The first numbers of a vector.
     fn compare(&self, what: &str, vector: &Array, want: &[f64], table: &mut Table) {
         let got = &vector.data[..want.len().min(vector.data.len())];
         table.close(what, &self.place, got, want, PROBABILITY);
     }
 
-    /// Logits and probabilities of the most probable tokens at one position, in their order.
+    /// Compares logits and probabilities of the most probable tokens at one position, in order.
     fn top(&self, logits: &[f32], want: &Json<'_>, table: &mut Table) -> Result<()> {
         let items = want.items()?;
         let ids = items.iter().map(|i| i.field("id").whole(0, logits.len() - 1)).collect::<Result<Vec<_>>>()?;
@@ -159,7 +158,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// A teacher-forced pass over the reference's greedy output.
+    /// Compares a teacher-forced pass over the reference's greedy output.
     fn encoder_decoder(&self, second: Decoder, table: &mut Table) -> Result<()> {
         let (model, layers) = (self.model, second.layers);
         let decoded = self.case.field("greedy_decoder_ids").ids()?;
@@ -192,7 +191,7 @@ impl<'a> Text<'a> {
             let cross = trace.get(HookPoint::CrossPattern(layers - 1))?;
             let looks: Vec<u32> = (0..cross.rows()).map(|i| largest(cross.row(i)) as u32).collect();
             let want = self.case.field("cross_attention_argmax").ids()?;
-            table.equal("where cross attention looks", &self.place, &looks, &want);
+            table.equal("most attended encoder tokens", &self.place, &looks, &want);
         }
         let logits = trace.logits()?;
         let greedy: Vec<u32> = (0..logits.rows()).map(|i| largest(logits.row(i)) as u32).collect();
@@ -212,7 +211,7 @@ fn norms<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     arrays.flat_map(of).collect()
 }
 
-/// Mean over queries of the entropy of each head's attention, in nats; one sentence.
+/// Mean entropy over queries for each attention head, in nats, for one sentence.
 fn entropies<'a>(patterns: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     let of_layer = |a: &Array| -> Vec<f32> {
         let (t, k) = (a.shape[2], a.shape[3]);
@@ -222,7 +221,7 @@ fn entropies<'a>(patterns: impl Iterator<Item = &'a Array>) -> Vec<f32> {
     patterns.flat_map(of_layer).collect()
 }
 
-/// Mean over tokens 1.. of minus the logarithm of the probability given the preceding tokens, in nats.
+/// Mean negative log-likelihood of tokens 1.. given the preceding tokens, in nats.
 fn mean_nll(logits: &Array, ids: &[u32]) -> f64 {
     let of = |(t, &id): (usize, &u32)| -probabilities(logits.row(t), &[id as usize])[0].ln();
     ids[1..].iter().enumerate().map(of).sum::<f64>() / (ids.len() - 1).max(1) as f64

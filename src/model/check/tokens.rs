@@ -1,4 +1,4 @@
-//! Token ids, spellings, offsets and decoding.
+//! Checks of token ids, spellings, offsets and decoding.
 
 use super::expected::{Expected, Json};
 use super::report::Table;

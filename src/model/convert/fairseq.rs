@@ -1,8 +1,9 @@
-//! Names of fairseq's RoBERTa and of transformers (its `convert_roberta_original_pytorch_checkpoint_to_pytorch.py`).
+//! Translation of tensor names from fairseq's RoBERTa to transformers, following
+//! `convert_roberta_original_pytorch_checkpoint_to_pytorch.py`.
 
 use super::Named;
 
-/// Parts outside the blocks.
+/// Name parts outside the blocks.
 const OUTSIDE: [(&str, &str); 8] = [
     ("sentence_encoder.embed_tokens.", "roberta.embeddings.word_embeddings."),
     ("sentence_encoder.embed_positions.", "roberta.embeddings.position_embeddings."),
@@ -14,7 +15,7 @@ const OUTSIDE: [(&str, &str); 8] = [
     ("lm_head.bias", "lm_head.bias"),
 ];
 
-/// Parts of a block.
+/// Name parts inside a block.
 const INSIDE: [(&str, &str); 8] = [
     ("self_attn.q_proj.", "attention.self.query."),
     ("self_attn.k_proj.", "attention.self.key."),
@@ -26,8 +27,8 @@ const INSIDE: [(&str, &str); 8] = [
     ("final_layer_norm.", "output.LayerNorm."),
 ];
 
-/// Renames the tensors if they are those of a fairseq RoBERTa, splits joint projections, and adds the token types (zeros) that
-/// transformers expects. Names that are not part of the encoder or of its language-model head are kept.
+/// Renames the tensors of a fairseq RoBERTa, splits joint projections, and adds the zero token types that transformers expects. Other
+/// names are kept. Returns false for other models.
 pub(super) fn rename(named: &mut Vec<Named<'_>>) -> Result<bool, String> {
     const TOKENS: &str = "sentence_encoder.embed_tokens.weight";
     let Some(tokens) = named.iter().find(|t| without_stack(&t.name) == Some(TOKENS)) else { return Ok(false) };
@@ -49,12 +50,12 @@ pub(super) fn rename(named: &mut Vec<Named<'_>>) -> Result<bool, String> {
     Ok(true)
 }
 
-/// fairseq calls the encoder `decoder`, and since 2020 `encoder`.
+/// Strips the name of the encoder, which fairseq called `decoder` until 2020 and `encoder` since.
 fn without_stack(name: &str) -> Option<&str> {
     name.strip_prefix("decoder.").or_else(|| name.strip_prefix("encoder."))
 }
 
-/// `roberta.encoder.layer.N.` and the rest of a name within a block.
+/// Splits a name within a block into `roberta.encoder.layer.N.` and the rest.
 fn in_block(name: &str) -> Option<(String, &str)> {
     let (number, rest) = without_stack(name)?.strip_prefix("sentence_encoder.layers.")?.split_once('.')?;
     number.parse::<usize>().is_ok().then(|| (format!("roberta.encoder.layer.{number}."), rest))
@@ -70,17 +71,17 @@ fn renamed(name: &str) -> Option<String> {
     }
 }
 
-/// The block of a joint projection, and `weight` or `bias`.
+/// Returns the block of a joint projection, and `weight` or `bias`.
 fn joint(name: &str) -> Option<(String, &str)> {
     let (block, rest) = in_block(name)?;
     Some((block, rest.strip_prefix("self_attn.in_proj_")?))
 }
 
-/// Query, key and value as thirds of the rows.
+/// Splits the rows into three equal parts: query, key and value.
 fn split<'a>(tensor: &Named<'a>, block: &str, kind: &str) -> Result<Vec<Named<'a>>, String> {
     let rows = tensor.shape.first().copied().unwrap_or(0);
     let Some((file, view)) = tensor.from.as_ref().filter(|_| rows > 0 && rows.is_multiple_of(3)) else {
-        return Err(format!("{block}: a joint projection of {rows} rows does not split into three parts"));
+        return Err(format!("{block}: a joint projection of {rows} rows is not divisible into three parts"));
     };
     let part = |(i, part): (usize, &str)| {
         let mut view = view.clone();

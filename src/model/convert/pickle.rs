@@ -1,9 +1,8 @@
-//! A reader of the pickles that `torch.save` writes. It executes nothing.
+//! A reader of `torch.save` pickles that executes nothing.
 //!
-//! A pickle is a program for a stack machine that may name any Python object and call it. This machine knows the
-//! opcodes of protocol 2 that tensors need and the globals in [`Global`], none of which is called; it stops at anything
-//! else. Values are indices into flat lists, so that neither deep nesting nor repeated references cost more than their
-//! size in the file.
+//! A pickle is a program for a stack machine, which can name and call any Python object. This machine supports only the opcodes of
+//! protocol 2 needed for tensors and the globals in [`Global`], none of which it calls; anything else is an error. Values are indices into
+//! flat lists, so deep nesting and repeated references cost no more than their size in the file.
 
 use std::collections::HashMap;
 
@@ -11,12 +10,12 @@ use safetensors::Dtype;
 
 use base::text::shortened;
 
-/// Largest pickle that is read: it describes tensors, whose numbers lie elsewhere in the file.
+/// Maximum size of a pickle, which describes tensors; their values are stored elsewhere in the file.
 pub(super) const LARGEST: usize = 16 << 20;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Fault {
-    /// It names a global that is not needed for tensors.
+    /// The pickle names a global that tensors do not need.
     Global(String),
     Damaged(String),
 }
@@ -35,7 +34,6 @@ impl From<String> for Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// The known globals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Global {
     /// `torch._utils._rebuild_tensor_v2`.
@@ -44,7 +42,7 @@ pub(super) enum Global {
     Parameter,
     /// `collections.OrderedDict`.
     OrderedDict,
-    /// `argparse.Namespace`: the settings in fairseq's checkpoints, which are skipped.
+    /// `argparse.Namespace`: the settings in fairseq checkpoints, which are skipped.
     Namespace,
     /// `torch.FloatStorage` and similar.
     Storage(Dtype),
@@ -73,13 +71,13 @@ impl Global {
     }
 }
 
-/// A value on the stack; numbers are indices into the lists of [`Pickle`].
+/// A value on the stack; `usize` values are indices into the lists of [`Pickle`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     None,
     Bool(bool),
     Int(i64),
-    /// A float, a long integer or a namespace: not needed for tensors.
+    /// A float, a long integer or a namespace, which tensors do not need.
     Other,
     Text(usize),
     Global(Global),
@@ -90,7 +88,7 @@ pub(super) enum Value {
     Tensor(usize),
 }
 
-/// A run of numbers of one type in the file.
+/// A contiguous run of values of one type in the file.
 #[derive(Debug, PartialEq)]
 pub(super) struct Storage {
     pub(super) key: String,
@@ -99,14 +97,14 @@ pub(super) struct Storage {
     pub(super) len: usize,
 }
 
-/// A tensor: a view of a storage. Every index that it can form lies within the storage.
+/// A tensor as a view of a storage. Every index that it can form is inside the storage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct View {
     pub(super) storage: usize,
-    /// In elements.
+    /// Offset in elements.
     pub(super) offset: usize,
     pub(super) shape: Vec<usize>,
-    /// In elements.
+    /// Strides in elements.
     pub(super) stride: Vec<usize>,
 }
 
@@ -116,7 +114,6 @@ impl View {
     }
 }
 
-/// Content of a pickle.
 #[derive(Debug, Default)]
 pub(super) struct Pickle {
     pub(super) texts: Vec<String>,
@@ -124,7 +121,7 @@ pub(super) struct Pickle {
     pub(super) dicts: Vec<Vec<(Value, Value)>>,
     pub(super) storages: Vec<Storage>,
     pub(super) tensors: Vec<View>,
-    /// Indices of `storages` by key.
+    /// Index into `storages` by key.
     keys: HashMap<String, usize>,
     stack: Vec<Value>,
     /// Stack heights at open marks.
@@ -132,7 +129,7 @@ pub(super) struct Pickle {
     memo: HashMap<u32, Value>,
 }
 
-/// The bytes that are left.
+/// Remaining bytes.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -156,17 +153,16 @@ impl<'a> Input<'a> {
         let end = self.0.iter().position(|&b| b == b'\n').ok_or("its pickle is truncated")?;
         let line = self.take(end)?;
         self.byte()?;
-        std::str::from_utf8(line).map_err(|_| "its pickle names a global that is not text".into())
+        std::str::from_utf8(line).map_err(|_| "its pickle has a global whose name is not text".into())
     }
 }
 
 impl Pickle {
-    /// Index of the storage with this key.
     pub(super) fn storage_of(&self, key: &str) -> Option<usize> {
         self.keys.get(key).copied()
     }
 
-    /// Reads one pickle at the start of `bytes`; returns it, its value and its length.
+    /// Parses the pickle at the start of `bytes`; returns it, its value and its length.
     pub(super) fn read(bytes: &[u8]) -> Result<(Pickle, Value, usize)> {
         let mut input = Input(&bytes[..bytes.len().min(LARGEST)]);
         let all = input.0.len();
@@ -256,13 +252,13 @@ impl Pickle {
                 self.build_object(callable, args)?
             }
             b'b' => return self.skip_state(),
-            other => return Err(format!("its pickle holds opcode {other:#04x}, which no tensor needs").into()),
+            other => return Err(format!("its pickle contains opcode {other:#04x}, which tensors do not need").into()),
         };
         self.stack.push(value);
         Ok(())
     }
 
-    /// Attributes, such as the `_metadata` of a state dict, do not affect the tensors.
+    /// Skips attributes, such as the `_metadata` of a state dict, which do not affect tensors.
     fn skip_state(&mut self) -> Result<()> {
         self.pop()?;
         match self.top()? {
@@ -272,7 +268,7 @@ impl Pickle {
     }
 
     fn text(&mut self, bytes: &[u8]) -> Result<Value> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "its pickle holds text not in UTF-8")?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "its pickle contains text that is not UTF-8")?;
         self.texts.push(text.to_owned());
         Ok(Value::Text(self.texts.len() - 1))
     }
@@ -285,11 +281,11 @@ impl Pickle {
 
     fn top(&self) -> Result<Value> {
         let floor = self.marks.last().copied().unwrap_or(0);
-        self.stack[floor..].last().copied().ok_or_else(|| "its pickle takes more than it has put down".into())
+        self.stack[floor..].last().copied().ok_or_else(|| "its pickle takes a value from an empty stack".into())
     }
 
     fn pop_to_mark(&mut self) -> Result<Vec<Value>> {
-        let mark = self.marks.pop().ok_or("its pickle closes what it has not opened")?;
+        let mark = self.marks.pop().ok_or("its pickle closes a list or tuple that it has not opened")?;
         Ok(self.stack.split_off(mark))
     }
 
@@ -300,7 +296,7 @@ impl Pickle {
     }
 
     fn recall(&self, slot: u32) -> Result<Value> {
-        self.memo.get(&slot).copied().ok_or_else(|| "its pickle refers to an object that is not there".into())
+        self.memo.get(&slot).copied().ok_or_else(|| "its pickle refers to a missing object".into())
     }
 
     fn new_items(&mut self, items: Vec<Value>) -> Value {
@@ -326,27 +322,27 @@ impl Pickle {
             Value::Dict(dict) if flat.len().is_multiple_of(2) => {
                 self.dicts[dict].extend(flat.chunks_exact(2).map(|pair| (pair[0], pair[1])));
             }
-            // A namespace, whose contents are skipped.
+            // The contents of a namespace are skipped.
             Value::Other => {}
             _ => return Err("its pickle sets items of an object that is not a dict".into()),
         }
         Ok(())
     }
 
-    /// The object that Python would build by calling `callable`.
+    /// Builds the object that Python would build by calling `callable`.
     fn build_object(&mut self, callable: Value, args: Value) -> Result<Value> {
-        let Value::Items(args) = args else { return Err("its pickle calls without a tuple of arguments".into()) };
+        let Value::Items(args) = args else { return Err("its pickle has a call without a tuple of arguments".into()) };
         let args = self.items[args].clone();
         match (callable, &args[..]) {
             (Value::Global(Global::OrderedDict), []) => Ok(self.new_dict()),
-            // Python 2 gives it its entries as pairs.
+            // Python 2 passes the entries as pairs.
             (Value::Global(Global::OrderedDict), &[Value::Items(pairs)]) => {
                 let pair = |v: &Value| match v {
                     Value::Items(pair) => <[Value; 2]>::try_from(self.items[*pair].as_slice()).ok().map(<(_, _)>::from),
                     _ => None,
                 };
                 let entries = self.items[pairs].iter().map(pair).collect::<Option<Vec<_>>>();
-                self.dicts.push(entries.ok_or("its pickle fills a dict with what are not pairs")?);
+                self.dicts.push(entries.ok_or("its pickle fills a dict with items that are not pairs")?);
                 Ok(Value::Dict(self.dicts.len() - 1))
             }
             (Value::Global(Global::Namespace), []) => Ok(Value::Other),
@@ -355,14 +351,14 @@ impl Pickle {
                 Value::Global(Global::Tensor),
                 &[Value::Storage(storage), Value::Int(offset), Value::Items(shape), Value::Items(stride), ..],
             ) => self.tensor(storage, offset, shape, stride),
-            (Value::Global(global), _) => Err(format!("its pickle calls {global:?} with other arguments").into()),
+            (Value::Global(global), _) => Err(format!("its pickle calls {global:?} with unexpected arguments").into()),
             _ => Err("its pickle calls an object that is not a global".into()),
         }
     }
 
-    /// A storage from `("storage", type, key, location, length)`; older files append None.
+    /// Adds a storage from `("storage", type, key, location, length)`; older files append None.
     fn storage(&mut self, id: Value) -> Result<Value> {
-        let Value::Items(id) = id else { return Err("its pickle names a storage without a tuple".into()) };
+        let Value::Items(id) = id else { return Err("its pickle has a storage that is not a tuple".into()) };
         let &[
             Value::Text(_),
             Value::Global(Global::Storage(dtype)),
@@ -372,10 +368,10 @@ impl Pickle {
             ref rest @ ..,
         ] = &self.items[id][..]
         else {
-            return Err("its pickle describes a storage in another way than torch.save".into());
+            return Err("its pickle describes a storage differently from torch.save".into());
         };
         if !matches!(rest, [] | [Value::None]) {
-            return Err("a storage in it is a view of another (written before PyTorch 0.4); save it anew".into());
+            return Err("a storage in it is a view of another (from before PyTorch 0.4); save it again".into());
         }
         let len = usize::try_from(len).map_err(|_| format!("a storage in it has {len} elements"))?;
         let new = Storage { key: self.texts[key].clone(), dtype, len };
@@ -414,7 +410,7 @@ impl Pickle {
             && last.is_some_and(|last| count == Some(0) || last < len);
         if !fits {
             return Err(format!(
-                "a tensor of shape {shape:?}, strides {stride:?} and offset {offset} lies outside its {len} elements"
+                "a tensor of shape {shape:?}, strides {stride:?} and offset {offset} exceeds its storage of {len} elements"
             )
             .into());
         }
@@ -428,7 +424,7 @@ fn global(module: &str, name: &str) -> Result<Value> {
     found.ok_or_else(|| Fault::Global(shortened(&format!("{module}.{name}"), 120)))
 }
 
-/// Two's complement, lowest byte first; longer than 8 bytes it cannot be the size of a tensor.
+/// Parses a little-endian two's complement number. Numbers above 8 bytes cannot be tensor sizes.
 fn long(bytes: &[u8]) -> Value {
     let Some(&last) = bytes.last() else { return Value::Int(0) };
     if bytes.len() > 8 {

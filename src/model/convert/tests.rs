@@ -1,11 +1,11 @@
-//! Files as torch.save writes them, made by Python's own pickle module (`fixtures/make.py`), and hostile ones.
+//! `torch.save` files created with Python's own pickle module (`fixtures/make.py`), and malicious ones.
 
 use super::*;
 use crate::{Array, Batch, Device, Model, ModelSource, Plan, Sites};
 
 const ZIP: &[u8] = include_bytes!("fixtures/zip.pt");
 const LEGACY: &[u8] = include_bytes!("fixtures/legacy.pt");
-/// The magic number, the version and an empty description of the system.
+/// Magic number, version and an empty description of the system.
 const FRONT: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.";
 
 fn converted(bytes: &[u8]) -> Result<(Converted, Checkpoint)> {
@@ -61,14 +61,14 @@ fn the_files_beside_the_weights_come_along_and_nothing_is_overwritten() {
     assert_eq!(std::fs::read(to.join("model.safetensors")).unwrap(), before);
     std::fs::rename(from.join("pytorch_model.bin"), from.join("other.pt")).unwrap();
     let said = convert(&from, &dir.path().join("again")).unwrap_err().to_string();
-    assert!(said.contains("2 other files may be the weights"), "{said}");
+    assert!(said.contains("2 files may be the weights"), "{said}");
     let index = r#"{"weight_map": {"a": "other.pt"}}"#.replace("other.pt", "part-1.bin");
     std::fs::write(from.join("pytorch_model.bin.index.json"), index).unwrap();
     std::fs::rename(from.join("other.pt"), from.join("part-1.bin")).unwrap();
     assert_eq!(convert(&from, &dir.path().join("shards")).unwrap().tensors, 9);
 }
 
-/// Strings with a short length, and a dict that is given its entries as a list of pairs.
+/// Strings with a short length, and a dict built from a list of pairs.
 #[test]
 fn files_of_python_2_are_read() {
     let matrix = tensor("0", 6, &[2, 3], &[3, 1]);
@@ -85,7 +85,7 @@ fn ints(values: &[usize]) -> Vec<u8> {
     values.iter().flat_map(|&v| [b"J", &(v as i32).to_le_bytes()[..]].concat()).collect()
 }
 
-/// The opcodes of an f32 tensor over a storage of `len` elements.
+/// Opcodes of an f32 tensor over a storage of `len` elements.
 fn tensor(key: &str, len: usize, shape: &[usize], stride: &[usize]) -> Vec<u8> {
     [
         b"ctorch._utils\n_rebuild_tensor_v2\n((",
@@ -103,7 +103,7 @@ fn tensor(key: &str, len: usize, shape: &[usize], stride: &[usize]) -> Vec<u8> {
     .concat()
 }
 
-/// A file of the older format: this object, then these storages.
+/// A file of the older format with this object and these storages.
 fn legacy(object: &[u8], storages: &[(&str, &[f32])]) -> Vec<u8> {
     let keys: Vec<u8> = storages.iter().flat_map(|(key, _)| text(key)).collect();
     let mut file = [FRONT, b"\x80\x02", object, b".\x80\x02](", &keys, b"e."].concat();
@@ -114,7 +114,7 @@ fn legacy(object: &[u8], storages: &[(&str, &[f32])]) -> Vec<u8> {
     file
 }
 
-/// The weights of a RoBERTa folder as fairseq saves them: other names, joint projections, no token types.
+/// Weights of a RoBERTa folder as saved by fairseq: other names, joint projections, no token types.
 fn roberta_as_fairseq_calls_it(dir: &Path) -> Vec<u8> {
     let weights = Checkpoint::open(&[dir.join("model.safetensors")]).unwrap();
     let read = |name: &str| weights.read(name).unwrap().unwrap();
@@ -148,7 +148,7 @@ fn roberta_as_fairseq_calls_it(dir: &Path) -> Vec<u8> {
         let stride: Vec<usize> = (0..array.shape.len()).map(|d| array.shape[d + 1..].iter().product()).collect();
         object.extend([text(name), tensor(name, array.data.len(), &array.shape, &stride)].concat());
     }
-    // The head's matrix is the embeddings, as in the published files.
+    // The head's matrix is the embedding table, as in the published files.
     let tokens = &tensors.iter().find(|(n, _)| n.ends_with("embed_tokens.weight")).unwrap();
     let (key, array) = (&tokens.0, &tokens.1);
     let tied = tensor(key, array.data.len(), &array.shape, &[array.shape[1], 1]);
@@ -218,7 +218,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
     let doubling = [&b")q\0"[..], &b"h\0h\0\x86q\0".repeat(100)].concat();
     let mut many = b"}(".to_vec();
     for i in 0..1000 {
-        // Overlapping, and all different.
+        // Overlapping but distinct views.
         many.extend([text(&i.to_string()), tensor("0", 2000, &[1000 + i], &[1])].concat());
     }
     many.push(b'u');
@@ -228,21 +228,21 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
         (b"version https://git-lfs.github.com/spec/v1\nsize 9\n".to_vec(), "Git LFS pointer"),
         (legacy(&deep, &[]), "no dictionary of tensors"),
         (legacy(&doubling, &[]), "no dictionary of tensors"),
-        (legacy(&b"(".repeat(1000), &[]), "more than it has put down"),
+        (legacy(&b"(".repeat(1000), &[]), "from an empty stack"),
         (legacy(b"(X\xff\xff\xff\xff", &[]), "truncated"),
-        (legacy(b"h\x07", &[]), "not there"),
+        (legacy(b"h\x07", &[]), "missing object"),
         (legacy(b"\x80\x04\x95", &[]), "protocol 4"),
         (legacy(b"(ios\nsystem\n", &[]), "opcode 0x69"),
         (legacy(&vec![b'N'; pickle::LARGEST + 1], &[]), "longer than"),
         (legacy(&[b"}", &text("a")[..], b"K\x03s"].concat(), &[]), "'a' in it is not a tensor"),
-        (one(tensor("0", 2, &[3], &[1])), "lies outside its 2 elements"),
-        (one(tensor("0", 2, &[1 << 20, 1 << 20, 1 << 30], &[0, 0, 0])), "lies outside its 2 elements"),
+        (one(tensor("0", 2, &[3], &[1])), "exceeds its storage of 2 elements"),
+        (one(tensor("0", 2, &[1 << 20, 1 << 20, 1 << 30], &[0, 0, 0])), "exceeds its storage of 2 elements"),
         (one(tensor("0", 2, &[usize::MAX], &[1])), "a size of -1"),
-        (one(tensor("0", 2, &[1, 2], &[1])), "lies outside"),
+        (one(tensor("0", 2, &[1, 2], &[1])), "exceeds its storage"),
         (one(tensor("0", 1 << 30, &[1 << 30], &[1])), "claims 1073741824 elements"),
-        (one(tensor("0", 1, &[1], &[1])), "another length"),
+        (one(tensor("0", 1, &[1], &[1])), "stated length"),
         (one(tensor("1", 2, &[2], &[1])), "storage '0' is unknown"),
-        (legacy(&many, &[("0", &[0.0; 2000])]), "claim"),
+        (legacy(&many, &[("0", &[0.0; 2000])]), "its tensors need"),
     ];
     for (file, said) in cases {
         let why = refusal(&file);
@@ -250,7 +250,7 @@ fn hostile_and_damaged_files_are_refused_with_the_reason() {
     }
 }
 
-/// An archive whose entries claim to be compressed is not from torch.save, and is not unpacked.
+/// `torch.save` never compresses, so archives with compressed entries are rejected without unpacking.
 #[test]
 fn compressed_archives_are_refused() {
     let mut file = ZIP.to_vec();

@@ -11,23 +11,23 @@ use crate::weights::{Bytes, map};
 use base::read::git_lfs_pointer;
 use base::text::shortened;
 
-/// Start of the older format: the pickle of its magic number.
+/// Beginning of the older format: the pickle of its magic number.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
-/// Keys under which training programs keep the state dict, in order of preference.
+/// Keys under which training programs store the state dict, in order of preference.
 const NESTED: [&str; 4] = ["state_dict", "model_state_dict", "model_state", "model"];
 
-/// A pickled checkpoint whose description has been read. The file stays mapped.
+/// A pickled checkpoint with its parsed description. The file remains memory-mapped.
 pub(super) struct TorchFile {
     label: String,
     bytes: Bytes,
     pickle: Pickle,
     root: Value,
-    /// First byte of each storage.
+    /// Offset of each storage.
     starts: Vec<usize>,
 }
 
-/// Contents of a file: its description, the value of the pickle, the offsets of the storages.
+/// Description, value of the pickle, and offsets of the storages.
 type Parsed = std::result::Result<(Pickle, Value, Vec<usize>), Fault>;
 
 impl TorchFile {
@@ -35,7 +35,7 @@ impl TorchFile {
         TorchFile::parse(path.display().to_string(), map(path)?)
     }
 
-    /// Reads a checkpoint from bytes in memory; `label` names them in errors.
+    /// Parses a checkpoint in memory; `label` names it in errors.
     pub(super) fn parse(label: String, bytes: Bytes) -> Result<TorchFile> {
         let all = bytes.as_slice();
         let parsed = if let Some(what) = git_lfs_pointer(all) {
@@ -54,7 +54,7 @@ impl TorchFile {
         }
     }
 
-    /// Names and tensors of the state dict.
+    /// Returns names and views of the tensors in the state dict.
     pub(super) fn tensors(&self) -> Result<Vec<(&str, &View)>> {
         let wrong = |what: String| ModelError::Weights { file: self.label.clone(), what };
         let named = |value: Value| match value {
@@ -65,7 +65,7 @@ impl TorchFile {
             Value::Text(text) => Some(self.pickle.texts[text].as_str()),
             _ => None,
         };
-        let root = named(self.root).ok_or_else(|| wrong("holds no dictionary of tensors".into()))?;
+        let root = named(self.root).ok_or_else(|| wrong("contains no dictionary of tensors".into()))?;
         let nested = NESTED.iter().find_map(|key| {
             let (_, value) = root.iter().find(|(k, _)| text(*k) == Some(key))?;
             named(*value)
@@ -89,7 +89,7 @@ impl TorchFile {
         }
         let width = self.dtype(view).bitsize() / 8;
         let bytes = &self.bytes.as_slice()[self.starts[view.storage]..];
-        // The longest contiguous tail of dimensions.
+        // Finds the longest contiguous tail of dimensions.
         let (mut rank, mut run) = (view.shape.len(), 1);
         while rank > 0 && (view.stride[rank - 1] == run || view.shape[rank - 1] == 1) {
             rank -= 1;
@@ -112,7 +112,7 @@ impl TorchFile {
     }
 }
 
-/// Suffix of the names of zip entries; the prefix is the file's original name.
+/// Suffix of a zip entry; the prefix is the original file name.
 const DATA: &str = "data.pkl";
 
 fn parse_zip(all: &[u8]) -> Parsed {
@@ -128,7 +128,7 @@ fn parse_zip(all: &[u8]) -> Parsed {
         }
     }
     let prefix = prefix.ok_or("a zip archive without data.pkl: not written by torch.save")?;
-    // Position of an entry in the file. torch.save compresses nothing, so an entry is never longer than the file.
+    // Returns the byte range of an entry. `torch.save` does not compress, so no entry is longer than the file.
     let mut span = |name: &str| -> std::result::Result<Option<std::ops::Range<usize>>, Fault> {
         let entry = match zip.by_name_raw(format!("{prefix}{name}").as_bytes()) {
             Err(zip::result::ZipError::FileNotFound) => return Ok(None),
@@ -140,12 +140,14 @@ fn parse_zip(all: &[u8]) -> Parsed {
         let start = entry.data_start().and_then(|s| usize::try_from(s).ok());
         let end = start.zip(usize::try_from(entry.size()).ok()).and_then(|(start, size)| start.checked_add(size));
         let span = start.zip(end).filter(|(_, end)| *end <= all.len()).map(|(start, end)| start..end);
-        span.map(Some).ok_or_else(|| format!("entry '{}' lies outside the file: truncated", shortened(name, 80)).into())
+        span.map(Some).ok_or_else(|| {
+            format!("truncated: entry '{}' extends past the end of the file", shortened(name, 80)).into()
+        })
     };
     if let Some(order) = span("byteorder")?
         && &all[order.clone()] != b"little"
     {
-        return Err("its numbers are big-endian; save it anew on another machine".into());
+        return Err("its numbers are big-endian; save it again on a little-endian machine".into());
     }
     let data = span(DATA)?.ok_or("a zip archive without data.pkl")?;
     let (pickle, root, _) = Pickle::read(&all[data])?;
@@ -172,7 +174,7 @@ fn check_size(storage: &super::pickle::Storage, there: usize) -> std::result::Re
     }
 }
 
-/// Pickles of the version, the system, the object and the list of storages, then the storages, each after its length.
+/// Parses the pickles of version, system, object and storage keys, followed by the storages, each prefixed by its length.
 fn parse_legacy(all: &[u8]) -> Parsed {
     let mut at = LEGACY.len();
     let mut next = || {
@@ -186,7 +188,7 @@ fn parse_legacy(all: &[u8]) -> Parsed {
         matches!(key, Value::Text(t) if system.texts[t] == "little_endian") && value == Value::Bool(false)
     };
     if matches!(about, Value::Dict(d) if system.dicts[d].iter().any(says_big)) {
-        return Err("its numbers are big-endian; save it anew on another machine".into());
+        return Err("its numbers are big-endian; save it again on a little-endian machine".into());
     }
     let (pickle, root) = next()?;
     let (order, keys) = next()?;
@@ -200,7 +202,7 @@ fn parse_legacy(all: &[u8]) -> Parsed {
         let Some((length, rest)) = all[at..].split_first_chunk::<8>() else { return Err("truncated".into()) };
         check_size(storage, rest.len())?;
         if u64::from_le_bytes(*length) != storage.len as u64 {
-            return Err(format!("storage '{}' has another length than it claims", shortened(key, 40)).into());
+            return Err(format!("storage '{}' does not have its stated length", shortened(key, 40)).into());
         }
         starts[found] = Some(at + 8);
         at += 8 + storage.len * (storage.dtype.bitsize() / 8);

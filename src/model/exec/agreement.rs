@@ -1,4 +1,4 @@
-//! Both executors on random descriptions and plans: the same values, the same gradients, the same refusals.
+//! Compares both executors on random architectures and plans: values, gradients and errors must agree.
 
 use proptest::prelude::*;
 use rand::seq::IndexedRandom;
@@ -18,11 +18,11 @@ fn pick<T: Copy>(rng: &mut ChaCha8Rng, from: &[T]) -> T {
     *from.choose(rng).unwrap()
 }
 
-/// Any architecture that a description can describe, small.
+/// Creates a small random architecture with any supported settings.
 pub(super) fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
     let kv_heads = rng.random_range(1..3);
     let heads = kv_heads * rng.random_range(1..3);
-    // A norm over two or three numbers is nearly a step: it would compare roundings.
+    // Norms over two or three numbers are nearly step functions, which would amplify rounding.
     let hidden = rng.random_range(6..40);
     let projection = rng.random_bool(0.3);
     let width = if projection { rng.random_range(6..20) } else { hidden };
@@ -74,7 +74,7 @@ pub(super) fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
     Arch { head, ..arch }
 }
 
-/// A second stack, as BART has it.
+/// Adds a BART-like decoder.
 fn with_decoder(rng: &mut ChaCha8Rng, arch: Arch) -> Arch {
     let hidden = arch.heads * arch.head_dim;
     let second = Decoder {
@@ -94,7 +94,7 @@ fn with_decoder(rng: &mut ChaCha8Rng, arch: Arch) -> Arch {
     }
 }
 
-/// One to four sentences that the architecture can read, of various lengths.
+/// Creates one to four sentences of various lengths that fit the architecture.
 pub(super) fn random_batch(rng: &mut ChaCha8Rng, arch: &Arch) -> Batch {
     let rows = rng.random_range(1..5);
     let lengths =
@@ -128,7 +128,7 @@ fn random_point(rng: &mut ChaCha8Rng, arch: &Arch) -> HookPoint {
     pick(rng, &[Embed, ResidPre(l), Pattern(l), AttnOut(l), ResidMid(l), MlpOut(l), ResidPost(l), FinalNorm])
 }
 
-/// The batch whose tokens are at a point, or (`None`) at the logits.
+/// Returns the batch whose tokens are at a point, or at the logits if `None`.
 fn side<'b>(batch: &'b Batch, at: Option<HookPoint>, arch: &Arch) -> &'b Batch {
     let above = at.is_none_or(|p| p.in_decoder() || p == HookPoint::FinalNorm);
     if above && arch.decoder.is_some() { batch.output() } else { batch }
@@ -147,7 +147,7 @@ fn random_sites(rng: &mut ChaCha8Rng, batch: &Batch) -> Sites {
     Sites::At((0..n).map(|_| random_site(rng, batch)).collect())
 }
 
-/// Captures, edits and gradients at random, all of which this batch has.
+/// Creates random captures, edits and gradients that are valid for this batch.
 pub(super) fn random_plan(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Plan {
     let (b, t) = (batch.rows(), batch.len());
     let mut plan = Plan::default();
@@ -204,7 +204,7 @@ fn random_scalar(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Scalar {
     }
 }
 
-/// Largest difference as a share of the largest value (at least 1).
+/// Largest difference relative to the largest value, or to 1 if that is larger.
 fn apart(a: &Array, b: &Array) -> f32 {
     if a.shape != b.shape {
         return f32::INFINITY;
@@ -214,7 +214,7 @@ fn apart(a: &Array, b: &Array) -> f32 {
     worst.fold(0.0, |m: f32, d| if d.is_nan() { f32::INFINITY } else { m.max(d) }) / scale
 }
 
-/// Fails where two executors disagree by more than rounding.
+/// Fails if two executors differ by more than rounding.
 pub(super) fn compare(cpu: &Trace, candle: &Trace) -> Result<(), TestCaseError> {
     prop_assert_eq!(cpu.captures.len(), candle.captures.len());
     for ((p, a), (q, b)) in cpu.captures.iter().zip(&candle.captures) {

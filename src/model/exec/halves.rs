@@ -1,4 +1,4 @@
-//! Models in f16 and bf16: the numbers of the rounded weights, half the memory, no gradients.
+//! Tests of models in f16 and bf16: results of rounded weights, half the memory, no gradients.
 
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
@@ -18,7 +18,7 @@ use crate::{
     Array, Batch, Device, Dtype, HookPoint, Model, ModelError, ModelSource, Params, Plan, Scalar, Sites, Target, Trace,
 };
 
-/// Matrices and tables rounded to a dtype, everything else as it is.
+/// Rounds matrices and tables to a dtype and leaves other parameters unchanged.
 fn rounded(arch: &Arch, params: &Params, dtype: Dtype) -> Params {
     let mut all = params.clone();
     for p in arch.parameters().into_iter().filter(|p| p.role == Role::Weight) {
@@ -38,7 +38,7 @@ fn all_values(t: &Trace) -> Vec<f32> {
     arrays.flat_map(|a| a.data.iter().copied()).collect()
 }
 
-/// Root mean square of the differences, as a share of that of the values (or of 0.1, if they are smaller).
+/// Root mean square of the differences, relative to that of the values or to 0.1, whichever is larger.
 fn noise(a: &Trace, b: &Trace) -> f32 {
     let (a, b) = (all_values(a), all_values(b));
     assert_eq!(a.len(), b.len());
@@ -48,9 +48,9 @@ fn noise(a: &Trace, b: &Trace) -> f32 {
     (apart / size.max(1e-30)).sqrt() as f32
 }
 
-/// A random model in both types, by the CPU executor and by candle, against f32 on rounded weights. Some random models amplify
-/// every rounding. How much is seen from how far weights rounded to bf16 move one from weights rounded to f16: arithmetic in 16
-/// bits, which rounds more than weights, may move it a few times as far.
+/// Compares a random model in both types on both executors with f32 on rounded weights. Some random models amplify every rounding. The
+/// scale is the difference between weights rounded to bf16 and to f16; arithmetic in 16 bits rounds more often than weights do and may
+/// cause a few times that difference.
 fn compare_halves(seed: u64) -> Result<(), TestCaseError> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let arch = random_arch(rng);
@@ -121,7 +121,7 @@ fn halves_take_half_the_memory() {
     for dtype in [Dtype::F16, Dtype::Bf16] {
         let share = bytes(dtype) / whole;
         println!("{dtype}: {share:.3} of f32");
-        // Biases and norms stay as they are.
+        // Biases and norms are not rounded.
         assert!((0.5..0.52).contains(&share), "{dtype}: {share}");
     }
 }
@@ -140,7 +140,7 @@ fn halves_are_forward_only_and_say_so() {
     for (dtype, e) in executors {
         assert_eq!(e.dtype(), dtype);
         let said = e.run(&b, &plan).unwrap_err().to_string();
-        assert!(said.contains(&format!("{dtype} is forward only")) && said.contains("f32"), "{said}");
+        assert!(said.contains(&format!("{dtype}, which is forward only")) && said.contains("f32"), "{said}");
     }
 }
 
@@ -175,7 +175,7 @@ fn built_in_models_say_nearly_the_same() {
         let b = models[0].batch(&texts).unwrap();
         let plan = Plan::default().logits_at(Sites::At((0..2).map(|r| (r, b.lengths()[r] - 2)).collect()));
         let [want, f16, bf16] = [0, 1, 2].map(|i| models[i].forward(&b, &plan).unwrap());
-        // Their weights are stored in f16 in the first place.
+        // Built-in weights are stored in f16.
         assert_eq!(f16, want, "{name}");
         let scale = want.logits().unwrap().data.iter().fold(0f32, |m, v| m.max(v.abs()));
         let off = distance(bf16.logits().unwrap(), want.logits().unwrap()) / scale;

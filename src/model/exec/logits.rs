@@ -1,7 +1,7 @@
-//! The executor of families that candle-transformers runs: logits at positions, and nothing else.
+//! Executor of families that candle-transformers runs. It provides logits at positions and nothing else.
 //!
-//! Texts of one length run together and unpadded, because not every network of the library takes a mask. Whatever else a
-//! plan asks for has been refused before ([`Plan::check`]).
+//! Texts of equal length run together without padding, because some networks of the library do not support a mask. [`Plan::check`] has
+//! already rejected every other request.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -20,10 +20,10 @@ use crate::plan::{Plan, Sites};
 use crate::trace::Trace;
 use crate::weights::Checkpoint;
 
-/// Tokens that run together at most, padding excluded.
+/// Maximum number of tokens that run together, padding excluded.
 const GROUP_TOKENS: usize = 2048;
 
-/// Output matrices of these families, and the embeddings that each may be tied to.
+/// Output matrices of these families, with the embeddings to which each may be tied.
 const OUTPUTS: [(&str, &str); 4] = [
     ("lm_head.weight", "model.embed_tokens.weight"),
     ("lm_head.weight", "shared.weight"),
@@ -33,17 +33,17 @@ const OUTPUTS: [(&str, &str); 4] = [
 
 /// A network of candle-transformers.
 pub(crate) struct LogitsExecutor {
-    /// Decoders keep what they have read in themselves, so one pass at a time.
+    /// Decoders store what they have read, so passes run one at a time.
     net: Mutex<Box<dyn LogitsNet>>,
     arch: Arch,
     device: candle_core::Device,
 }
 
-/// Rows that run together: of one length (and one length of the decoder's input), asked at the same positions.
+/// Rows that run together, by text length, decoder input length and requested positions.
 type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {
-    /// Builds the network that a configuration names; also returns the names of the block tensors it ignores.
+    /// Builds the network for a configuration; also returns the names of unused block tensors.
     pub(crate) fn open(
         file: &ConfigFile,
         arch: &Arch,
@@ -57,7 +57,7 @@ impl LogitsExecutor {
         let device = open_device(device)?;
         let family = served::find(file.model_type()).ok_or_else(|| ModelError::Config {
             file: weights.label(),
-            what: format!("'{}' is not run by its logits", arch.family),
+            what: format!("'{}' does not run in the mode for logits only", arch.family),
         })?;
         if arch.is_tied() {
             for (output, table) in OUTPUTS {
@@ -77,7 +77,7 @@ impl LogitsExecutor {
         Ok((LogitsExecutor { net: Mutex::new(net), arch: arch.clone(), device }, ignored))
     }
 
-    /// Runs groups and hands in each answer: `(row, position, logits)`.
+    /// Runs all groups and passes on each result as `(row, position, logits)`.
     fn each(
         &self,
         batch: &Batch,
@@ -133,7 +133,7 @@ impl Executor for LogitsExecutor {
         }
         let width = asked.vocab.as_ref().map_or(self.arch.vocab, Vec::len);
         let (shape, place): (_, BTreeMap<(usize, usize), Vec<usize>>) = match &asked.sites {
-            // Padding is not computed and reads as zero.
+            // Padding is not computed and has zero logits.
             Sites::All => {
                 let t = side.len();
                 (vec![side.rows(), t, width], sites.iter().map(|&(b, i)| ((b, i), vec![b * t + i])).collect())
@@ -172,7 +172,8 @@ impl Executor for LogitsExecutor {
     }
 
     fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
-        // One group at a time: streams and feed-forward of a block, keys and values of all, scores of a block, logits.
+        // Counts one group at a time: residual streams and feed-forward part of a block, all keys and values, attention scores of a block,
+        // logits.
         let a = &self.arch;
         let group = tokens.min(GROUP_TOKENS.max(longest));
         let streams = 6 * a.hidden + 3 * a.intermediate + 2 * a.depth() * a.kv_heads * a.head_dim;

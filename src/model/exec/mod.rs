@@ -1,5 +1,4 @@
-//! Executors run an architecture description. All of them answer the same [`Plan`] with the same [`Trace`]; one of them
-//! ([`logits`]) gives logits only.
+//! Executors of models. All return the same [`Trace`] for the same [`Plan`]; [`logits`] provides only logits.
 
 #[cfg(test)]
 mod agreement;
@@ -25,13 +24,13 @@ use super::params::Params;
 use super::plan::Plan;
 use super::trace::Trace;
 
-/// Something that runs one loaded model.
+/// Runs one loaded model.
 pub trait Executor: Send + Sync {
-    /// Runs a plan that [`Plan::check`] and [`Batch::check`] have passed.
+    /// Runs a plan that has passed [`Plan::check`] and [`Batch::check`].
     ///
     /// # Errors
-    /// [`MissingGradient`](super::ModelError::MissingGradient) when a wanted gradient did not arrive;
-    /// [`Compute`](super::ModelError::Compute) when the tensor library fails (out of memory, say).
+    /// [`MissingGradient`](super::ModelError::MissingGradient) if the backward pass did not reach a requested point;
+    /// [`Compute`](super::ModelError::Compute) if the tensor library fails, for example out of memory.
     fn run(&self, batch: &Batch, plan: &Plan) -> Result<Trace>;
 
     /// Device and executor: `cpu`, `cuda:0`, `metal`.
@@ -39,23 +38,23 @@ pub trait Executor: Send + Sync {
 
     fn dtype(&self) -> Dtype;
 
-    /// Working memory in bytes of a pass that reads hidden states at a few positions, over a batch of `tokens` tokens in
-    /// texts of at most `longest`.
+    /// Working memory in bytes of a pass that reads hidden states at a few positions, for a batch of `tokens` tokens in texts of at most
+    /// `longest`.
     fn pass_bytes(&self, tokens: usize, longest: usize) -> usize;
 
-    /// Bytes of parameters and working memory that it holds now, on the host or the device.
+    /// Bytes of parameters and working memory currently allocated, on host or device.
     fn bytes(&self) -> usize;
 }
 
-/// Moves parameters to a device: the CPU executor on the CPU, candle on GPUs (and, for comparison, on the CPU). LSTMs run
-/// on the CPU wherever the others do.
+/// Creates an executor and moves parameters to its device: the CPU executor for the CPU, candle for GPUs and, for comparison, for the CPU.
+/// LSTMs always run on the CPU.
 ///
 /// # Errors
-/// [`Device`](super::ModelError::Device), [`Compute`](super::ModelError::Compute) (memory),
-/// [`MissingTensor`](super::ModelError::MissingTensor), [`Weights`](super::ModelError::Weights) (beyond the dtype's range).
+/// [`Device`](super::ModelError::Device), [`Compute`](super::ModelError::Compute) (out of memory),
+/// [`MissingTensor`](super::ModelError::MissingTensor), [`Weights`](super::ModelError::Weights) (outside the dtype's range).
 pub fn open(arch: &Arch, params: Params, device: Device, dtype: Dtype) -> Result<Box<dyn Executor>> {
     if let Network::LogitsOnly(_) = arch.network {
-        // Its parameters have no canonical names: only files can be opened ([`logits::LogitsExecutor`]).
+        // The parameters have no canonical names, so only files can be opened ([`logits::LogitsExecutor`]).
         let what = format!("'{}' can only be loaded from the files of a checkpoint", arch.family);
         return Err(ModelError::Config { file: "parameters".into(), what });
     }
@@ -68,7 +67,6 @@ pub fn open(arch: &Arch, params: Params, device: Device, dtype: Dtype) -> Result
     Ok(Box::new(CandleExecutor::new(arch, params, device, dtype)?))
 }
 
-/// True if the CPU executor runs models there: asked for, or because this build has no GPU that works.
 pub(crate) fn on_cpu(device: Device) -> bool {
     device.resolve() == Device::Cpu
 }

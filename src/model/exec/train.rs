@@ -1,5 +1,5 @@
-//! Training small models from scratch: seeded initial values, cross entropy at chosen places, AdamW. One interface; the
-//! CPU executor trains on the CPU, candle on GPUs.
+//! Training of small models from scratch: seeded initial values, cross entropy at chosen positions, AdamW. The CPU executor trains on the
+//! CPU, candle on GPUs, with the same interface.
 
 use std::path::Path;
 
@@ -25,15 +25,15 @@ const INITIAL_SD: f32 = 0.02;
 /// AdamW (Loshchilov and Hutter, 2019) with clipping by the global norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamW {
-    /// Decay of the first moment.
+    /// Decay rate of the first moment.
     pub beta1: f64,
-    /// Decay of the second moment.
+    /// Decay rate of the second moment.
     pub beta2: f64,
-    /// Added to the root of the second moment.
+    /// Added to the square root of the second moment.
     pub eps: f64,
-    /// Decoupled decay of matrices and tables (not of biases and norms), times the learning rate.
+    /// Decoupled decay of matrices and tables, but not of biases and norms; multiplied by the learning rate.
     pub weight_decay: f64,
-    /// Largest global gradient norm.
+    /// Maximum global gradient norm.
     pub clip: f64,
 }
 
@@ -43,7 +43,6 @@ impl Default for AdamW {
     }
 }
 
-/// Trainer of an executor.
 pub(super) trait Training: Send {
     fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32>;
     fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32>;
@@ -51,15 +50,15 @@ pub(super) trait Training: Send {
     fn arch(&self) -> &Arch;
     fn steps(&self) -> u64;
     fn params(&self) -> Result<Params>;
-    /// Steps, parameters and moments, from which training goes on; `None` if they are not kept.
+    /// Serializes steps, parameters and moments, so that training can resume; `None` if unsupported.
     fn state(&self) -> Option<Vec<u8>> {
         None
     }
-    /// Takes what [`Self::state`] gave; false where it is that of another model.
+    /// Restores [`Self::state`]; returns false if it belongs to another model.
     fn restore(&mut self, _state: &[u8]) -> bool {
         false
     }
-    /// The gradients of all parameters in the order of [`Arch::parameters`].
+    /// Gradients of all parameters in the order of [`Arch::parameters`].
     #[cfg(test)]
     fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>>;
 }
@@ -67,8 +66,8 @@ pub(super) trait Training: Send {
 pub struct Trainer(Box<dyn Training>);
 
 impl Trainer {
-    /// Starts from normal deviates of standard deviation 0.02 (biases 0, norm weights 1), drawn from ChaCha8 in the order
-    /// of [`Arch::parameters`]. The same seed gives the same numbers on every machine.
+    /// Starts from normal deviates with standard deviation 0.02 (biases 0, norm weights 1), drawn with ChaCha8 in the order of
+    /// [`Arch::parameters`]. A seed gives the same values on every machine.
     ///
     /// # Errors
     /// [`ModelError::Config`] if the architecture is inconsistent; [`ModelError::Device`]; [`ModelError::Compute`].
@@ -77,7 +76,6 @@ impl Trainer {
         Trainer::from_params(arch, &params, settings, device)
     }
 
-    /// Starts from given parameters.
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
         Ok(Trainer(if on_cpu(device) {
             Box::new(cpu::train::Trainer::from_params(arch, params, settings)?)
@@ -86,22 +84,22 @@ impl Trainer {
         }))
     }
 
-    /// One step on the mean cross entropy at `targets` (a causal model predicts `token` at the position *before* it);
-    /// returns that mean in nats, as it was before the step.
+    /// Takes one step on the mean cross entropy at `targets` and returns its value before the step, in nats. A causal model predicts
+    /// `token` at the position *before* it.
     ///
     /// # Errors
-    /// [`ModelError::Training`] for a target outside the batch, or a loss that is not finite (nothing is changed
-    /// then); the errors of [`Batch::check`].
+    /// [`ModelError::Training`] for a target outside the batch, or for a loss that is not finite, without changing anything; errors of
+    /// [`Batch::check`].
     pub fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32> {
         self.0.step(batch, targets, lr)
     }
 
-    /// The mean cross entropy at `targets` in nats; nothing is changed.
+    /// Returns the mean cross entropy at `targets` in nats, without training.
     pub fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32> {
         self.0.loss(batch, targets)
     }
 
-    /// Runs a plan on the model in its present state.
+    /// Runs a plan on the current parameters.
     pub fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
         self.0.forward(batch, plan)
     }
@@ -114,32 +112,32 @@ impl Trainer {
         self.0.steps()
     }
 
-    /// The present parameters, on the host.
+    /// Copies the current parameters to the host.
     pub fn params(&self) -> Result<Params> {
         self.0.params()
     }
 
-    /// Everything needed to continue training exactly: steps, parameters, moments; `None` on a GPU.
+    /// Serializes everything needed to resume training exactly; `None` on a GPU.
     pub fn state(&self) -> Option<Vec<u8>> {
         self.0.state()
     }
 
-    /// Takes what [`Trainer::state`] gave. False, and nothing is changed, where it does not fit this model.
+    /// Restores [`Trainer::state`]. Returns false, without changing anything, if it does not fit this model.
     pub fn restore(&mut self, state: &[u8]) -> bool {
         self.0.restore(state)
     }
 
-    /// Writes `config.json` and `model.safetensors` (f16) with the names of the family's own checkpoints into `dir`,
-    /// which is created if need be. Together with a `tokenizer.json` that makes an ordinary Hugging Face folder.
+    /// Writes `config.json` and `model.safetensors` (f16) to `dir`, with the names of the family's checkpoints, creating the folder if
+    /// needed. With a `tokenizer.json`, this is a regular Hugging Face folder.
     ///
     /// # Errors
-    /// [`ModelError::Io`]; [`ModelError::Weights`] if a value does not fit f16.
+    /// [`ModelError::Io`]; [`ModelError::Weights`] if a value is out of range for f16.
     pub fn export(&self, dir: &Path) -> Result<()> {
         let arch = self.arch();
         let family = Family::of(arch)?;
-        let config = family
-            .config
-            .ok_or_else(|| ModelError::Training(format!("folders of '{}' are read, not written", arch.family)))?;
+        let config = family.config.ok_or_else(|| {
+            ModelError::Training(format!("folders of '{}' can be loaded but not written", arch.family))
+        })?;
         let tensors = self.params()?.to_checkpoint(arch, family)?;
         std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         weights::write_f16(&dir.join("model.safetensors"), &tensors)?;
@@ -149,7 +147,7 @@ impl Trainer {
     }
 }
 
-/// Initial parameters of an architecture; see [`Trainer::new`].
+/// Draws the initial parameters of an architecture; see [`Trainer::new`].
 pub fn initial(arch: &Arch, seed: u64) -> Result<Params> {
     let wrong = |what| ModelError::Config { file: "architecture".into(), what };
     arch.validate().map_err(wrong)?;
@@ -175,7 +173,7 @@ pub(super) fn check(arch: &Arch, batch: &Batch, targets: &[Target]) -> Result<()
     }
     for t in targets {
         if !batch.output().is_token(t.row, t.position) || t.token as usize >= arch.vocab {
-            return Err(ModelError::Training(format!("target {t:?} lies outside the batch or vocabulary")));
+            return Err(ModelError::Training(format!("target {t:?} is outside the batch or vocabulary")));
         }
     }
     Ok(())

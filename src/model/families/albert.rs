@@ -1,4 +1,4 @@
-//! ALBERT (Lan et al., 2020): one block for all layers, a factorised embedding table.
+//! ALBERT (Lan et al., 2020): one block shared by all layers, and a factorised embedding table.
 
 use serde::Deserialize;
 

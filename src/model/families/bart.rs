@@ -1,5 +1,5 @@
-//! BART (Lewis et al., 2020): post-norm encoder-decoder with learned positions; the decoder predicts the encoder's own
-//! tokens, masked ones included.
+//! BART (Lewis et al., 2020): post-norm encoder-decoder with learned positions. The decoder predicts the encoder's own tokens, including
+//! masked ones.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ fn two() -> u32 {
     2
 }
 
-/// Rows of the position table before the first position, whatever the pad id.
+/// Number of position-table rows before the first position, regardless of the pad id.
 const OFFSET: usize = 2;
 
 fn describe(file: &ConfigFile) -> Result<Arch> {
@@ -118,7 +118,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     })
 }
 
-/// The decoder's start token: the end of a sentence, as in the published checkpoints.
+/// Start token of the decoder: the end of a sentence, as in the published checkpoints.
 const START: u32 = 2;
 
 /// See [`Arch::bart`].

@@ -1,4 +1,4 @@
-//! BERT: post-norm encoder with learned positions and token types (Devlin et al., 2019), with or without its head.
+//! BERT (Devlin et al., 2019): post-norm encoder with learned positions and token types, with or without its head.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::error::Result;
 pub(super) const FAMILY: Family =
     Family { model_types: &["bert"], prefixes: &["bert."], names: &[ENCODER, HEAD], describe, config: Some(config) };
 
-/// Embeddings and blocks, shared by all descendants of BERT that kept its module names.
+/// Embeddings and blocks of all BERT descendants that kept its module names.
 pub(super) const ENCODER: &[Entry] = &[
     plain("embed.tokens", &["embeddings.word_embeddings"]),
     plain("embed.positions", &["embeddings.position_embeddings"]),
@@ -26,7 +26,7 @@ pub(super) const ENCODER: &[Entry] = &[
     plain("blocks.{l}.norm2", &["encoder.layer.{l}.output.LayerNorm"]),
 ];
 
-/// The masked-LM head under BERT's names.
+/// Masked-LM head under BERT's names.
 pub(super) const HEAD: &[Entry] = &[
     plain("head.transform", &["cls.predictions.transform.dense"]),
     plain("head.norm", &["cls.predictions.transform.LayerNorm"]),
@@ -34,59 +34,56 @@ pub(super) const HEAD: &[Entry] = &[
     plain("head.decoder.bias", &["cls.predictions.bias", "cls.predictions.decoder.bias"]),
 ];
 
-/// The fields of `config.json` that BERT and its close descendants read.
+/// Fields of `config.json` used by BERT and its close descendants.
 #[derive(Deserialize)]
 pub(super) struct Fields {
-    /// Tokens of the vocabulary.
     pub(crate) vocab_size: usize,
     /// Width of the residual stream.
     pub(crate) hidden_size: usize,
-    /// Blocks.
     pub num_hidden_layers: usize,
-    /// Heads of a block.
     pub(crate) num_attention_heads: usize,
     /// Width of the feed-forward part.
     pub(crate) intermediate_size: usize,
-    /// Rows of the table of positions.
+    /// Rows of the position table.
     pub max_position_embeddings: usize,
-    /// Token types; 2 unless the file says otherwise, as in the reference, like the defaults below.
+    /// Number of token types. All defaults follow the reference implementation; this one is 2.
     #[serde(default = "two")]
     pub(crate) type_vocab_size: usize,
-    /// Name of the activation; `gelu`.
+    /// Name of the activation; default `gelu`.
     #[serde(default = "gelu")]
     pub(crate) hidden_act: String,
-    /// Constant added to the variance in norms; 1e-12.
+    /// Epsilon of norms; default 1e-12.
     #[serde(default = "eps")]
     pub(crate) layer_norm_eps: f64,
-    /// True if the head shares the table of tokens; true.
+    /// True if the head shares the token table; default true.
     #[serde(default = "yes")]
     pub(crate) tie_word_embeddings: bool,
-    /// True for a decoder, which is refused; false.
+    /// True for a decoder, which is rejected; default false.
     #[serde(default)]
     pub(crate) is_decoder: bool,
-    /// `absolute`, or absent.
+    /// `absolute` or absent.
     pub position_embedding_type: Option<String>,
 }
 
 fn two() -> usize {
     2
 }
-/// A default value in files.
 pub(super) fn gelu() -> String {
     "gelu".into()
 }
 fn eps() -> f64 {
     1e-12
 }
-/// A default value in files.
 pub(super) fn yes() -> bool {
     true
 }
 
-/// A post-norm encoder with these fields: BERT itself.
+/// Creates a post-norm encoder with these fields, which is BERT itself.
 pub(super) fn encoder(file: &ConfigFile, f: &Fields) -> Result<Arch> {
     if let Some(kind) = f.position_embedding_type.as_deref().filter(|k| *k != "absolute") {
-        return Err(file.wrong(format!("position_embedding_type '{}'; absolute is supported", kind.escape_debug())));
+        return Err(
+            file.wrong(format!("position_embedding_type '{}' is not supported; only absolute is", kind.escape_debug()))
+        );
     }
     if f.is_decoder {
         return Err(file.wrong("is_decoder is set; only the encoder form is supported".into()));
@@ -141,7 +138,7 @@ pub(super) fn arch(s: Size) -> Arch {
     }
 }
 
-/// The `config.json` that [`encoder`] reads back.
+/// Returns the `config.json` that [`encoder`] parses.
 pub(super) fn config(a: &Arch) -> Value {
     let tied = !matches!(a.head, Head::Masked { tied: false, .. });
     json!({

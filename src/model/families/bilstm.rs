@@ -1,9 +1,8 @@
-//! A BiLSTM sentence encoder with max pooling, the shape of InferSent (Conneau et al., 2017): word vectors, one or more
-//! bidirectional LSTMs under PyTorch's names, the largest value of each coordinate over a sentence's own words.
+//! BiLSTM sentence encoder with max pooling, like InferSent (Conneau et al., 2017): word vectors, one or more bidirectional LSTMs under
+//! PyTorch's names, and the maximum of each coordinate over the words of a sentence.
 //!
-//! InferSent's code pads sentences of a batch with zeros; its second version then takes the maximum over the padding
-//! too, so that a vector depends on the other sentences in the batch. Here padding is never included, as in its first
-//! version.
+//! InferSent pads the sentences of a batch with zeros. Its second version includes padding in the maximum, so a vector depends on the
+//! other sentences in the batch. Here, as in its first version, padding is never included.
 
 use serde::Deserialize;
 
@@ -36,21 +35,21 @@ const LSTM: &[Entry] = &[
     plain("blocks.{l}.backward.hh.bias", &["bias_hh_l{l}_reverse"]),
 ];
 
-/// The fields of `config.json`.
+/// Fields of `config.json`.
 #[derive(Deserialize)]
 struct Fields {
-    /// H, width of one direction.
+    /// Width H of one direction.
     hidden_size: usize,
-    /// E, width of a word vector.
+    /// Width E of a word vector.
     embedding_dim: usize,
     #[serde(default = "one")]
     num_layers: usize,
-    /// A GloVe or word2vec text file beside it; without one, `embeddings.weight` and `vocab.txt`.
+    /// GloVe or word2vec text file in the same folder; by default `embeddings.weight` and `vocab.txt`.
     word_vectors: Option<String>,
-    /// Words before and after every sentence.
+    /// Word added before every sentence.
     bos_token: Option<String>,
     eos_token: Option<String>,
-    /// Words are looked up in lower case; for an external file, `None` folds case if the file has no upper case.
+    /// True to look up words in lower case. By default, case is folded if an external file has no upper case.
     do_lower_case: Option<bool>,
     /// `words` or `spaces`.
     split: Option<String>,
@@ -64,7 +63,7 @@ fn one() -> usize {
 
 fn describe(file: &ConfigFile) -> Result<Arch> {
     let f: Fields = file.fields()?;
-    // Doubling a hostile size must not overflow; the sizes are checked with the description.
+    // Doubling a malicious size must not overflow; `validate` checks the sizes later.
     let (Some(hidden), true) = (f.hidden_size.checked_mul(2), f.embedding_dim > 0) else {
         return Err(file.wrong(format!("hidden_size {} and embedding_dim {}", f.hidden_size, f.embedding_dim)));
     };
@@ -75,12 +74,12 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         layers: f.num_layers,
         head_dim: hidden,
         embedding: Embedding::plain(f.embedding_dim),
-        // Determined by the words; see `words`.
+        // Set from the number of words; see `words`.
         ..Arch::table(1, f.embedding_dim)
     })
 }
 
-/// Word vectors of such a folder, with a tokenizer over their words. Sets the vocabulary of `arch`.
+/// Loads the word vectors and a tokenizer for their words. Sets the vocabulary of `arch`.
 pub(crate) fn words(
     file: &ConfigFile,
     arch: &mut Arch,
@@ -121,11 +120,13 @@ pub(crate) fn words(
 fn beside(file: &ConfigFile, files: &Files, name: &str, fold: Option<bool>, split: Split) -> Result<StaticVectors> {
     let plain = !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
     let (Some(dir), true) = (files.folder(), plain) else {
-        return Err(file.wrong("word_vectors is not a plain file name; the file lies beside config.json".into()));
+        return Err(
+            file.wrong("word_vectors is not a plain file name; the file must be in the folder of config.json".into())
+        );
     };
     let path = dir.join(name);
     if !path.is_file() {
-        return Err(files.missing(name, "config.json names it as word_vectors; put the file there"));
+        return Err(files.missing(name, "config.json names it under word_vectors; put the file there"));
     }
     StaticVectors::read(&Address { path, fold, split, vocabulary: None })
 }
@@ -145,7 +146,7 @@ fn inside(arch: &Arch, files: &Files, weights: &Checkpoint, fold: Option<bool>) 
         return Err(ModelError::Weights {
             file: weights.label(),
             what: format!(
-                "tensor 'embeddings.weight' has shape {:?}; vocab.txt and config.json ask for [{}, {}]",
+                "tensor 'embeddings.weight' has shape {:?}; vocab.txt and config.json require [{}, {}]",
                 table.shape,
                 words.len(),
                 arch.embedding.width

@@ -1,4 +1,4 @@
-//! DistilBERT (Sanh et al., 2019): BERT without token types, under other names.
+//! DistilBERT (Sanh et al., 2019): BERT without token types, with different tensor names.
 
 use serde::Deserialize;
 

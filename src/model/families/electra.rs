@@ -1,5 +1,4 @@
-//! ELECTRA (Clark et al., 2020): BERT with a narrower embedding table. The generator has a masked-LM head, the
-//! discriminator none.
+//! ELECTRA (Clark et al., 2020): BERT with a narrower embedding table. The generator has a masked-LM head, the discriminator has none.
 
 use serde::Deserialize;
 
@@ -33,7 +32,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     let mut arch = bert::encoder(file, &f)?;
     arch.embedding.width = embedding_size;
     arch.embedding.projection = embedding_size != f.hidden_size;
-    // The generator's nonlinearity is fixed, whatever `hidden_act` says.
+    // The activation of the generator's head is fixed, regardless of `hidden_act`.
     arch.head = Head::Masked { activation: Activation::GeluErf, eps: f.layer_norm_eps, tied: f.tie_word_embeddings };
     Ok(arch)
 }

@@ -1,4 +1,4 @@
-//! GPT-2: pre-norm causal decoder with learned positions (Radford et al., 2019); weights stored `[in, out]`.
+//! GPT-2 (Radford et al., 2019): pre-norm causal decoder with learned positions; weights are stored as `[in, out]`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::params::{Layout, Rows};
 pub(super) const FAMILY: Family =
     Family { model_types: &["gpt2"], prefixes: &["transformer."], names: &[NAMES], describe, config: Some(config) };
 
-/// Query, key or value: one third of the columns of `c_attn`.
+/// Query, key or value: a third of the columns of `c_attn`.
 const fn third(stem: &'static str, index: usize) -> Entry {
     let layout = Layout { transposed: true, rows: Rows::Part { index, of: 3 } };
     Entry(stem, &["h.{l}.attn.c_attn"], layout)
@@ -106,7 +106,7 @@ pub(super) fn arch(s: Size) -> Arch {
     }
 }
 
-/// Id of `<|endoftext|>` in the vocabularies trained here.
+/// Id of `<|endoftext|>` in the vocabularies trained by this program.
 const END: u32 = 0;
 
 fn config(a: &Arch) -> Value {
@@ -126,7 +126,7 @@ fn config(a: &Arch) -> Value {
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
         "initializer_range": 0.02,
-        // The vocabulary's only special token, whose default id would be 50256.
+        // The only special token of the vocabulary; the default id would be 50256.
         "bos_token_id": END,
         "eos_token_id": END,
         "tie_word_embeddings": !matches!(a.head, Head::Causal { tied: false, .. }),

@@ -1,4 +1,4 @@
-//! GPT-NeoX (Black et al., 2022), the architecture of Pythia: parallel sublayers, partial rotary positions.
+//! GPT-NeoX (Black et al., 2022), the architecture of Pythia: parallel sublayers and partial rotary positions.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::params::{Layout, Rows};
 pub(super) const FAMILY: Family =
     Family { model_types: &["gpt_neox"], prefixes: &["gpt_neox."], names: &[NAMES], describe, config: None };
 
-/// Query, key or value: within each head, one third of the rows.
+/// Query, key or value: a third of the rows within each head.
 const fn third(stem: &'static str, index: usize) -> Entry {
     let layout = Layout { transposed: false, rows: Rows::PartOfHead { index, of: 3 } };
     Entry(stem, &["layers.{l}.attention.query_key_value"], layout)

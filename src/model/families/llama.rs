@@ -1,5 +1,4 @@
-//! Llama (Touvron et al., 2023) and Qwen2 (Yang et al., 2024): RMS norms, rotary positions, gated feed-forward, grouped
-//! key/value heads.
+//! Llama (Touvron et al., 2023) and Qwen2 (Yang et al., 2024): RMS norms, rotary positions, gated feed-forward, grouped key/value heads.
 
 use serde::Deserialize;
 
@@ -63,8 +62,8 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     }
     let positions = rotary::positions(file, 1.0)?;
     if !matches!(positions, Positions::Rotary { fraction: 1.0, .. }) {
-        // transformers rotates whole heads here whatever the configuration says.
-        return Err(file.wrong("partial_rotary_factor is set; heads of this family are rotated as a whole".into()));
+        // For these models transformers rotates whole heads, regardless of the configuration.
+        return Err(file.wrong("partial_rotary_factor is set; this family rotates whole heads".into()));
     }
     let qwen = file.model_type() == "qwen2";
     let head_dim = match f.head_dim {

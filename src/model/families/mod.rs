@@ -1,6 +1,6 @@
-//! Families: each file reads a `config.json` into an [`Arch`] and says how its checkpoints name things.
+//! Model families. Each file converts a `config.json` to an [`Arch`] and lists the tensor names of its checkpoints.
 //!
-//! To add one: a file with a `FAMILY`, and its line in [`FAMILIES`]; or, for logits alone, one in [`served`].
+//! To add a family, add a file with a `FAMILY` and a line in [`FAMILIES`]; for a family with logits only, see [`served`].
 
 mod albert;
 mod bart;
@@ -26,7 +26,7 @@ use super::error::{ModelError, Result};
 use super::params::{Layout, Location, Rows};
 use super::weights::Checkpoint;
 
-/// Every family whose blocks can be read, changed and differentiated; families of [`served`] give logits only.
+/// All families whose blocks can be read, edited and differentiated; families in [`served`] provide only logits.
 pub const FAMILIES: &[Family] = &[
     bert::FAMILY,
     roberta::FAMILY,
@@ -42,29 +42,29 @@ pub const FAMILIES: &[Family] = &[
 ];
 
 pub struct Family {
-    /// Values of `model_type` that it reads; the first is the one it writes.
+    /// Values of `model_type` that this family supports; the first is used for export.
     pub model_types: &'static [&'static str],
-    /// Prefixes that checkpoints put before the names of the base model (also tried: none); the first is written.
+    /// Prefixes of base model names in checkpoints, in addition to no prefix; the first is used for export.
     pub prefixes: &'static [&'static str],
-    /// Canonical stems to stored stems.
+    /// Maps canonical stems to stored stems.
     pub names: &'static [&'static [Entry]],
-    /// Reads a configuration; the flag says where errors come from.
+    /// Parses a configuration; the [`ConfigFile`] provides the file name for errors.
     pub describe: fn(&ConfigFile) -> Result<Arch>,
-    /// Writes a configuration that `describe` reads back; for families that can be trained here.
+    /// Creates a configuration that `describe` can parse, for families that can be trained.
     pub config: Option<fn(&Arch) -> Value>,
 }
 
-/// One line of a family's table of names: a canonical stem (`{l}` is replaced by the layer; `.weight` and `.bias` are
-/// appended, unless the stem has them), the stored stems to try, and the layout.
+/// One line of a family's name table: canonical stem, stored stems to try, layout. `{l}` is the layer; `.weight` and `.bias` are appended
+/// unless the stem has them.
 pub struct Entry(pub &'static str, pub &'static [&'static str], pub Layout);
 
-/// An entry whose tensors are stored unchanged.
+/// An entry for tensors stored unchanged.
 const fn plain(stem: &'static str, stored: &'static [&'static str]) -> Entry {
     Entry(stem, stored, Layout { transposed: false, rows: Rows::All })
 }
 
 impl Family {
-    /// Location of the canonical parameter `name` in checkpoints of this family.
+    /// Returns the location of the canonical parameter `name` in checkpoints of this family.
     pub fn locate(&self, name: &str) -> Location {
         let (layer, generic) = split_layer(name);
         let (stem, kind) = generic.rsplit_once('.').unwrap_or((generic.as_str(), ""));
@@ -89,14 +89,14 @@ impl Family {
                 names.push(stored.clone());
             }
         }
-        // Files from before 2019 have gamma and beta for the norms' weight and bias.
+        // Files from before 2019 use gamma and beta for weight and bias of norms.
         let old: Vec<String> = names.iter().filter_map(|n| old_norm_name(n)).collect();
         names.extend(old);
         Location { names, layout: entry.2 }
     }
 
-    /// Stored tensors of this family that do not fit the architecture: blocks or biases that `config.json` excludes.
-    /// Other contents of files (poolers, buffers, tied copies) do not count.
+    /// Returns stored tensors of this family that do not fit the architecture: blocks or biases excluded by `config.json`. Other contents
+    /// of files (poolers, buffers, tied copies) do not count.
     pub fn ignored(&self, arch: &Arch, weights: &Checkpoint) -> Vec<String> {
         let mut used = BTreeSet::new();
         let mut numbered = BTreeSet::new();
@@ -116,13 +116,12 @@ impl Family {
         weights.names().filter(unused).map(str::to_owned).collect()
     }
 
-    /// The family that wrote an [`Arch`].
     pub fn of(arch: &Arch) -> Result<&'static Family> {
         find(&arch.family).ok_or_else(|| unknown("architecture description", &arch.family))
     }
 }
 
-/// `blocks.3.attn.q.weight` to (`3`, `blocks.{l}.attn.q.weight`).
+/// Splits `blocks.3.attn.q.weight` into (`3`, `blocks.{l}.attn.q.weight`).
 fn split_layer(name: &str) -> (String, String) {
     if let Some((stack, rest)) = name.split_once("blocks.")
         && let Some((layer, rest)) = rest.split_once('.')
@@ -132,7 +131,7 @@ fn split_layer(name: &str) -> (String, String) {
     (String::new(), name.to_owned())
 }
 
-/// `layer.3.output.dense` to `layer.{l}.output.dense`: the first part that is a number.
+/// Replaces the first number in a name: `layer.3.output.dense` becomes `layer.{l}.output.dense`.
 fn unnumbered(stem: &str) -> String {
     let mut seen = false;
     let part = |p: &str| {
@@ -149,7 +148,7 @@ fn old_norm_name(name: &str) -> Option<String> {
     Some(format!("{stem}LayerNorm.{kind}"))
 }
 
-/// Every family: families with open blocks first, then families run for their logits.
+/// Returns every family: those with open blocks first, then logits-only ones.
 pub fn all() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().chain(served::SERVED.iter().map(|s| &s.family))
 }
@@ -167,10 +166,10 @@ fn unknown(file: &str, found: &str) -> ModelError {
     }
 }
 
-/// Python's JSON: NaN and infinities, which JSON lacks, are read as null.
+/// Parses Python's JSON dialect, replacing NaN and infinities by null.
 pub(super) fn python_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|e| {
-        // Every second part is inside quotes, once escaped quotes are removed.
+        // Once escaped quotes are removed, every second part is inside quotes.
         let plain = text.replace("\\\\", "\u{0}").replace("\\\"", "\u{1}");
         let parts = plain.split('"').enumerate().map(|(i, part)| match i % 2 {
             0 => part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
@@ -196,15 +195,15 @@ impl ConfigFile {
         let wrong = |what| ModelError::Config { file: label.to_owned(), what };
         let value = python_json(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
         if !value.is_object() {
-            return Err(wrong("a JSON object is needed".into()));
+            return Err(wrong("expected a JSON object".into()));
         }
         Ok(ConfigFile { label: label.to_owned(), value })
     }
 
-    /// The family that `model_type` names, and its description of this file.
+    /// Returns the family of `model_type` and the architecture.
     ///
     /// # Errors
-    /// [`ModelError::UnknownArchitecture`]; [`ModelError::Config`] for impossible sizes.
+    /// [`ModelError::UnknownArchitecture`]; [`ModelError::Config`] for inconsistent sizes.
     pub fn describe(&self) -> Result<(&'static Family, Arch)> {
         let found = self.value.get("model_type").and_then(Value::as_str).unwrap_or("");
         let family = find(found).ok_or_else(|| unknown(&self.label, found))?;
@@ -217,7 +216,7 @@ impl ConfigFile {
         self.value.get("model_type").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// Reads the fields a family needs.
+    /// Parses the fields that a family needs.
     fn fields<T: DeserializeOwned>(&self) -> Result<T> {
         T::deserialize(&self.value).map_err(|e| self.wrong(e.to_string()))
     }
@@ -226,7 +225,7 @@ impl ConfigFile {
         ModelError::Config { file: self.label.clone(), what }
     }
 
-    /// An activation by its Hugging Face name.
+    /// Parses the Hugging Face name of an activation.
     fn activation(&self, name: &str) -> Result<Activation> {
         match name {
             "gelu" | "gelu_python" => Ok(Activation::GeluErf),
@@ -240,16 +239,15 @@ impl ConfigFile {
         }
     }
 
-    /// Width of a head, if `hidden` is divisible.
     fn head_width(&self, hidden: usize, heads: usize) -> Result<usize> {
         if heads == 0 || !hidden.is_multiple_of(heads) {
-            return Err(self.wrong(format!("a hidden size of {hidden} does not split into {heads} heads")));
+            return Err(self.wrong(format!("a hidden size of {hidden} is not divisible by {heads} heads")));
         }
         Ok(hidden / heads)
     }
 }
 
-/// The Hugging Face name of an activation.
+/// Returns the Hugging Face name of an activation.
 fn activation_name(a: Activation) -> &'static str {
     match a {
         Activation::GeluErf => "gelu",
@@ -259,36 +257,35 @@ fn activation_name(a: Activation) -> &'static str {
     }
 }
 
-/// Sizes of a model to be trained from scratch.
+/// Sizes of a model for training from scratch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub vocab: usize,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Blocks.
     pub layers: usize,
     pub heads: usize,
-    /// Longest input in tokens.
+    /// Maximum input length in tokens.
     pub max_positions: usize,
 }
 
 impl Arch {
-    /// A BERT for masked-LM training; feed-forward width 4 D, exact gelu, two token types, tied decoder.
+    /// BERT for masked-LM training: feed-forward width 4 D, exact GELU, two token types, tied decoder.
     pub fn bert(size: Size) -> Arch {
         bert::arch(size)
     }
 
-    /// A RoBERTa for masked-LM training: like [`Arch::bert`], with its positions, one token type and its head's names.
+    /// RoBERTa for masked-LM training: like [`Arch::bert`], with RoBERTa's positions and head names and one token type.
     pub fn roberta(size: Size) -> Arch {
         roberta::arch(size)
     }
 
-    /// A BART for denoising: equally many blocks in encoder and decoder, feed-forward width 4 D, tied decoder.
+    /// BART for denoising: equally many blocks in encoder and decoder, feed-forward width 4 D, tied decoder.
     pub fn bart(size: Size) -> Arch {
         bart::arch(size)
     }
 
-    /// A GPT-2 for causal-LM training; feed-forward width 4 D, tied decoder.
+    /// GPT-2 for causal-LM training: feed-forward width 4 D, tied decoder.
     pub fn gpt2(size: Size) -> Arch {
         gpt2::arch(size)
     }

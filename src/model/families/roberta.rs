@@ -1,4 +1,4 @@
-//! RoBERTa (Liu et al., 2019), XLM-RoBERTa and CamemBERT: BERT with positions counted from after the pad id, and its own head.
+//! RoBERTa (Liu et al., 2019), XLM-RoBERTa and CamemBERT: BERT with positions counted from after the pad id, and a different head.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     arch.max_positions = max_positions;
     arch.positions = Positions::Learned { offset: pad + 1, padding: Some(pad) };
     arch.head = Head::Masked {
-        // The head's nonlinearity is fixed, whatever `hidden_act` says.
+        // The activation of the head is fixed, regardless of `hidden_act`.
         activation: Activation::GeluErf,
         eps: f.layer_norm_eps,
         tied: f.tie_word_embeddings,
@@ -54,7 +54,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     Ok(arch)
 }
 
-/// The pad id that this program writes, as in the published checkpoints.
+/// Pad id for export, as in the published checkpoints.
 const PAD: usize = 1;
 
 /// See [`Arch::roberta`].

@@ -1,4 +1,4 @@
-//! Reading rotary-position settings in their old and new spellings.
+//! Parsing of rotary-position settings in their old and new forms.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::ConfigFile;
 use crate::arch::{Positions, Scaling};
 use crate::error::Result;
 
-/// `rope_parameters` (new), or `rope_theta` and `rotary_emb_base`, `rotary_pct`, `rope_scaling` (old).
+/// `rope_parameters` (new), or `rope_theta`, `rotary_emb_base`, `rotary_pct` and `rope_scaling` (old).
 #[derive(Deserialize)]
 struct Fields {
     rope_parameters: Option<Value>,
@@ -19,7 +19,7 @@ struct Fields {
     max_position_embeddings: Option<f64>,
 }
 
-/// Positions according to a file; `fraction` is the family's default share of a head.
+/// Parses the positions; `fraction` is the family's default share of a head.
 pub(super) fn positions(file: &ConfigFile, fraction: f64) -> Result<Positions> {
     let f: Fields = file.fields()?;
     let new = f.rope_parameters.as_ref();
@@ -32,7 +32,7 @@ pub(super) fn positions(file: &ConfigFile, fraction: f64) -> Result<Positions> {
     })
 }
 
-/// The scaling that a file names; `longest` is its number of positions.
+/// Parses the scaling; `longest` is the file's number of positions.
 fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<Scaling> {
     let kind = settings.get("rope_type").or_else(|| settings.get("type")).and_then(Value::as_str);
     let given = |key: &str| settings.get(key).and_then(Value::as_f64);
@@ -44,7 +44,7 @@ fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<
         length.ok_or_else(|| file.wrong("rotary scaling needs original_max_position_embeddings".into()))
     };
     match kind {
-        // Dynamic scaling has no effect up to max_position_embeddings, and longer texts are refused.
+        // Dynamic scaling has no effect up to max_position_embeddings, and longer texts are rejected.
         None | Some("default" | "dynamic") => Ok(Scaling::None),
         Some("linear") => Ok(Scaling::Linear { factor: number("factor")? }),
         Some("llama3") => Ok(Scaling::Llama3 {
@@ -75,7 +75,7 @@ fn scaling(file: &ConfigFile, settings: &Value, longest: Option<f64>) -> Result<
             })
         }
         Some(kind) => Err(file.wrong(format!(
-            "rotary scaling '{}' is not supported; default, dynamic, linear, llama3 and yarn are",
+            "rotary scaling '{}' is not supported; supported: default, dynamic, linear, llama3, yarn",
             kind.chars().take(40).collect::<String>().escape_debug()
         ))),
     }

@@ -1,4 +1,4 @@
-//! Downloads from a hub on this machine: success, failures, and their messages.
+//! Downloads from a local hub: success, failures, and error messages.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::server::{Reply, Repo, Request, Server};
 use super::*;
 
-/// 200 kB in place of weights.
+/// 200 kB of data that serve as weights.
 pub(super) fn weights_bytes() -> Vec<u8> {
     (0..200_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect()
 }
@@ -23,7 +23,7 @@ pub(super) fn repo() -> Repo {
     ])
 }
 
-/// A cache in a fresh folder, talking to `base`.
+/// Settings with a fresh cache in `dir` and the endpoint `base`.
 pub(super) fn settings(dir: &Path, base: &str) -> Settings {
     let patience = Patience {
         connect: Duration::from_secs(20),
@@ -36,19 +36,18 @@ pub(super) fn settings(dir: &Path, base: &str) -> Settings {
     Settings { cache: dir.to_owned(), offline: false, endpoint, token: None, patience }
 }
 
-/// Pulls the model.
 pub(super) fn get(s: &Settings) -> Result<PathBuf> {
     pull("org/m", "main", s, &mut |_| Ok(()))
 }
 
-/// The error message of pulling it.
+/// Returns the error message of pulling the model.
 pub(super) fn why(s: &Settings) -> String {
     let said = get(s).unwrap_err().to_string();
     assert!(said.starts_with("hub org/m: ") && !said.chars().any(char::is_control), "{said:?}");
     said
 }
 
-/// A server for `repo` where `odd` may answer instead; it receives the number of earlier body requests for weights.
+/// Starts a server for `repo`. `odd` may override a response; it receives the number of earlier requests for the weights.
 pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply> + Send + Sync + 'static) -> Server {
     let count = AtomicUsize::new(0);
     Server::start(move |request| {
@@ -58,12 +57,11 @@ pub(super) fn serving(repo: Repo, odd: impl Fn(&Request, usize) -> Option<Reply>
     })
 }
 
-/// Answers to body requests for weights only.
 pub(super) fn to_weights(request: &Request) -> bool {
     request.method == "GET" && request.path.ends_with("model.safetensors")
 }
 
-/// The file that receives the weights.
+/// Path of the partially downloaded weights.
 pub(super) fn incomplete(dir: &Path) -> PathBuf {
     dir.join(format!("models--org--m/blobs/{}.incomplete", repo().etag("model.safetensors")))
 }
@@ -98,7 +96,7 @@ fn a_model_arrives_in_the_standard_layout_with_progress() {
         assert!(of_weights.iter().any(|t| t.1 == step && t.2 == size && t.3 == Some(size)), "{step:?}");
     }
     assert!(of_weights.iter().filter(|t| t.1 == Step::Fetching).count() > 2, "in pieces");
-    // From here on files come from the cache, even offline; a second pull contacts the hub but downloads nothing.
+    // From here on, files come from the cache, even offline. A second pull contacts the hub but downloads nothing.
     let before = server.log().len();
     let offline = Settings { offline: true, ..s.clone() };
     assert_eq!(resolve("org/m", "main", &offline, &mut |_| Ok(())).unwrap(), snapshot);
@@ -141,7 +139,7 @@ fn what_has_arrived_is_kept_for_the_next_run() {
     let dir = tempfile::tempdir().unwrap();
     let s = settings(dir.path(), &server.base);
     let said = why(&s);
-    assert!(said.contains("model.safetensors") && said.contains("what has arrived is kept"), "{said}");
+    assert!(said.contains("model.safetensors") && said.contains("received data is kept"), "{said}");
     assert_eq!(fs::metadata(incomplete(dir.path())).unwrap().len(), 50_000);
     assert!(!dir.path().join("models--org--m/refs/main").exists(), "no reference to half a model");
     let snapshot = get(&s).unwrap();
@@ -175,7 +173,7 @@ fn a_wrong_hash_is_refused_and_removed() {
     });
     let dir = tempfile::tempdir().unwrap();
     let said = why(&settings(dir.path(), &server.base));
-    assert!(said.contains("model.safetensors arrived with the wrong content (SHA-256"), "{said}");
+    assert!(said.contains("model.safetensors has the wrong content (SHA-256"), "{said}");
     assert!(said.contains("fetch it again"), "{said}");
     assert!(!incomplete(dir.path()).exists());
     assert!(!dir.path().join("models--org--m/blobs").join(repo().etag("model.safetensors")).exists());
@@ -192,7 +190,7 @@ fn a_damaged_beginning_is_fetched_anew_once() {
     assert_eq!(fs::read(snapshot.join("model.safetensors")).unwrap(), weights_bytes());
     let froms: Vec<Option<usize>> = server.gets("model.safetensors").iter().map(Request::from).collect();
     assert_eq!(froms, [Some(5000), None]);
-    // A partial download that is longer than the file is truncated before any request.
+    // A partial download longer than the file is truncated before any request.
     let dir = tempfile::tempdir().unwrap();
     let at = incomplete(dir.path());
     fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -254,9 +252,9 @@ fn a_server_that_hangs_is_given_up() {
         Ok(())
     });
     let said = given_up.unwrap_err().to_string();
-    assert!(said.contains("no answer in time"), "{said}");
+    assert!(said.contains("no response in time"), "{said}");
     assert_eq!(asked, 2);
-    // A hub that stops sending in the middle of a file.
+    // The hub stops sending in the middle of a file.
     let server = serving(repo(), |request, _| {
         let mut reply = repo().answer(request);
         to_weights(request).then(|| {
@@ -269,7 +267,7 @@ fn a_server_that_hangs_is_given_up() {
     s.endpoint = Some(server.base.clone());
     (s.patience.idle, s.patience.tries) = (Duration::from_secs(3), 1);
     let said = why(&s);
-    assert!(said.contains("model.safetensors") && said.contains("broken off after 1000 bytes"), "{said}");
+    assert!(said.contains("model.safetensors") && said.contains("interrupted after 1000 bytes"), "{said}");
 }
 
 #[test]
@@ -305,7 +303,7 @@ fn redirects_on_the_same_host_are_followed_but_not_for_ever() {
     });
     let dir = tempfile::tempdir().unwrap();
     assert!(get(&settings(dir.path(), &server.base)).is_ok());
-    for (to, said) in [("/x", "redirects"), ("ftp://x/", "not an http address"), ("::", "not an http address")] {
+    for (to, said) in [("/x", "redirects"), ("ftp://x/", "neither http nor https"), ("::", "neither http nor https")] {
         let server = Server::start(move |_| Reply::status(302).with("Location", to));
         let text = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
         assert!(text.contains(said), "{text}");
@@ -324,7 +322,7 @@ fn more_than_the_disk_holds_is_refused_before_a_byte_is_written() {
         });
         let dir = tempfile::tempdir().unwrap();
         let said = why(&settings(dir.path(), &server.base));
-        assert!(said.contains("HF_HUB_CACHE") || said.contains("does not say how long"), "{said}");
+        assert!(said.contains("HF_HUB_CACHE") || said.contains("does not state the length"), "{said}");
         assert!(server.gets("model.safetensors").is_empty());
     }
     let server = serving(repo(), |request, _| {
@@ -364,11 +362,11 @@ fn names_from_the_server_cannot_leave_the_cache() {
     for commit in ["../../x", "", "a/b"] {
         let server = serving(Repo { commit, ..repo() }, |_, _| None);
         let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
-        assert!(said.contains("names a commit that is none"), "{said}");
+        assert!(said.contains("invalid commit id"), "{said}");
     }
     let server = Server::start(|_| Reply { status: 200, body: b"<html>sign in</html>".to_vec(), ..Reply::default() });
     let said = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
-    assert!(said.contains("not what a hub sends"), "{said}");
+    assert!(said.contains("not in the hub's format"), "{said}");
 }
 
 #[test]

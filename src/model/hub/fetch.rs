@@ -1,4 +1,4 @@
-//! Downloading a model: the files on the hub, one by one, resumed after a broken connection, checked by hash.
+//! Downloads of models, file by file, with resumption after broken connections and verification by hash.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,33 +20,31 @@ use super::store::{Store, is_plain};
 use super::{OnTransfer, Settings, Step, Transfer, WANTED};
 use base::files::hex;
 
-/// Maximum size of the list of a model's files.
+/// Maximum size of a model's file list.
 const LARGEST_LIST: u64 = 16 << 20;
 
-/// Interval at which a pending request checks whether it is still wanted.
+/// Interval at which pending requests check for cancellation.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Disk space that a download leaves free.
+/// Disk space that downloads leave free.
 const SPARE: u64 = 64 << 20;
 
-/// Metadata of a file on the hub.
 struct About {
     etag: String,
     size: Option<u64>,
 }
 
-/// One model's download.
 struct Fetch<'a, 'b> {
     id: &'a str,
     client: Client,
     store: Store,
     commit: String,
-    /// Content name and length by file.
+    /// File and size by ETag, to detect clashes.
     seen: BTreeMap<String, (String, Option<u64>)>,
     on: &'a mut OnTransfer<'b>,
 }
 
-/// Downloads a model from the hub; returns the snapshot's folder.
+/// Downloads a model and returns its snapshot folder.
 pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfer<'_>) -> Result<PathBuf> {
     let failed = |what: String| ModelError::Hub { id: id.to_owned(), what };
     let client = Client::new(settings).map_err(failed)?;
@@ -55,7 +53,7 @@ pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTr
     let mut fetch = Fetch { id, client, store, commit: String::new(), seen: BTreeMap::new(), on };
     let info = fetch.info(revision)?;
     if !is_plain(&info.sha) {
-        return Err(failed("the server names a commit that is none".into()));
+        return Err(failed("the server returned an invalid commit id".into()));
     }
     fetch.commit = info.sha;
     let has = |name: &str| info.siblings.iter().any(|s| s.rfilename == name);
@@ -73,14 +71,14 @@ pub(super) fn fetch(id: &str, revision: &str, settings: &Settings, on: &mut OnTr
         let index = base::read::text(&path, LARGEST_TEXT).map_err(ModelError::io(&path))?;
         for shard in weights::shards(&path.display().to_string(), &index, ".safetensors")? {
             if !has(&shard) {
-                return Err(failed(format!("{INDEX} names {shard}, which the hub does not have")));
+                return Err(failed(format!("{INDEX} lists {shard}, which the hub does not have")));
             }
             fetch.file(&shard)?;
         }
     } else {
         return Err(failed(format!("it has no safetensors weights; {PICKLED}")));
     }
-    // Last, so that the reference never points to half a model.
+    // Set last, so that the reference never points to an incomplete model.
     if fetch.commit != revision {
         fetch.store.set_ref(revision, &fetch.commit)?;
     }
@@ -92,7 +90,7 @@ impl Fetch<'_, '_> {
         ModelError::Hub { id: self.id.to_owned(), what }
     }
 
-    /// Reports progress to the caller; stops if it asks to.
+    /// Reports progress to the caller, who may cancel.
     fn tell(&mut self, file: &str, step: Step, done: u64, total: Option<u64>) -> Result<()> {
         Ok((self.on)(&Transfer { model: self.id, file, step, done, total })?)
     }
@@ -104,7 +102,7 @@ impl Fetch<'_, '_> {
             let (begun, whole) = (Instant::now(), client.patience.silence * 2);
             let mut reader = client.get(&path, 0)?.into_body().into_reader().take(LARGEST_LIST + 1);
             let (mut text, mut buffer) = (Vec::new(), [0; 1 << 14]);
-            // A server that sends a byte now and then keeps every limit of a single read.
+            // A server that sends an occasional byte stays within the limit of each read.
             loop {
                 match reader.read(&mut buffer) {
                     Ok(0) => return Ok(text),
@@ -113,7 +111,7 @@ impl Fetch<'_, '_> {
                 }
                 if begun.elapsed() > whole {
                     let come = text.len();
-                    return Err(Failure::Away(format!("only {come} bytes came in {} s", whole.as_secs())));
+                    return Err(Failure::Away(format!("received only {come} bytes in {} s", whole.as_secs())));
                 }
             }
         })?;
@@ -121,11 +119,11 @@ impl Fetch<'_, '_> {
             return Err(self.failed(format!("its list of files is longer than {LARGEST_LIST} bytes")));
         }
         serde_json::from_slice(&body)
-            .map_err(|e| self.failed(format!("the list of files is not what a hub sends ({e}); check HF_ENDPOINT")))
+            .map_err(|e| self.failed(format!("the list of files is not in the hub's format ({e}); check HF_ENDPOINT")))
     }
 
-    /// Asks on a separate thread, so that a silent server cannot keep the user from stopping; a thread that
-    /// is left behind ends with its own time limits.
+    /// Sends a request on a separate thread, so that a silent server cannot prevent cancellation. An abandoned thread ends with its own
+    /// timeout.
     fn aside<T: Send + 'static>(
         &mut self,
         (file, step, done, total): (&str, Step, u64, Option<u64>),
@@ -138,13 +136,13 @@ impl Fetch<'_, '_> {
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Timeout) => self.tell(file, step, done, total)?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(Err(Failure::Final("the request ended without an answer".into())));
+                    return Ok(Err(Failure::Final("the request ended without a response".into())));
                 }
             }
         }
     }
 
-    /// Repeats a request while that may help.
+    /// Sends a request, retrying as long as that may help.
     fn patiently<T: Send + 'static>(
         &mut self,
         file: &str,
@@ -166,16 +164,16 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// A failure, with what to do about it.
+    /// Describes a failure and its remedy.
     fn explain(&self, file: &str, failure: Failure) -> ModelError {
         let what = match failure {
             Failure::Passing(what) | Failure::Away(what) => format!(
-                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT (with HF_HUB_OFFLINE=1 only the cache \
-                 is used), then run it again: what has arrived is kept"
+                "cannot fetch {file}: {what}; check the network and HF_ENDPOINT, then run it again: received data is kept \
+                 (HF_HUB_OFFLINE=1 uses only the cache)"
             ),
             Failure::Final(what) => format!("cannot fetch {file}: {}", what.escape_debug()),
             Failure::Status(StatusCode::UNAUTHORIZED) => format!(
-                "{} does not show {file} (401): the name is wrong, or the model is private or gated; then accept its \
+                "{} refuses {file} (401): the name is wrong, or the model is private or gated; in that case accept its \
                  terms there and set HF_TOKEN",
                 self.client.shown()
             ),
@@ -189,7 +187,7 @@ impl Fetch<'_, '_> {
                  private",
                 self.client.shown()
             ),
-            Failure::Status(status) => format!("cannot fetch {file}: the server answers {status}"),
+            Failure::Status(status) => format!("cannot fetch {file}: the server responded with {status}"),
         };
         self.failed(match self.client.withheld {
             Some(why) => format!("{what} ({why})"),
@@ -197,13 +195,13 @@ impl Fetch<'_, '_> {
         })
     }
 
-    /// Fetches one file into the snapshot.
+    /// Downloads one file into the snapshot.
     fn file(&mut self, file: &str) -> Result<()> {
         let path = format!("/{}/resolve/{}/{file}", self.id, self.commit);
         let asked = path.clone();
         let headers = self.patiently(file, move |client| client.describe(&asked))?;
         let about = describe(&headers).map_err(|what| self.failed(format!("{file}: {what}")))?;
-        // Equal contents have equal names and lengths; different contents under one name could not be distinguished.
+        // Files with equal contents have equal ETags and sizes; different contents under one ETag could not be distinguished.
         let twin = self.seen.insert(about.etag.clone(), (file.to_owned(), about.size));
         if let Some((other, size)) =
             twin.filter(|(other, size)| other != file && (size.is_none() || *size != about.size))
@@ -233,14 +231,15 @@ impl Fetch<'_, '_> {
         self.store.link(&self.commit, file, &about.etag)
     }
 
-    /// Fetches the rest of a content and checks it, holding its lock.
+    /// Downloads the rest of a blob and verifies it, holding its lock.
     fn download(&mut self, file: &str, path: &str, about: &About) -> Result<()> {
         let weights = file.ends_with(".safetensors");
         if weights && about.size.is_none() {
-            return Err(self.failed(format!("the server does not say how long {file} is")));
+            return Err(self.failed(format!("the server does not state the length of {file}")));
         }
         if !weights && about.size.is_some_and(|s| s > LARGEST_TEXT) {
-            return Err(self.failed(format!("{file} has more than {LARGEST_TEXT} bytes; no such file is read")));
+            return Err(self
+                .failed(format!("{file} has more than {LARGEST_TEXT} bytes, the limit for files other than weights")));
         }
         let incomplete = self.store.incomplete(&about.etag);
         let io = |e| ModelError::Io { path: incomplete.clone(), source: e };
@@ -261,7 +260,7 @@ impl Fetch<'_, '_> {
             out.sync_all().map_err(io)?;
             match self.verify(file, about, out, &incomplete)? {
                 None => break,
-                // The earlier part may have been damaged: try once more, from the beginning.
+                // The earlier part may be damaged: retries once, from the beginning.
                 Some(_) if resumed => {
                     out.set_len(0).map_err(io)?;
                     resumed = false;
@@ -269,7 +268,7 @@ impl Fetch<'_, '_> {
                 Some(what) => {
                     fs::remove_file(&incomplete).map_err(io)?;
                     return Err(self.failed(format!(
-                        "{file} arrived with the wrong content ({what}) and was removed; a proxy or mirror changed \
+                        "{file} has the wrong content ({what}) and was removed; a proxy or mirror changed \
                          it: fetch it again, or set HF_ENDPOINT to another"
                     )));
                 }
@@ -278,7 +277,7 @@ impl Fetch<'_, '_> {
         fs::rename(&incomplete, self.store.blob(&about.etag)).map_err(io)
     }
 
-    /// Reads until the file has its size; begins where it ends now.
+    /// Receives data until the file is complete, starting at its current length.
     fn receive(&mut self, file: &str, path: &str, about: &About, out: &mut File, at: &Path) -> Result<()> {
         let io = |e| ModelError::Io { path: at.to_owned(), source: e };
         let patience = self.client.patience;
@@ -326,7 +325,7 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// Copies a body to the file. `Some` has the reason for a failure, and whether any bytes arrived.
+    /// Copies a response body to the file. `Some` contains the reason for a failure, and whether any bytes arrived.
     fn copy(
         &mut self,
         file: &str,
@@ -343,9 +342,9 @@ impl Fetch<'_, '_> {
             let come = match arriving.recv_timeout(LOOK) {
                 Ok(Ok(piece)) if !piece.is_empty() => Ok(piece),
                 Ok(Ok(_)) if about.size.is_none_or(|s| done >= s) => return Ok(None),
-                Ok(Ok(_)) => Err(format!("the connection was cut after {done} of {most} bytes")),
-                Ok(Err(e)) => Err(format!("broken off after {done} bytes: {}", said(&e))),
-                Err(RecvTimeoutError::Disconnected) => Err(format!("broken off after {done} bytes")),
+                Ok(Ok(_)) => Err(format!("the connection was closed after {done} of {most} bytes")),
+                Ok(Err(e)) => Err(format!("interrupted after {done} bytes: {}", said(&e))),
+                Err(RecvTimeoutError::Disconnected) => Err(format!("interrupted after {done} bytes")),
                 Err(RecvTimeoutError::Timeout) => {
                     self.tell(file, Step::Fetching, done, about.size)?;
                     continue;
@@ -364,7 +363,7 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// Compares length and, if the hub gives it, the SHA-256 (large files); `Some` describes the difference.
+    /// Checks the length and, if the hub provides it (for large files), the SHA-256. `Some` describes the difference.
     fn verify(&mut self, file: &str, about: &About, out: &mut File, at: &Path) -> Result<Option<String>> {
         let io = |e| ModelError::Io { path: at.to_owned(), source: e };
         let size = out.seek(SeekFrom::End(0)).map_err(io)?;
@@ -390,8 +389,8 @@ impl Fetch<'_, '_> {
     }
 }
 
-/// The pieces of a body as they come, an empty one at its end. They are read on a separate thread, so that one that stalls cannot keep
-/// the user from stopping; a thread that is left behind ends with its own time limits.
+/// Returns the pieces of a body as they arrive, and an empty one at the end. A separate thread reads them, so that a stalled connection
+/// cannot prevent cancellation. An abandoned thread ends with its own timeout.
 fn arriving(response: Response<ureq::Body>) -> Receiver<std::io::Result<Vec<u8>>> {
     let mut reader = response.into_body().into_reader();
     let (send, pieces) = sync_channel(8);
@@ -408,19 +407,19 @@ fn arriving(response: Response<ureq::Body>) -> Receiver<std::io::Result<Vec<u8>>
     pieces
 }
 
-/// Name of the content and its length, from a file's headers.
+/// Extracts ETag and size from a file's headers.
 fn describe(headers: &HeaderMap) -> std::result::Result<About, String> {
     let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-    let etag = text("x-linked-etag").or_else(|| text("etag")).ok_or("the server names no version of it (ETag)")?;
+    let etag = text("x-linked-etag").or_else(|| text("etag")).ok_or("the server states no version (ETag)")?;
     let etag = etag.trim().trim_start_matches("W/").trim_matches('"').to_owned();
     if !is_plain(&etag) {
-        return Err("the server names a version (ETag) that cannot be a file name".into());
+        return Err("the server states a version (ETag) that cannot be a file name".into());
     }
     let length = text("x-linked-size").or_else(|| text("content-length"));
     Ok(About { etag, size: length.and_then(|s| s.trim().parse().ok()) })
 }
 
-/// The offset at which a response's body begins, if requested from `have` on.
+/// Returns the offset of a response body, if requested from `have` on.
 fn begin(response: &Response<ureq::Body>, have: u64) -> std::result::Result<u64, Failure> {
     match response.status() {
         StatusCode::PARTIAL_CONTENT => {

@@ -1,8 +1,8 @@
-//! Requests to a hub: redirects are followed explicitly, so that the token never reaches another host; time limits; readable
-//! errors.
+//! HTTP requests to a hub, with timeouts and readable errors. Redirects are followed explicitly, so that the token never reaches another
+//! host.
 //!
-//! hf-hub's own requests are not used: they have no time limits, cannot be stopped, stop the program at an odd redirect
-//! (`expect`, `unwrap`), use the server's ETag as a path unchecked, write any number of bytes, and check no hash.
+//! hf-hub's own requests are not used. They have no timeouts, cannot be cancelled, panic on an unusual redirect (`expect`, `unwrap`), use
+//! the server's ETag as a path without checks, write any number of bytes, and verify no hash.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use ureq::{Agent, Body};
 
 use super::Settings;
 
-/// The default endpoint of the ecosystem's clients.
+/// Default endpoint of Hugging Face clients.
 const ENDPOINT: &str = "https://huggingface.co";
-/// Redirects that are followed for one request.
+/// Maximum number of redirects per request.
 const HOPS: usize = 8;
 
-/// Time limits of a client.
+/// Timeouts and retries of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Until a connection is established.
+    /// Timeout for establishing a connection.
     pub connect: Duration,
-    /// Without a single byte from the server.
+    /// Timeout for a single read without data.
     pub idle: Duration,
-    /// Total time without a single byte, over several attempts; a list of files must be complete within twice that.
+    /// Timeout without data over several attempts; a file list must be complete within twice this time.
     pub silence: Duration,
-    /// Consecutive attempts without data.
+    /// Maximum number of consecutive attempts without data.
     pub tries: u32,
-    /// Before the second attempt; each further one waits twice as long.
+    /// Pause before the second attempt, doubled before each further one.
     pub pause: Duration,
 }
 
@@ -39,16 +39,16 @@ impl Default for Patience {
     }
 }
 
-/// Reasons why a request failed.
+/// Reason for a failed request.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A retry may help.
+    /// Transient: a retry may help.
     Passing(String),
-    /// The server is unreachable: an immediate retry will not help.
+    /// Unreachable server: an immediate retry will not help.
     Away(String),
-    /// A retry will not help.
+    /// Permanent: a retry will not help.
     Final(String),
-    /// The server refused with this status.
+    /// HTTP error status.
     Status(StatusCode),
 }
 
@@ -57,17 +57,15 @@ pub(crate) struct Client {
     agent: Agent,
     endpoint: Uri,
     base: String,
-    /// The same for messages.
+    /// `base` for messages, without credentials.
     shown: String,
     token: Option<String>,
-    /// The token is not sent: see [`Settings::token_withheld`].
+    /// Reason why the token is not sent; see [`Settings::token_withheld`].
     pub withheld: Option<&'static str>,
-    /// See [`Patience`].
     pub(crate) patience: Patience,
 }
 
 impl Client {
-    /// A client with these settings.
     pub(crate) fn new(settings: &Settings) -> Result<Client, String> {
         let base = settings.endpoint.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/').to_owned();
         let shown = without_password(&base);
@@ -93,7 +91,7 @@ impl Client {
             .timeout_recv_response(Some(patience.idle))
             .timeout_per_read(Some(patience.idle))
             .timeout_per_write(Some(patience.idle));
-        // A proxy of the environment is not used for this machine.
+        // Proxies from the environment are not used for the local machine.
         if is_here(&host) {
             config = config.proxy(None);
         }
@@ -102,12 +100,12 @@ impl Client {
         Ok(Client { agent: config.build().into(), endpoint, base, shown, token, withheld, patience })
     }
 
-    /// The hub's address for messages: without user and password.
+    /// Endpoint for messages, without user and password.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Reads the content of a path of the hub, from byte `from` on; any success or 416 comes back.
+    /// Requests the content of a path from byte `from` on; returns any successful response or 416.
     pub(crate) fn get(&self, path: &str, from: u64) -> Result<Response<Body>, Failure> {
         let mut url = self.url(path)?;
         for _ in 0..HOPS {
@@ -121,15 +119,15 @@ impl Client {
         Err(Failure::Final(format!("more than {HOPS} redirects")))
     }
 
-    /// The headers that describe a file. The hub's own response takes precedence; the store it redirects to only fills
-    /// in missing fields.
+    /// Requests the headers that describe a file. The hub's own headers take precedence over those of the storage server to which it
+    /// redirects.
     pub(crate) fn describe(&self, path: &str) -> Result<HeaderMap, Failure> {
         let mut url = self.url(path)?;
         let mut known = HeaderMap::new();
         for _ in 0..HOPS {
             let response = self.send(Method::HEAD, &url, 0)?;
             let next = redirect(&response, &url)?;
-            // The length of a redirect's own page says nothing about the file.
+            // The content length of a redirect is that of its own page, not of the file.
             for (name, value) in response.headers() {
                 if !known.contains_key(name) && (next.is_none() || name.as_str().starts_with("x-")) {
                     known.insert(name.clone(), value.clone());
@@ -151,7 +149,7 @@ impl Client {
     }
 
     fn send(&self, method: Method, url: &Uri, from: u64) -> Result<Response<Body>, Failure> {
-        // The stored bytes are hashed, so they must come unchanged.
+        // The hash covers the stored bytes, so they must not be compressed in transit.
         let mut request = Request::builder().method(method).uri(url).header(header::ACCEPT_ENCODING, "identity");
         if from > 0 {
             request = request.header(header::RANGE, format!("bytes={from}-"));
@@ -165,8 +163,8 @@ impl Client {
 
     fn unreachable(&self, e: &ureq::Error) -> Failure {
         let why = match e {
-            ureq::Error::HostNotFound => "the host is not known".to_owned(),
-            ureq::Error::Timeout(t) => format!("no answer in time ({t})"),
+            ureq::Error::HostNotFound => "unknown host".to_owned(),
+            ureq::Error::Timeout(t) => format!("no response in time ({t})"),
             ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => "connection refused".into(),
             e => e.to_string().replace(&self.base, &self.shown),
         };
@@ -182,17 +180,17 @@ impl Client {
     }
 }
 
-/// An address without any user and password in it, even if it is not a valid address.
+/// Removes user and password from an address, even an invalid one.
 fn without_password(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").map_or(("", address), |(s, r)| (s, r));
     let host_ends = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    // A password with a slash in it ends the host too early: then the last sign counts.
+    // If the password contains a slash, the host seems to end too early, so the last `@` counts.
     let at = rest[..host_ends].rfind('@').or_else(|| rest.rfind('@'));
     let kept = at.map_or(rest, |at| &rest[at + 1..]);
     if address.contains("://") { format!("{scheme}://{kept}") } else { kept.to_owned() }
 }
 
-/// True if a host is this machine.
+/// True if the host is the local machine.
 fn is_here(host: &str) -> bool {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
@@ -200,37 +198,36 @@ fn is_here(host: &str) -> bool {
 }
 
 impl Settings {
-    /// The reason for not sending the token, if it is not sent: anyone listening on an unencrypted connection to the
-    /// hub would get it.
+    /// Reason for withholding the token, if any: an unencrypted connection to another machine would expose it.
     pub fn token_withheld(&self) -> Option<&'static str> {
         self.token.as_ref()?;
         let endpoint: Uri = self.endpoint.as_deref()?.trim_end_matches('/').parse().ok()?;
         let open = endpoint.scheme_str() == Some("http") && !endpoint.host().is_some_and(is_here);
         open.then_some(
-            "the token is not sent: HF_ENDPOINT is plain http to another machine, where anybody on the way could read \
+            "the token is not sent: HF_ENDPOINT is plain http to another machine, so others could read \
              it; use https",
         )
     }
 }
 
-/// Success, or the status in words, with whether to try again.
+/// Returns a successful response, or the status as a transient or permanent failure.
 fn accepted(response: Response<Body>) -> Result<Response<Body>, Failure> {
     let status = response.status();
     if status.is_success() {
         Ok(response)
     } else if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        Err(Failure::Passing(format!("the server answers {status}")))
+        Err(Failure::Passing(format!("the server responded with {status}")))
     } else {
         Err(Failure::Status(status))
     }
 }
 
-/// Target of a redirecting response, if it is one.
+/// Returns the target of a redirect, if the response is one.
 fn redirect(response: &Response<Body>, from: &Uri) -> Result<Option<Uri>, Failure> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let wrong = || Failure::Final("a redirect to what is not an http address".into());
+    let wrong = || Failure::Final("a redirect to an address that is neither http nor https".into());
     let target = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).ok_or_else(wrong)?;
     let (scheme, authority) = (from.scheme_str().unwrap_or("https"), from.authority().map_or("", |a| a.as_str()));
     let absolute = match target {
@@ -246,7 +243,7 @@ fn redirect(response: &Response<Body>, from: &Uri) -> Result<Option<Uri>, Failur
     }
 }
 
-/// Same scheme, host and port.
+/// True if scheme, host and port are equal.
 fn same_host(a: &Uri, b: &Uri) -> bool {
     let port = |u: &Uri| u.port_u16().or(if u.scheme_str() == Some("https") { Some(443) } else { Some(80) });
     let host = |u: &Uri| u.host().map(str::to_ascii_lowercase);

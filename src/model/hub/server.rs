@@ -1,4 +1,4 @@
-//! A hub on this machine for tests: the real paths and headers, with failures on demand.
+//! A local hub for tests, with the real paths and headers and with failures on demand.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
@@ -9,24 +9,22 @@ use sha2::{Digest, Sha256};
 
 use base::files::hex;
 
-/// A client's request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// `GET` or `HEAD`.
     pub method: String,
-    /// The path, from the first slash.
+    /// Path from the first slash on.
     pub path: String,
-    /// Names in lower case.
+    /// Headers with lower-case names.
     pub(crate) headers: HashMap<String, String>,
 }
 
 impl Request {
-    /// A header by its name.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// First byte of the wanted range.
+    /// First byte of the requested range.
     pub(crate) fn from(&self) -> Option<usize> {
         self.header("range")?.strip_prefix("bytes=")?.trim_end_matches('-').parse().ok()
     }
@@ -35,35 +33,34 @@ impl Request {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     pub status: u16,
-    /// Names and values, in addition to the headers that every answer has.
+    /// Headers in addition to those of every response.
     pub(crate) headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
-    /// The announced length, if it differs from the body's.
+    /// Announced length, if different from the body's.
     pub length: Option<u64>,
-    /// Nothing is sent, and the connection stays open.
+    /// True to send nothing and keep the connection open.
     pub hang: bool,
-    /// A blank now and then, forever.
+    /// True to send occasional blanks without ever ending the body.
     pub(crate) drip: bool,
-    /// The connection stays open after the response.
+    /// True to keep the connection open after the response.
     pub(crate) stall: bool,
 }
 
 impl Reply {
-    /// An empty answer with a status.
+    /// Creates an empty response.
     pub(crate) fn status(status: u16) -> Reply {
         Reply { status, ..Reply::default() }
     }
 
-    /// Adds a header.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Reply {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-/// A server that answers every request through a function.
+/// A server that answers every request with a function.
 pub(crate) struct Server {
-    /// Its address, without a slash at the end.
+    /// Address without a trailing slash.
     pub base: String,
     log: Arc<Mutex<Vec<Request>>>,
 }
@@ -75,7 +72,7 @@ impl Server {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Vec::new()));
         let (seen, answer) = (log.clone(), Arc::new(answer));
-        // Ends with the process; each connection has a thread, so that one that hangs blocks no other.
+        // Runs until the process ends. Each connection has a thread, so a hanging one does not block others.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (seen, answer) = (seen.clone(), answer.clone());
@@ -85,12 +82,11 @@ impl Server {
         Server { base, log }
     }
 
-    /// All requests so far.
     pub(crate) fn log(&self) -> Vec<Request> {
         self.log.lock().unwrap().clone()
     }
 
-    /// Requests for bodies of files with this suffix.
+    /// Requests for the bodies of files with this suffix.
     pub(crate) fn gets(&self, end: &str) -> Vec<Request> {
         self.log().into_iter().filter(|r| r.method == "GET" && r.path.ends_with(end)).collect()
     }
@@ -116,7 +112,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
     for (name, value) in &reply.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    // A disconnected client is checked by the test, not here.
+    // Tests check for disconnected clients themselves.
     let _ = stream.write_all((head + "\r\n").as_bytes());
     if request.method != "HEAD" {
         let _ = stream.write_all(&reply.body);
@@ -130,31 +126,30 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
     }
 }
 
-/// A model served by a hub.
+/// A model hosted by a hub.
 #[derive(Clone)]
 pub(crate) struct Repo {
     /// `organisation/name`.
     pub id: &'static str,
     pub revision: &'static str,
     pub commit: &'static str,
-    /// Contents by path.
+    /// File contents by path.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Repo {
-    /// A repository of these files.
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Repo {
         let files = files.iter().map(|(n, b)| ((*n).to_owned(), b.to_vec())).collect();
         Repo { id: "org/m", revision: "main", commit: "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", files }
     }
 
-    /// ETag of a file: SHA-256 for weights, as in Git LFS, a shorter hash for others.
+    /// ETag of a file: SHA-256 for weights, as in Git LFS, and a shorter hash for others.
     pub(crate) fn etag(&self, name: &str) -> String {
         let hash = hex(&Sha256::digest(&self.files[name]));
         if name.ends_with(".safetensors") { hash } else { hash[..40].to_owned() }
     }
 
-    /// The hub's answer when nothing goes wrong.
+    /// The hub's regular response.
     pub(crate) fn answer(&self, request: &Request) -> Reply {
         if request.path == format!("/api/models/{}/revision/{}", self.id, self.revision.replace('/', "%2F")) {
             let siblings: Vec<_> = self.files.keys().map(|n| serde_json::json!({"rfilename": n})).collect();

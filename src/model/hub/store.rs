@@ -1,12 +1,13 @@
-//! Writing the standard cache: `blobs/{etag}`, `snapshots/{commit}/file` as relative links, `refs/{revision}`, locks.
+//! Writing of the standard cache: `blobs/{etag}`, `snapshots/{commit}/file` as relative links, `refs/{revision}`, locks.
 //!
-//! The layout of the cache is hf-hub's ([`hf_hub::CacheRepo`]). This module adds what it lacks or does otherwise: an
-//! unfinished blob under the name that Python's client gives it (no other client resumes hf-hub's `.part`), waiting for
-//! a lock with a message (hf-hub gives up after 5 s), links and references written under another name and renamed
-//! (hf-hub truncates a reference before it writes it, so that a killed process leaves half of one).
+//! The cache layout is hf-hub's ([`hf_hub::CacheRepo`]). Three things differ:
+//! - A partial blob has the name used by the Python client; no other client resumes hf-hub's `.part`.
+//! - Waiting for a lock reports progress; hf-hub gives up after 5 s.
+//! - Links and references are written under a temporary name and renamed. hf-hub truncates a reference before writing it, so a killed
+//!   process leaves it incomplete.
 //!
-//! Two processes may fetch the same model: whoever holds a blob's lock writes `{etag}.incomplete` and renames it when it
-//! is whole; the other waits and finds it done. Links and references are written beside and renamed.
+//! Two processes may download the same model. The one with the blob's lock writes `{etag}.incomplete` and renames it when complete; the
+//! other waits and then finds the blob.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use super::super::error::{ModelError, Result};
 use super::super::weights::write_whole;
 use base::files::folder_in;
 
-/// The folders of one model in the cache.
+/// Cache folders of one model.
 pub(crate) struct Store {
     /// `models--organisation--name`.
     pub root: PathBuf,
@@ -26,14 +27,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The folders of `id` under the cache folder.
     pub(crate) fn new(cache: &Path, id: &str) -> Store {
         let name = folder_name(id);
         let repo = Cache::new(cache.to_owned()).model(id.to_owned());
         Store { root: cache.join(&name), locks: cache.join(".locks").join(name), repo }
     }
 
-    /// The complete file of a content.
+    /// Path of a complete blob.
     pub(crate) fn blob(&self, etag: &str) -> PathBuf {
         self.repo.blob_path(etag)
     }
@@ -47,8 +47,7 @@ impl Store {
         self.repo.pointer_path(commit)
     }
 
-    /// Takes the lock of a content; `wait` is called every tenth of a second while another process has it. The lock is
-    /// released with the file.
+    /// Locks a blob until the returned file is dropped. `wait` is called every tenth of a second while another process has the lock.
     pub(crate) fn lock(&self, etag: &str, wait: &mut dyn FnMut() -> Result<()>) -> Result<File> {
         let path = self.locks.join(format!("{etag}.lock"));
         for folder in [self.root.join("blobs"), self.locks.clone()] {
@@ -63,7 +62,7 @@ impl Store {
                     wait()?;
                     std::thread::sleep(std::time::Duration::from_millis(100));
                 }
-                // Some network file systems have no locks; the hash of the finished file still guards it.
+                // Some network file systems do not support locks; the hash of the finished file still protects it.
                 Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => {
                     return Ok(file);
                 }
@@ -72,7 +71,7 @@ impl Store {
         }
     }
 
-    /// Makes `file` of a snapshot point to a content.
+    /// Links a file of a snapshot to a blob.
     pub(crate) fn link(&self, commit: &str, file: &str, etag: &str) -> Result<()> {
         let path = self.snapshot(commit).join(file);
         let folder = path.parent().unwrap_or(&self.root).to_owned();
@@ -82,14 +81,14 @@ impl Store {
         if fs::read_link(&path).is_ok_and(|t| t == Path::new(&target)) && path.is_file() {
             return Ok(());
         }
-        // Written next to it first, in a separate folder that cannot conflict.
+        // The link is first created in a temporary folder, where no name can conflict.
         let beside = folder_in(&folder).map_err(ModelError::io(&folder))?;
         let fresh = beside.path().join("link");
         symlink(&target, &fresh, &self.blob(etag)).map_err(ModelError::io(&path))?;
         fs::rename(&fresh, &path).map_err(ModelError::io(&path))
     }
 
-    /// Makes a branch or tag point to a commit.
+    /// Points a branch or tag to a commit.
     pub(crate) fn set_ref(&self, revision: &str, commit: &str) -> Result<()> {
         let path = self.root.join("refs").join(revision);
         let folder = path.parent().unwrap_or(&self.root).to_owned();
@@ -97,7 +96,7 @@ impl Store {
         write_whole(&path, commit.as_bytes())
     }
 
-    /// Bytes that can still be written to the cache; `None` if unknown.
+    /// Free disk space for the cache in bytes; `None` if unknown.
     pub(crate) fn free_space(&self) -> Option<u64> {
         free_space(&self.root)
     }
@@ -108,7 +107,7 @@ pub(crate) fn folder_name(id: &str) -> String {
     Repo::model(id.to_owned()).folder_name()
 }
 
-/// Content names become file names, so only plain ones are taken.
+/// True if an ETag is safe to use as a file name.
 pub(crate) fn is_plain(name: &str) -> bool {
     (4..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
@@ -118,13 +117,13 @@ fn symlink(target: &str, at: &Path, _blob: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, at)
 }
 
-/// Links need a privilege on Windows; other clients also copy there.
+/// Copies the blob, like other clients, because links need a privilege on Windows.
 #[cfg(not(unix))]
 fn symlink(_target: &str, at: &Path, blob: &Path) -> std::io::Result<()> {
     fs::copy(blob, at).map(|_| ())
 }
 
-/// macOS counts blocks in 32 bits.
+/// The conversion is needed on macOS, which counts blocks in 32 bits.
 #[cfg(unix)]
 #[allow(clippy::useless_conversion)]
 fn free_space(path: &Path) -> Option<u64> {

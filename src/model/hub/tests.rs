@@ -1,4 +1,4 @@
-//! The cache without a network: cached files are found, missing ones are named.
+//! The cache without a network: cached files are found, and errors name missing ones.
 
 use std::collections::HashMap;
 use std::fs;

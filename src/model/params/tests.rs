@@ -1,11 +1,11 @@
-//! Names and layouts, written and read back.
+//! Tests that names and layouts survive a round trip.
 
 use super::*;
 use crate::families::FAMILIES;
 use crate::testing;
 use crate::weights::write_f16;
 
-/// Values that f16 holds exactly, all different.
+/// Distinct values that f16 represents exactly.
 fn numbered(arch: &Arch) -> Params {
     let mut params = Params::default();
     let mut next = 0u32;
@@ -23,7 +23,7 @@ fn every_layout_comes_back_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     for arch in testing::archs() {
         let family = FAMILIES.iter().find(|f| f.model_types.contains(&arch.family.as_str())).unwrap();
-        // The tiny ALBERT has a task table, which its family does not: only ERNIE stores one.
+        // The tiny ALBERT has a task table, which only ERNIE stores.
         let mut arch = Arch { embedding: crate::arch::Embedding { tasks: 0, ..arch.embedding.clone() }, ..arch };
         let params = numbered(&arch);
         let stored = params.to_checkpoint(&arch, family).unwrap();
@@ -34,7 +34,7 @@ fn every_layout_comes_back_as_it_was() {
     }
 }
 
-/// transformers refuses BART's bias as a vector, and warns about a GPT-2 whose begin and end ids are outside its vocabulary.
+/// transformers rejects BART's bias as a vector, and warns about a GPT-2 whose begin and end ids are outside its vocabulary.
 #[test]
 fn folders_are_written_as_transformers_reads_them() {
     let arch = testing::archs().into_iter().find(|a| a.family == "bart").unwrap();
@@ -45,7 +45,7 @@ fn folders_are_written_as_transformers_reads_them() {
     let path = dir.path().join("w.safetensors");
     let bias = stored.iter().position(|(name, _)| name == "final_logits_bias").unwrap();
     assert_eq!(stored[bias].1.shape, [1, arch.vocab]);
-    // Both shapes are read.
+    // Both shapes are accepted.
     for shape in [vec![1, arch.vocab], vec![arch.vocab]] {
         stored[bias].1.shape = shape;
         write_f16(&path, &stored).unwrap();
@@ -58,7 +58,7 @@ fn folders_are_written_as_transformers_reads_them() {
     assert_eq!((&config["bos_token_id"], &config["eos_token_id"]), (&0.into(), &0.into()));
 }
 
-/// The shipped folders equal what an export would write now.
+/// The shipped folders equal the output of an export.
 #[test]
 fn shipped_configurations_are_what_an_export_writes() {
     for builtin in crate::builtin::BUILTINS {

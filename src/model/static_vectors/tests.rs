@@ -1,4 +1,4 @@
-//! Word vectors from good and from hostile files.
+//! Word vectors from valid and malicious files.
 
 use std::io::Write;
 
@@ -23,11 +23,11 @@ fn glove_and_word2vec_files_are_read() {
     assert_eq!(glove.words, ["the", "cat", "."]);
     assert_eq!(glove.vectors.data, [0.0, 0.0, 0.5, -1.0, 0.2, 3.0, 0.0, 1.0]);
     assert!(glove.fold, "a file without upper case is folded");
-    // word2vec has a header, and a blank at the end of each line.
+    // word2vec files have a header, and a blank at the end of each line.
     let word2vec = read(b"2 3\r\n</s> 1 2 3 \r\nThe 4 5 6 \r\n").unwrap();
     assert_eq!((word2vec.words.len(), word2vec.width(), word2vec.fold), (2, 3, false));
     assert_eq!(word2vec.vectors.row(2), [4.0, 5.0, 6.0]);
-    // A numeric word on the first line is not a header, which would have only two numbers.
+    // A header has exactly two numbers, so a numeric word on the first line is not one.
     assert_eq!(read(b"1 0.5 0.25\n").unwrap().width(), 2);
 }
 
@@ -53,7 +53,7 @@ fn every_kind_of_damage_is_told_with_its_line() {
         (b"a 1 2\n\nb 1 2\n", &["line 2", "empty"]),
         (b"a 1 2\nb\0 1 2\n", &["line 2", "NUL"]),
         (b"a 1 2\n\xff\xfe 1 2\n", &["line 2", "UTF-8"]),
-        (b"3 2\na 1 2\nb 1 2\n", &["says 3 words, 2 are there"]),
+        (b"3 2\na 1 2\nb 1 2\n", &["states 3 words, but there are 2"]),
         (b"word\n", &["line 1", "without numbers"]),
         (&long, &["line 2", "longer than"]),
     ];

@@ -1,4 +1,4 @@
-//! Damaged, hostile and unusual folders: each is refused with the file and the fix, or loads as the same model.
+//! Damaged, malicious and unusual folders: each is rejected with the file and the remedy, or loads as the same model.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn answer(m: &Model) -> Trace {
     m.forward(&ids, &plan).unwrap()
 }
 
-/// Header and data of the weights, changed and put back.
+/// Changes the header and data of the weights.
 fn edit_header(dir: &Path, edit: impl FnOnce(&mut Value, &mut Vec<u8>)) {
     let path = dir.join("model.safetensors");
     let bytes = std::fs::read(&path).unwrap();
@@ -50,7 +50,7 @@ fn integers_in_place_of_floats_are_refused() {
     let dir = folder(&bert());
     edit_header(dir.path(), |header, _| header["bert.embeddings.LayerNorm.weight"]["dtype"] = json!("I16"));
     let why = refusal(dir.path());
-    let said = "tensor 'bert.embeddings.LayerNorm.weight' has element type I16; F32, F16 and BF16 are read";
+    let said = "tensor 'bert.embeddings.LayerNorm.weight' has element type I16; supported: F32, F16, BF16";
     assert!(why.contains("model.safetensors") && why.contains(said), "{why}");
 }
 
@@ -63,7 +63,7 @@ fn weights_that_are_no_numbers_are_refused_by_name() {
             data[at as usize..at as usize + 2].copy_from_slice(&bits.to_le_bytes());
         });
         let why = refusal(dir.path());
-        assert!(why.contains("model.safetensors") && why.contains("layer.1.output.dense.bias' holds"), "{why}");
+        assert!(why.contains("model.safetensors") && why.contains("layer.1.output.dense.bias' contains"), "{why}");
         assert!(why.contains("damaged or its training diverged"), "{why}");
     }
 }
@@ -97,11 +97,11 @@ fn an_index_that_names_what_is_not_there_is_refused() {
     for bad in ["../part.safetensors", "/etc/part.safetensors", "a/../part.safetensors", "..\\part.safetensors"] {
         std::fs::write(&index, json!({"weight_map": {"a": bad}}).to_string()).unwrap();
         let why = refusal(dir.path());
-        assert!(why.contains(source::INDEX) && why.contains("shards lie beside their index"), "{why}");
+        assert!(why.contains(source::INDEX) && why.contains("shards must be in the folder of their index"), "{why}");
     }
     std::fs::write(&index, json!({"weight_map": {"a": "gone.safetensors"}}).to_string()).unwrap();
     let why = refusal(dir.path());
-    assert!(why.contains("no gone.safetensors; model.safetensors.index.json names it; fetch it"), "{why}");
+    assert!(why.contains("no gone.safetensors; model.safetensors.index.json lists it; download it"), "{why}");
 }
 
 #[cfg(unix)]
@@ -118,7 +118,7 @@ fn links_in_a_circle_and_links_to_nothing_are_told_apart_from_missing_files() {
         std::fs::remove_file(&path).unwrap();
         symlink("../blobs/gone", &path).unwrap();
         let why = refusal(dir.path());
-        assert!(why.contains(file) && why.contains("a link to a file that is gone; fetch the model again"), "{why}");
+        assert!(why.contains(file) && why.contains("a link to a missing file; fetch the model again"), "{why}");
     }
     let dir = tempfile::tempdir().unwrap();
     let round = dir.path().join("round");
@@ -240,7 +240,7 @@ fn a_vocabulary_with_merges_is_read_and_an_empty_text_has_no_tokens_there() {
     assert_eq!(why, "sentence 1 has no tokens; give at least one");
     let why = m.batch(&["ab".repeat(11)]).map(|b| m.forward(&b, &Plan::default().logits_at(Sites::All)));
     let why = why.unwrap().unwrap_err().to_string();
-    assert_eq!(why, "sentence 0 has 11 tokens, the model takes 10; shorten it");
+    assert_eq!(why, "sentence 0 has 11 tokens; the model accepts at most 10; shorten it");
 }
 
 #[test]

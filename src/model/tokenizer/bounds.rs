@@ -1,29 +1,28 @@
-//! Bounds on the text that a `tokenizer.json` may produce: the library follows any rules, also ones that double the
-//! text forty times or frames each sentence by a hundred thousand tokens.
+//! Bounds on the text that a `tokenizer.json` may produce. The library follows any rules, even if they double the text forty times or add
+//! a hundred thousand tokens to each sentence.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper};
 
-/// Largest factor by which steps may lengthen a text. A blank that becomes `\u{2581}` is 3.
+/// Maximum factor by which steps may lengthen a text. Replacing a blank by `\u{2581}` is a factor of 3.
 const GROWTH: f64 = 64.0;
 
-/// Maximum number of steps of a part, because some always lengthen a text.
+/// Maximum number of steps in a component, because some always lengthen a text.
 const STEPS: usize = 256;
 
-/// Maximum number of bytes that a character table may substitute for one.
+/// Maximum number of bytes by which a character table may replace one byte.
 const ENTRY: usize = 256;
 
-/// Maximum number of tokens and sequences in all frames of a file.
+/// Maximum number of tokens and sequences in all templates of a file.
 const FRAME: usize = 1024;
 
-/// Maximum number of successive frames, each with one text or a pair.
+/// Maximum number of successive templates, each for one text or a pair.
 const FRAMES: usize = 8;
 
-/// The parts that can make a text longer; everything else is skipped while reading. They are parsed like in the
-/// library, which accepts steps without a type, with a wrong type, and as lists of fields: the check applies to its
-/// interpretation, not to the text.
+/// Components that can lengthen a text; all others are skipped. The library's own types parse them, because it also accepts steps without
+/// a type, with a wrong type, or as lists of fields. The check must apply to the library's interpretation.
 #[derive(Deserialize)]
 struct Shape {
     #[serde(default)]
@@ -36,13 +35,13 @@ struct Shape {
     decoder: Option<DecoderWrapper>,
 }
 
-/// Refuses unbounded rules; ignores a text that is not a tokenizer, for which the library has a better error.
+/// Rejects unbounded rules. Text that is not a tokenizer passes, because the library has a better error for it.
 pub(super) fn check(text: &[u8]) -> Result<(), String> {
     let shape = match super::guarded(|| Ok(serde_json::from_slice::<Shape>(text))) {
         Ok(Ok(shape)) => shape,
         // The library uses the last one.
         Ok(Err(e)) if e.to_string().starts_with("duplicate field") => {
-            return Err("it has one of its parts twice".into());
+            return Err("one of its parts occurs twice".into());
         }
         _ => return Ok(()),
     };
@@ -68,17 +67,15 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Combined effect of the steps of a part.
+/// Combined effect of a component's steps.
 struct Sum {
-    /// Largest factor by which they can lengthen a text.
+    /// Maximum factor by which they can lengthen a text.
     growth: f64,
     steps: usize,
-    /// Number of tables of characters among them.
     tables: usize,
 }
 
 impl Sum {
-    /// Adds a step, and those within it.
     fn add(&mut self, step: &Value) {
         let inner = ["normalizers", "pretokenizers", "decoders"].iter().find_map(|k| step.get(*k)?.as_array());
         if let Some(steps) = inner {
@@ -114,7 +111,7 @@ fn field<'a>(step: &'a Value, key: &str) -> &'a str {
     step.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Largest factor by which a step can lengthen a text: one of a single byte.
+/// Maximum factor by which a step can lengthen a text, reached by a text of one byte.
 fn growth(step: &Value) -> f64 {
     // An empty pattern matches around every byte.
     let replaced = |found: usize, by: usize| if found > 0 { by as f64 / found as f64 } else { (2 * by + 1) as f64 };
@@ -127,11 +124,11 @@ fn growth(step: &Value) -> f64 {
                 found => replaced(found, content),
             }
         }
-        // A byte that is not a printable character becomes a character of two bytes; a blank precedes a piece.
+        // A byte that is not printable becomes a two-byte character; a blank is added before each piece.
         "ByteLevel" if step.get("add_prefix_space") == Some(&Value::Bool(true)) => 4.0,
         "ByteLevel" => 2.0,
         "Prepend" => (field(step, "prepend").len() + 1) as f64,
-        // Its mark precedes every piece that does not begin with it.
+        // The mark is added before each piece that does not begin with it.
         "Metaspace" => (field(step, "replacement").len() + 1) as f64,
         "BPEDecoder" => replaced(field(step, "suffix").len(), 1),
         "CTC" => replaced(field(step, "word_delimiter_token").len(), 1),
@@ -141,8 +138,8 @@ fn growth(step: &Value) -> f64 {
     worst.max(1.0)
 }
 
-/// The longest text that a character table substitutes for a character. The table consists of the length of an index,
-/// the index, and all texts, each terminated by a zero.
+/// Returns the length of the longest replacement in a character table. The table has the length of an index, the index, and all
+/// replacements, each terminated by a zero byte.
 fn longest(step: &Value) -> usize {
     let table = BASE64_STANDARD.decode(field(step, "precompiled_charsmap")).unwrap_or_default();
     let Some((length, rest)) = table.split_first_chunk::<4>() else { return 0 };
@@ -150,7 +147,7 @@ fn longest(step: &Value) -> usize {
     texts.split(|b| *b == 0).map(<[u8]>::len).max().unwrap_or(0)
 }
 
-/// Counts frames and their pieces.
+/// Counts templates and their pieces.
 fn frame(step: &Value, sum: &mut (usize, usize)) -> Result<(), String> {
     for inner in step.get("processors").and_then(Value::as_array).into_iter().flatten() {
         frame(inner, sum)?;

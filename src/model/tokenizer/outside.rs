@@ -1,7 +1,8 @@
-//! Tokens and settings outside `tokenizer.json`, merged into its text before the library reads it, as in transformers:
-//! `added_tokens.json`; in `tokenizer_config.json` and `special_tokens_map.json` the added and special tokens,
-//! `add_prefix_space`, and the normalizer's switches of BERT. As in transformers 5, `add_bos_token` and `add_eos_token`
-//! change nothing: the tokens that frame a text are those of the stored post-processor.
+//! Tokens and settings outside `tokenizer.json`, merged into its text before the library parses it, as in transformers.
+//!
+//! The sources are `added_tokens.json`, and in `tokenizer_config.json` and `special_tokens_map.json` the added and special tokens,
+//! `add_prefix_space` and BERT's normalizer options. As in transformers 5, `add_bos_token` and `add_eos_token` have no effect: the stored
+//! post-processor determines the tokens around a text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use super::Extras;
 
-/// Keys under which a special token is named.
+/// Keys that name special tokens.
 const ROLES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// The parts of a `tokenizer.json` that other files can override.
+/// Parts of a `tokenizer.json` that other files can override.
 #[derive(Deserialize)]
 struct Parts {
     #[serde(default)]
@@ -30,19 +31,19 @@ struct Added {
     content: String,
 }
 
-/// A token named by a file next to `tokenizer.json`.
+/// A token named by an accompanying file.
 struct Outside {
     file: &'static str,
     id: Option<u64>,
     token: Map<String, Value>,
 }
 
-/// The text with all external tokens and settings merged.
+/// Merges all external tokens and settings into the text.
 ///
 /// # Errors
-/// A sentence that names the file and the token or setting that cannot be honoured.
+/// A sentence with the file and the token or setting that cannot be applied.
 pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a, [u8]>, String> {
-    // A text that is not a tokenizer is refused by the library, with a better reason.
+    // The library has a better error for text that is not a tokenizer.
     let Ok(parts) = serde_json::from_slice::<Parts>(text) else { return Ok(Cow::Borrowed(text)) };
     let files = Files::parse(extras)?;
     let mut tokens = files.tokens()?;
@@ -62,7 +63,7 @@ pub(super) fn honoured<'a>(text: &'a [u8], extras: Extras<'_>) -> Result<Cow<'a,
     Ok(Cow::Owned(whole.to_string().into_bytes()))
 }
 
-/// The parsed files next to a tokenizer; null if absent.
+/// Parsed accompanying files; null if missing.
 struct Files {
     config: Value,
     map: Value,
@@ -85,7 +86,7 @@ impl Files {
         })
     }
 
-    /// Every named token, tokens with ids first, in order of id.
+    /// Returns all named tokens: those with ids first, in order of id.
     fn tokens(&self) -> Result<Vec<Outside>, String> {
         let mut found: Vec<Outside> = Vec::new();
         let decoder = self.config.get("added_tokens_decoder").and_then(Value::as_object);
@@ -114,7 +115,7 @@ impl Files {
         Ok(found)
     }
 
-    /// BERT's normalizer with the switches of `tokenizer_config.json`, if they change it.
+    /// Returns BERT's normalizer with the options of `tokenizer_config.json`, if they change it.
     fn normalizer(&self, stored: &Value) -> Option<Value> {
         // These classes use the file unchanged.
         let as_stored = |class: &Value| class == "PreTrainedTokenizerFast" || class == "TokenizersBackend";
@@ -135,7 +136,7 @@ impl Files {
         Some(changed).filter(|c| c != stored)
     }
 
-    /// The byte-level step with `add_prefix_space` of `tokenizer_config.json`, if that changes it; likewise Metaspace.
+    /// Returns the byte-level or Metaspace step with `add_prefix_space` of `tokenizer_config.json`, if that changes it.
     fn pre_tokenizer(&self, stored: &Value) -> Option<Value> {
         let wanted = self.config.get("add_prefix_space")?.as_bool()?;
         let mut changed = stored.clone();
@@ -149,7 +150,7 @@ impl Files {
     }
 }
 
-/// The special tokens that a file names, each as a string or as a token with its flags.
+/// Returns the special tokens of a file, each as a string or as a token with flags.
 fn special_tokens(file: &Value) -> impl Iterator<Item = &Value> {
     let roles = ROLES.iter().filter_map(|r| file.get(*r));
     let lists = ["additional_special_tokens", "extra_special_tokens"].into_iter().filter_map(|k| file.get(k));
@@ -162,7 +163,7 @@ fn special_tokens(file: &Value) -> impl Iterator<Item = &Value> {
 }
 
 impl Outside {
-    /// A token in a file's notation; `None` for anything other than a string or an object with a `content`.
+    /// Parses a token in a file's notation; `None` for anything other than a string or an object with a `content`.
     fn read(file: &'static str, id: Option<u64>, written: &Value, is_special: bool) -> Option<Outside> {
         let flags = match written {
             Value::Object(flags) => flags.clone(),
@@ -183,7 +184,7 @@ impl Outside {
         self.token.get("content")?.as_str()
     }
 
-    /// Adds the token to the text of a `tokenizer.json`, under its id if it has one.
+    /// Adds the token to the text of a `tokenizer.json`, with its id if given.
     fn put(self, whole: &mut Value) -> Result<(), String> {
         let content = self.content().unwrap_or_default().to_owned();
         let vocabulary = Vocabulary::of(whole);
@@ -191,7 +192,7 @@ impl Outside {
         let id = match (self.id, known) {
             (Some(wanted), Some(known)) if wanted != known => {
                 return Err(format!(
-                    "{} gives '{}' the id {wanted}, tokenizer.json the id {known}; correct one of them",
+                    "{} gives '{}' the id {wanted}, but tokenizer.json gives it the id {known}; correct one of them",
                     self.file,
                     content.escape_debug()
                 ));
@@ -214,7 +215,7 @@ impl Outside {
         if let Some(added) = whole["added_tokens"].as_array_mut() {
             added.push(token.into());
         }
-        // The library numbers added tokens itself, but keeps the id of one that its model knows.
+        // The library numbers added tokens itself, but keeps the ids of tokens in its model's vocabulary.
         if let Some(vocab) = whole["model"]["vocab"].as_object_mut() {
             vocab.insert(content, id.into());
         }
@@ -222,7 +223,7 @@ impl Outside {
     }
 }
 
-/// The ids of a `tokenizer.json`.
+/// Ids in a `tokenizer.json`.
 struct Vocabulary<'a> {
     model: &'a Value,
     added: &'a [Value],
@@ -252,7 +253,7 @@ impl<'a> Vocabulary<'a> {
         in_model || self.added.iter().any(|t| t["id"].as_u64() == Some(id))
     }
 
-    /// The id after the largest.
+    /// First id after the largest.
     fn next(&self) -> u64 {
         let in_model = match self.model {
             Value::Object(vocab) => vocab.values().filter_map(Value::as_u64).map(|id| id + 1).max(),

@@ -1,4 +1,4 @@
-//! Tokenizers over whole words, for word vectors and the encoders that build on them.
+//! Tokenizers with whole words, for word vectors and encoders that use them.
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -9,33 +9,30 @@ use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer
 use super::{Special, Tokenizer, guarded};
 use crate::error::{ModelError, Result};
 
-/// The token for every word without a vector; its id is 0.
+/// Token for words without a vector; its id is 0.
 pub const UNKNOWN: &str = "[UNK]";
 
-/// Rule by which texts are split into words.
+/// Rule for splitting texts into words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Split {
     /// Runs of letters and digits, and runs of punctuation.
     #[default]
     Words,
-    /// At blanks only: for texts that are tokenized already.
+    /// Parts between blanks, for texts that are already tokenized.
     Spaces,
 }
 
-/// Further rules of a word tokenizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordRules {
-    /// Words are looked up in lower case.
+    /// True to look up words in lower case.
     pub fold: bool,
-    /// Rule by which words end.
     pub split: Split,
-    /// Words added before and after every text, if the vocabulary has them.
+    /// Words added before and after every text, if in the vocabulary.
     pub frame: Option<(String, String)>,
-    /// Words without a vector are left out; otherwise they have a vector of zeros.
+    /// True to drop words without a vector; otherwise they have a zero vector.
     pub(crate) drop_unknown: bool,
 }
 
-/// The words of a text, as [`Split`] cuts it.
 pub fn split(how: Split, text: &str) -> Vec<String> {
     let mut pieces = PreTokenizedString::from(text);
     let done = match how {
@@ -51,7 +48,7 @@ pub fn split(how: Split, text: &str) -> Vec<String> {
 }
 
 impl Tokenizer {
-    /// Creates it for words with ids 1, 2, ...; 0 is [`UNKNOWN`]. A frame word that is not among them is left out.
+    /// Creates a tokenizer for words with ids 1, 2, ...; 0 is [`UNKNOWN`]. `frame` words that are missing from the list are omitted.
     pub(crate) fn from_words(file: &str, words: &[String], rules: &WordRules) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let id = |word: &str| words.iter().position(|w| w == word).map(|i| i + 1);

@@ -1,4 +1,4 @@
-//! Hostile and damaged weight files are refused with the reason; valid ones are read back exactly.
+//! Malicious and damaged weight files are rejected with the reason; valid ones are read back exactly.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use half::bf16;
 
-/// A file with this header and this many data bytes.
+/// Builds a file with this header and this number of data bytes.
 fn file(header: Value, data: usize) -> Vec<u8> {
     let text = header.to_string();
     let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
@@ -44,7 +44,7 @@ fn false_claims_are_refused_with_the_reason() {
         (file(json!({"a": 3}), 0), "header entry 'a'"),
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 4, 12)}), 12), "overlaps"),
         (file(json!({"a": tensor("F32", &[2], 0, 8), "b": tensor("F32", &[2], 0, 8)}), 8), "overlaps"),
-        (file(json!({"a": tensor("F32", &[2], 4, 12)}), 12), "hole"),
+        (file(json!({"a": tensor("F32", &[2], 4, 12)}), 12), "gap"),
         (file(json!({"a": tensor("F32", &[2], 8, 0)}), 8), "claims bytes 8 to 0"),
         (file(json!({"a": tensor("F32", &[3], 0, 8)}), 8), "cannot take 8 bytes"),
         (file(json!({"a": tensor("F32", &[u64::MAX, 4], 0, 8)}), 8), "claims the shape"),
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Results used to be private, as temporary files are.
+/// Regression: results used to have the private mode of temporary files.
 #[cfg(unix)]
 #[test]
 fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
@@ -164,7 +164,7 @@ fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
     assert_eq!(mode(&whole), mode(&ordinary));
 }
 
-/// The program contained three copies of the built-in models, with a fourth in memory.
+/// Regression: the program used to contain three copies of the built-in models, plus a fourth in memory.
 #[test]
 fn a_built_in_model_is_read_where_it_lies() {
     use crate::source::Files;

@@ -13,30 +13,30 @@ use crate::splits::Lot;
 use model::device::Device;
 use model::weights;
 
-/// The first line of a file of outcomes, which identifies its model and settings.
+/// First line of a file of outcomes, which identifies its model and settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
     model: String,
     hash: String,
     settings: Settings,
-    /// The facts that were taught and asked; missing in files of programs that taught them all.
+    /// Facts taught and tested; missing in files of versions that taught all facts.
     facts: Lot,
 }
 
-/// Places to keep outcomes.
+/// Locations for saving outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// One line per mixture; mixtures in it are not trained again.
+    /// File with one line per mixture; mixtures in it are not trained again.
     pub file: Option<PathBuf>,
-    /// Folder for the weights, a folder each.
+    /// Folder for the weights of each mixture, in subfolders.
     pub weights: Option<PathBuf>,
 }
 
-/// Goes through `diets` in order; `tell` is called with every outcome, even if it was on file.
+/// Trains on `diets` in order and calls `tell` with every outcome, even if it was on file.
 ///
 /// # Errors
-/// [`GalleryError::Resume`] if the file belongs to another model or other settings; those of [`Start::outcome`].
-/// Outcomes passed to `tell` are on file.
+/// [`GalleryError::Resume`] if the file belongs to another model or other settings; errors of [`Start::outcome`]. Outcomes passed to
+/// `tell` have been saved.
 pub fn mix(
     start: &Start,
     diets: &[Diet],
@@ -72,7 +72,7 @@ pub fn mix(
     Ok(())
 }
 
-/// The state of a mixture that was not finished, beside the file of outcomes.
+/// Bookmark of an unfinished mixture, next to the file of outcomes.
 fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
     let key = serde_json::to_string(&(header, diet)).map_err(|e| GalleryError::Internal(e.to_string()))?;
     let mut name = path.as_os_str().to_owned();
@@ -80,7 +80,6 @@ fn unfinished(path: &Path, header: &Header, diet: Diet) -> Result<FileMark> {
     Ok(FileMark::new(name.into(), key))
 }
 
-/// Folder name of a mixture.
 fn folder(diet: Diet) -> String {
     match diet {
         Diet::None => "untouched".into(),
@@ -89,10 +88,10 @@ fn folder(diet: Diet) -> String {
     }
 }
 
-/// Largest file of outcomes; each is a line of a few hundred bytes.
+/// Maximum size of a file of outcomes in bytes; each line has a few hundred.
 const MOST_OUTCOMES: u64 = 64 << 20;
 
-/// The outcomes on file; the file is created if missing. A truncated last line is ignored.
+/// Reads the outcomes on file, creating the file if missing. An incomplete last line is ignored.
 fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
     let wrong = |what: &str| GalleryError::Resume { path: path.to_owned(), what: what.to_owned() };
     let io = |source| GalleryError::Io { path: path.to_owned(), source };

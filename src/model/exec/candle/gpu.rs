@@ -1,44 +1,44 @@
-//! Custom kernels for NVIDIA GPUs (`kernels.cu`), where candle's general ones take many times as long as the memory
-//! needs. Each function returns `None` where its kernel does not serve: other devices and dtypes, odd widths, views.
+//! Custom kernels for NVIDIA GPUs (`kernels.cu`), where candle's generic ones take many times as long as memory access requires. Each
+//! function returns `None` if its kernel does not apply: other devices and dtypes, odd widths, views.
 
 use candle_core::{D, Shape, Tensor};
 
 use crate::arch::NormKind;
 use crate::error::Result;
 
-/// Threads that share a row of a reduction.
+/// Number of threads per row of a reduction.
 const WARP: usize = 32;
-/// Numbers that a kernel reads at once: widths and beginnings must be multiples of it.
+/// Number of floats that a kernel reads at once; widths and offsets must be multiples of it.
 const FOURS: usize = 4;
 const SINGLE: usize = 1;
 
-/// `x` plus a vector in each of its rows.
+/// Adds a vector to each row of `x`.
 pub(super) fn add_row(x: &Tensor, row: &Tensor) -> Result<Option<Tensor>> {
     let (count, width) = (x.elem_count() / 4, row.elem_count() / 4);
     launch(("add_row", FOURS), &[x, row], x.shape(), count, &[count, width])
 }
 
-/// `[N, A, B, C]` to `[N, B, A, C]`.
+/// Transposes `[N, A, B, C]` to `[N, B, A, C]`.
 pub(super) fn swap_middle(x: &Tensor) -> Result<Option<Tensor>> {
     let (n, a, b, c) = x.dims4()?;
     let count = x.elem_count() / 4;
     launch(("swap_middle", FOURS), &[x], &Shape::from((n, b, a, c)), count, &[count, a, b, c / 4])
 }
 
-/// The gradient of the input of GELU, by its error function or by its approximation with tanh.
+/// Input gradient of GELU, exact or with the tanh approximation.
 pub(super) fn gelu_back(x: &Tensor, g: &Tensor, by_tanh: bool) -> Result<Option<Tensor>> {
     let count = x.elem_count() / 4;
     launch(("gelu_back", FOURS), &[x, g], x.shape(), count, &[count, usize::from(by_tanh)])
 }
 
-/// The gradient of the input of a softmax over the last axis, from its output `p`.
+/// Input gradient of a softmax over the last axis, given its output `p`.
 pub(super) fn softmax_back(p: &Tensor, g: &Tensor) -> Result<Option<Tensor>> {
     let width = p.dim(D::Minus1)?;
     let rows = p.elem_count() / width;
     launch(("softmax_back", SINGLE), &[p, g], p.shape(), rows * WARP, &[rows, width])
 }
 
-/// The gradient of the input of a norm over the last axis of `[N, W]`.
+/// Input gradient of a norm over the last axis of `[N, W]`.
 pub(super) fn norm_back(kind: NormKind, eps: f64, x: &Tensor, w: &Tensor, g: &Tensor) -> Result<Option<Tensor>> {
     let (rows, width) = x.dims2()?;
     let numbers = [rows, width, usize::from(kind == NormKind::Layer), (eps as f32).to_bits() as usize];
@@ -50,9 +50,9 @@ fn launch(_: (&str, usize), _: &[&Tensor], _: &Shape, _: usize, _: &[usize]) -> 
     Ok(None)
 }
 
-/// Runs a kernel with the given number of threads: inputs, output, numbers are its arguments in this order.
+/// Runs a kernel with the given number of threads; its arguments are the inputs, the output and the numbers.
 #[cfg(feature = "cuda")]
-#[allow(unsafe_code)] // Memory is allocated without being set and a kernel is launched: see SAFETY.
+#[allow(unsafe_code)] // Allocates uninitialised memory and launches a kernel; see SAFETY.
 fn launch(
     (name, step): (&str, usize),
     inputs: &[&Tensor],
@@ -65,7 +65,6 @@ fn launch(
     use candle_core::op::BackpropOp;
     use candle_core::{CudaStorage, DType, Device, Storage};
 
-    /// Threads of a block.
     const BLOCK: usize = 256;
     const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
     let Device::Cuda(device) = inputs[0].device() else { return Ok(None) };
@@ -83,7 +82,7 @@ fn launch(
         return Ok(None);
     }
     let function = device.get_or_load_custom_func(name, "probity", PTX)?;
-    // SAFETY: every kernel writes all elements of its output before anything reads them.
+    // SAFETY: every kernel writes all elements of its output before they are read.
     let out = unsafe { device.alloc::<f32>(len)? };
     let guards: Vec<_> = inputs.iter().map(|t| t.storage_and_layout()).collect();
     let mut slices = Vec::with_capacity(guards.len());
@@ -101,8 +100,8 @@ fn launch(
     }
     let grid = threads.div_ceil(BLOCK) as u32;
     let config = LaunchConfig { grid_dim: (grid, 1, 1), block_dim: (BLOCK as u32, 1, 1), shared_mem_bytes: 0 };
-    // SAFETY: the arguments are those of the kernel, whose threads stay within the counts in `numbers`; these are the
-    // sizes of the tensors.
+    // SAFETY: the arguments match the kernel's signature, and its threads stay within the counts in `numbers`, which are the sizes of the
+    // tensors.
     unsafe { builder.launch(config) }.w()?;
     drop(slices);
     drop(guards);

@@ -1,4 +1,4 @@
-//! The output side: final norm, head, logits.
+//! Final norm, head and logits.
 
 use super::net::{HeadWeights, Network};
 use super::ops;
@@ -9,7 +9,7 @@ use crate::error::{ModelError, Result};
 use crate::hook::HookPoint;
 
 impl Network {
-    /// The final norm, if there is one, on `[N, D]`.
+    /// Applies the final norm, if any, to `[N, D]`.
     pub(crate) fn final_norm(&self, h: &Value, tap: &mut Tap<'_>) -> Result<Value> {
         match &self.final_norm {
             Some(w) => {
@@ -25,7 +25,7 @@ impl Network {
         self.head.as_ref().ok_or_else(refuse)
     }
 
-    /// Input of the decoder matrix: `[N, D]` to `[N, E]`.
+    /// Maps `[N, D]` to the input of the decoder matrix, `[N, E]`.
     fn before_decoder(&self, h: &Value, head: &HeadWeights) -> Result<Value> {
         match (&head.transform, self.arch.head) {
             (Some((dense, norm)), Head::Masked { activation, eps, .. }) => {
@@ -36,7 +36,7 @@ impl Network {
         }
     }
 
-    /// Logits of all tokens or of chosen ones: `[N, K]`.
+    /// Logits of all or selected tokens, `[N, K]`.
     pub(crate) fn logits(&self, h: &Value, vocab: Option<&[u32]>) -> Result<Value> {
         let head = self.head_or_refuse()?;
         let x = self.before_decoder(h, head)?;
@@ -47,7 +47,7 @@ impl Network {
         ops::linear(&x, &decoder, false, bias.as_ref())
     }
 
-    /// Row i's logit of token i: `[N]`.
+    /// Logit of token i for row i, `[N]`.
     pub(crate) fn logits_of(&self, h: &Value, tokens: &[u32]) -> Result<Value> {
         let head = self.head_or_refuse()?;
         let (decoder, bias) = head.rows(tokens)?;
@@ -58,14 +58,14 @@ impl Network {
         }
     }
 
-    /// Row i's log-probability of token i: `[N]`.
+    /// Log-probability of token i for row i, `[N]`.
     pub(crate) fn log_probabilities_of(&self, h: &Value, tokens: &[u32]) -> Result<Value> {
         ops::log_probabilities(&self.logits(h, None)?, tokens)
     }
 }
 
 impl HeadWeights {
-    /// Rows of the output matrix and of the bias.
+    /// Selects rows of the output matrix and of the bias.
     fn rows(&self, tokens: &[u32]) -> Result<(Value, Option<Value>)> {
         let rows = |v: &Value| ops::rows(v, tokens.to_vec());
         Ok((rows(&self.decoder)?, self.bias.as_ref().map(rows).transpose()?))

@@ -1,4 +1,4 @@
-//! The candle executor: every device that candle knows, gradients by a custom graph (`value`, `ops`).
+//! The candle executor: supports every candle device; its own graph computes the gradients (`value`, `ops`).
 
 mod gpu;
 mod head;
@@ -25,13 +25,14 @@ use crate::params::Params;
 use crate::plan::{Gradient, Plan, Scalar, Sites, Target};
 use crate::trace::Trace;
 
-/// The library's reason in one line.
+/// Shortens a candle error to one line.
 fn reason(e: &candle_core::Error) -> String {
     let text = e.to_string();
     if text.contains("OUT_OF_MEMORY") {
-        return "the GPU is out of memory; end what else runs on it, take a smaller model, or use --device cpu".into();
+        return "the GPU is out of memory; stop other programs on it, choose a smaller model, or use --device cpu"
+            .into();
     }
-    // Further lines are the library's stack, where the environment asks for one.
+    // Further lines are a stack trace, if the environment enables it.
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -41,21 +42,19 @@ impl From<candle_core::Error> for ModelError {
     }
 }
 
-/// A model on a candle device.
 pub(crate) struct CandleExecutor {
     net: Network,
     device: candle_core::Device,
     dtype: Dtype,
-    /// Bytes of the parameters; what a pass needs is candle's own and freed after it.
+    /// Bytes of the parameters; candle frees the memory of a pass afterwards.
     bytes: usize,
 }
 
 impl CandleExecutor {
-    /// Moves parameters to a device.
     pub(crate) fn new(arch: &Arch, mut params: Params, device: Device, dtype: Dtype) -> Result<CandleExecutor> {
         let opened = open_device(device)?;
         if dtype == Dtype::Bf16 && opened.is_cpu() {
-            let what = "candle has no products in bf16 there; use the device cpu, or f16 or f32".into();
+            let what = "candle does not support bf16 on this device; use the device cpu, or f16 or f32".into();
             return Err(ModelError::Device { device: device.to_string(), what });
         }
         let net = Network::frozen(arch, &mut params, &opened, dtype)?;
@@ -70,10 +69,10 @@ pub(crate) fn open_device(device: Device) -> Result<candle_core::Device> {
         Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),
         Device::Auto => open_device(device.resolve()),
         Device::Cuda(_) if !candle_core::utils::cuda_is_available() => {
-            refuse("this build has no CUDA; build with --features cuda, or use cpu".into())
+            refuse("this build has no CUDA support; build with --features cuda, or use cpu".into())
         }
         Device::Metal if !candle_core::utils::metal_is_available() => {
-            refuse("this build has no Metal; build with --features metal, or use cpu".into())
+            refuse("this build has no Metal support; build with --features metal, or use cpu".into())
         }
         Device::Cuda(n) => candle_core::Device::new_cuda(n)
             .or_else(|e| refuse(format!("{}; nvidia-smi lists the GPUs, which are numbered from 0", reason(&e)))),
@@ -81,7 +80,6 @@ pub(crate) fn open_device(device: Device) -> Result<candle_core::Device> {
     }
 }
 
-/// A tensor's values on the host.
 fn to_host(t: &Tensor, shape: &[usize]) -> Result<Array> {
     Ok(Array::new(shape, t.flatten_all()?.to_dtype(DType::F32)?.to_vec1()?))
 }
@@ -109,8 +107,8 @@ impl Executor for CandleExecutor {
     }
 
     fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
-        // Tensors of one block at a time over the whole batch: streams, queries, keys, values, both sides of the
-        // feed-forward part, and attention scores before and after the softmax.
+        // Counts the tensors of one block over the whole batch: residual streams, queries, keys, values, both sides of the feed-forward
+        // part, and attention scores before and after the softmax.
         let a = &self.net.arch;
         let row = 8 * a.hidden + 2 * a.intermediate + 2 * a.heads * longest;
         4 * tokens * row
@@ -121,7 +119,7 @@ impl Executor for CandleExecutor {
     }
 }
 
-/// One pass over a network, frozen or in training.
+/// Runs a pass over a network, frozen or in training.
 fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) -> Result<Trace> {
     let extent = plan.extent(&net.arch);
     let mut tap = Tap::new(plan, batch, &net.arch, device);
@@ -152,7 +150,7 @@ fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) 
     Ok(trace)
 }
 
-/// The states after the last block, normed as far as anyone asks.
+/// States after the last block, with the final norm if the plan uses it.
 struct Last<'a> {
     net: &'a Network,
     batch: &'a Batch,
@@ -163,7 +161,7 @@ struct Last<'a> {
 }
 
 impl Last<'_> {
-    /// The rows at `sites`, after the final norm: `[N, D]`.
+    /// Rows at `sites` after the final norm, `[N, D]`.
     fn rows(&self, sites: &Sites, tap: &mut Tap<'_>) -> Result<Value> {
         let select = |t: &Value| tap::select(t, sites, self.batch.output().len());
         match &self.normed {
@@ -172,7 +170,7 @@ impl Last<'_> {
         }
     }
 
-    /// The scalars to differentiate, one for each target: `[N]`.
+    /// Scalars to differentiate, one per target, `[N]`.
     fn scalars(&self, of: &Scalar, targets: &[Target], tap: &mut Tap<'_>) -> Result<Value> {
         let sites = Sites::At(targets.iter().map(|t| (t.row, t.position)).collect());
         let rows = self.rows(&sites, tap)?;

@@ -1,4 +1,4 @@
-//! The network: an [`Arch`]'s parameters as tensors.
+//! The parameters of an [`Arch`] as tensors.
 
 use candle_core::{DType, Device};
 
@@ -9,17 +9,17 @@ use crate::dtype::{Dtype, check_range};
 use crate::error::{ModelError, Result};
 use crate::params::Params;
 
-/// A linear map on rows.
+/// A linear map of rows.
 #[derive(Clone)]
 pub(super) struct Linear {
-    /// `[in, out]` if frozen (the faster layout for products), `[out, in]` in training.
+    /// `[in, out]` if frozen, which is faster in products; `[out, in]` in training.
     weight: Value,
     transposed: bool,
     bias: Option<Value>,
 }
 
 impl Linear {
-    /// `[N, in]` to `[N, out]`.
+    /// Maps `[N, in]` to `[N, out]`.
     pub(crate) fn forward(&self, x: &Value) -> Result<Value> {
         ops::linear(x, &self.weight, self.transposed, self.bias.as_ref())
     }
@@ -36,32 +36,32 @@ pub(super) struct NormWeights {
 #[derive(Clone)]
 pub(super) struct AttentionWeights {
     pub q: Linear,
-    /// Factor of the queries that is not in their weights yet.
+    /// Factor of the queries, unless it is already part of the weights.
     pub scale: Option<f64>,
     pub k: Linear,
     pub v: Linear,
-    /// From the heads, side by side, to the residual stream.
+    /// Maps the concatenated heads to the residual stream.
     pub out: Linear,
 }
 
 #[derive(Clone)]
 pub(super) struct Block {
-    /// Attention to its own sequence.
+    /// Self-attention.
     pub(crate) attn: AttentionWeights,
-    /// The norm of the attention.
+    /// Norm of the self-attention.
     pub(crate) norm1: NormWeights,
-    /// Attention to the encoder and the norm after it, in a decoder.
+    /// Attention to the encoder and its norm, in a decoder.
     pub cross: Option<(AttentionWeights, NormWeights)>,
-    /// Into the feed-forward part.
+    /// First map of the feed-forward part.
     pub up: Linear,
-    /// Gate that multiplies its hidden values, if it is gated.
+    /// Gate of the feed-forward part, if any.
     pub gate: Option<Linear>,
     pub down: Linear,
-    /// The norm of the feed-forward part.
+    /// Norm of the feed-forward part.
     pub(crate) norm2: NormWeights,
 }
 
-/// A stack of blocks with its own positions and embedding norm.
+/// A stack of blocks with separate positions and embedding norm.
 pub(super) struct Stack {
     /// Learned positions, `[T, E]`.
     pub positions: Option<Value>,
@@ -70,9 +70,8 @@ pub(super) struct Stack {
     pub blocks: Vec<Block>,
 }
 
-/// The output side.
 pub(super) struct HeadWeights {
-    /// Transformation of a masked model before the decoder.
+    /// Transform before the decoder, in masked models.
     pub transform: Option<(Linear, NormWeights)>,
     /// `[V, E]`
     pub decoder: Value,
@@ -80,35 +79,33 @@ pub(super) struct HeadWeights {
     pub bias: Option<Value>,
 }
 
-/// All parameters of one model.
 pub(super) struct Network {
-    /// Architecture of the parameters.
     pub arch: Arch,
     pub device: Device,
     pub dtype: DType,
     /// `[V, E]`
     pub tokens: Value,
-    /// Token types, one row each.
+    /// Token-type embeddings, one row per type.
     pub types: Option<Value>,
-    /// Tasks, one row each (ERNIE).
+    /// Task embeddings, one row per task (ERNIE).
     pub tasks: Option<Value>,
-    /// From factorised embeddings to the residual stream.
+    /// Maps factorised embeddings to the residual stream.
     pub project: Option<Linear>,
     /// The only stack, or the encoder.
     pub encoder: Stack,
     /// The decoder of an encoder-decoder.
     pub decoder: Option<Stack>,
-    /// The norm behind the last block.
+    /// Norm after the last block.
     pub final_norm: Option<NormWeights>,
-    /// The output side; `None` if the model is loaded without it.
+    /// `None` if the model was loaded without a head.
     pub head: Option<HeadWeights>,
 }
 
-/// How a network gets at its parameters.
+/// Access to the parameters while building a network.
 struct Source<'a> {
     arch: &'a Arch,
     get: &'a mut dyn FnMut(&str) -> Result<Value>,
-    /// Transpose matrices once.
+    /// True to transpose matrices once.
     freeze: bool,
 }
 
@@ -170,7 +167,7 @@ impl Source<'_> {
         })
     }
 
-    /// `prefix` is empty for the first stack, `decoder.` for the second.
+    /// Builds a stack; `prefix` is empty for the first one and `decoder.` for the second.
     fn stack(&mut self, prefix: &str, layers: usize) -> Result<Stack> {
         let arch = self.arch;
         let positions = match arch.positions {
@@ -215,7 +212,7 @@ impl Source<'_> {
 }
 
 impl Network {
-    /// From host parameters, which are taken out one by one.
+    /// Builds a network from host parameters, taking them out one by one.
     pub(crate) fn frozen(arch: &Arch, params: &mut Params, device: &Device, dtype: Dtype) -> Result<Network> {
         let kind = match dtype {
             Dtype::F32 => DType::F32,
@@ -236,7 +233,7 @@ impl Network {
         Network::build(arch, (device, kind), &mut get, true)
     }
 
-    /// From parameters that are trained: they are used as they are, `[out, in]`.
+    /// Builds a network from parameters in training, which keep their layout `[out, in]`.
     pub(crate) fn trained(arch: &Arch, device: &Device, get: &mut dyn FnMut(&str) -> Result<Value>) -> Result<Network> {
         Network::build(arch, (device, DType::F32), get, false)
     }

@@ -12,14 +12,14 @@ fn pull(f: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Pull {
     Box::new(f)
 }
 
-/// Sums over the rows of `[N, W]`: `[W]`.
+/// Sums the rows of `[N, W]` to `[W]`.
 fn sum_rows(x: &Tensor) -> Result<Tensor> {
-    // As a product: reductions over the first axis are slow in candle.
+    // Uses a product, because candle reduces slowly over the first axis.
     let (n, width) = x.dims2()?;
     Ok(Tensor::ones((1, n), x.dtype(), x.device())?.matmul(x)?.reshape(width)?)
 }
 
-/// `x` (`[N, in]`) times a matrix, plus a bias: `[N, out]`. The matrix is `[in, out]` if `transposed`, else `[out, in]`.
+/// Multiplies `x` (`[N, in]`) by a matrix and adds a bias: `[N, out]`. The matrix is `[in, out]` if `transposed`, otherwise `[out, in]`.
 pub(super) fn linear(x: &Value, weight: &Value, transposed: bool, bias: Option<&Value>) -> Result<Value> {
     let (t, w) = (x.tensor.clone(), weight.tensor.clone());
     let y = if transposed { t.matmul(&w)? } else { t.matmul(&w.t()?)? };
@@ -35,7 +35,7 @@ pub(super) fn linear(x: &Value, weight: &Value, transposed: bool, bias: Option<&
     Ok(Value::computed(y, [(x, to_input), (weight, to_weight), (bias, pull(sum_rows))]))
 }
 
-/// Products of two stacks of matrices.
+/// Batched matrix product.
 pub(super) fn matmul(a: &Value, b: &Value) -> Result<Value> {
     let (s, t) = (a.tensor.clone(), b.tensor.clone());
     let y = s.matmul(&t)?;
@@ -44,7 +44,7 @@ pub(super) fn matmul(a: &Value, b: &Value) -> Result<Value> {
     Ok(Value::computed(y, [(a, to_a), (b, to_b)]))
 }
 
-/// Products of a stack of matrices with the transposes of another.
+/// Batched matrix product with the transpose of `b`.
 pub(super) fn matmul_transposed(a: &Value, b: &Value) -> Result<Value> {
     let (s, t) = (a.tensor.clone(), b.tensor.clone());
     let y = s.matmul(&t.t()?)?;
@@ -53,44 +53,42 @@ pub(super) fn matmul_transposed(a: &Value, b: &Value) -> Result<Value> {
     Ok(Value::computed(y, [(a, to_a), (b, to_b)]))
 }
 
-/// The sum of two tensors of one shape.
+/// Sum of two tensors of the same shape.
 pub(super) fn add(a: &Value, b: &Value) -> Result<Value> {
     let same = || pull(|g| Ok(g.clone()));
     Ok(Value::computed((&a.tensor + &b.tensor)?, [(a, same()), (b, same())]))
 }
 
-/// Adds a constant, which broadcasts.
+/// Adds a constant, with broadcasting.
 pub(super) fn shift(x: &Value, by: &Tensor) -> Result<Value> {
     Ok(Value::computed(x.tensor.broadcast_add(by)?, [(x, pull(|g| Ok(g.clone())))]))
 }
 
-/// The elementwise product.
+/// Elementwise product.
 pub(super) fn mul(a: &Value, b: &Value) -> Result<Value> {
     let (s, t) = (a.tensor.clone(), b.tensor.clone());
     let y = (&s * &t)?;
     Ok(Value::computed(y, [(a, pull(move |g| Ok((g * &t)?))), (b, pull(move |g| Ok((g * &s)?)))]))
 }
 
-/// The product with a number.
 pub(super) fn scale(x: &Value, by: f64) -> Result<Value> {
     Ok(Value::computed((&x.tensor * by)?, [(x, pull(move |g| Ok((g * by)?)))]))
 }
 
-/// The exponential.
 pub(super) fn exp(x: &Value) -> Result<Value> {
     let y = x.tensor.exp()?;
     let e = y.clone();
     Ok(Value::computed(y, [(x, pull(move |g| Ok((g * &e)?)))]))
 }
 
-/// Sums over the last axis of `[N, W]`: `[N]`.
+/// Sums the last axis of `[N, W]` to `[N]`.
 pub(super) fn sum_last(x: &Value) -> Result<Value> {
     let shape = x.tensor.shape().clone();
     let back = pull(move |g| Ok(g.unsqueeze(1)?.broadcast_as(&shape)?.contiguous()?));
     Ok(Value::computed(x.tensor.sum(1)?, [(x, back)]))
 }
 
-/// `[N, A, B, C]` to `[N, B, A, C]`.
+/// Transposes `[N, A, B, C]` to `[N, B, A, C]`.
 pub(super) fn swap_middle(x: &Value) -> Result<Value> {
     Ok(Value::computed(swapped(&x.tensor)?, [(x, pull(swapped))]))
 }
@@ -102,13 +100,12 @@ fn swapped(x: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// The same numbers in another shape.
 pub(super) fn reshape<S: Into<Shape>>(x: &Value, shape: S) -> Result<Value> {
     let before = x.tensor.shape().clone();
     Ok(Value::computed(x.tensor.reshape(shape.into())?, [(x, pull(move |g| Ok(g.reshape(&before)?)))]))
 }
 
-/// Each of the key heads of `[B, K, T, W]` for a group of query heads: `[B, K group, T, W]`.
+/// Repeats each key head of `[B, K, T, W]` for a group of query heads: `[B, K group, T, W]`.
 pub(super) fn repeat_heads(x: &Value, group: usize) -> Result<Value> {
     let (b, heads, t, width) = x.tensor.dims4()?;
     let y = x.tensor.unsqueeze(2)?.broadcast_as((b, heads, group, t, width))?.contiguous()?;
@@ -120,7 +117,7 @@ pub(super) fn repeat_heads(x: &Value, group: usize) -> Result<Value> {
 pub(super) fn norm(kind: NormKind, eps: f64, x: &Value, weight: &Value, bias: Option<&Value>) -> Result<Value> {
     let (t, w) = (x.tensor.contiguous()?, &weight.tensor);
     let y = match bias {
-        // candle's fused norm takes the variance as E[x²] - E[x]², which rounds too coarsely for gradients of frozen models.
+        // candle's fused norm computes the variance as E[x²] - E[x]², which is too coarse for gradients of frozen models.
         _ if x.is_recorded() && !weight.is_recorded() => {
             let y = normalised(kind, eps, &t)?.0.broadcast_mul(w)?;
             bias.map_or(Ok(y.clone()), |b| y.broadcast_add(&b.tensor))?
@@ -143,7 +140,7 @@ pub(super) fn norm(kind: NormKind, eps: f64, x: &Value, weight: &Value, bias: Op
     })
 }
 
-/// A norm's values before weight and bias, and the root that they were divided by.
+/// Returns normalized values before weight and bias, and the root by which they were divided.
 fn normalised(kind: NormKind, eps: f64, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let centred = match kind {
         NormKind::Layer => x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?,
@@ -153,7 +150,7 @@ fn normalised(kind: NormKind, eps: f64, x: &Tensor) -> Result<(Tensor, Tensor)> 
     Ok((centred.broadcast_div(&root)?, root))
 }
 
-/// The gradient of a norm's input from that of its output.
+/// Input gradient of a norm.
 fn norm_back(kind: NormKind, eps: f64, x: &Tensor, w: &Tensor, g: &Tensor) -> Result<Tensor> {
     let (unit, root) = normalised(kind, eps, x)?;
     let g = g.broadcast_mul(w)?;
@@ -166,7 +163,6 @@ fn norm_back(kind: NormKind, eps: f64, x: &Tensor, w: &Tensor, g: &Tensor) -> Re
     Ok(rest.broadcast_div(&root)?)
 }
 
-/// Softmax over the last axis.
 pub(super) fn softmax(x: &Value) -> Result<Value> {
     let y = fused::softmax_last_dim(&x.tensor.contiguous()?)?;
     let p = y.clone();
@@ -181,7 +177,7 @@ pub(super) fn softmax(x: &Value) -> Result<Value> {
     Ok(Value::computed(y, [(x, back)]))
 }
 
-/// Row i's logarithm of the softmax at `tokens[i]`: `[N]`.
+/// Log-softmax of row i at `tokens[i]`, `[N]`.
 pub(super) fn log_probabilities(x: &Value, tokens: &[u32]) -> Result<Value> {
     let n = tokens.len();
     let ids = Tensor::from_slice(tokens, (n, 1), x.tensor.device())?;
@@ -196,7 +192,7 @@ pub(super) fn log_probabilities(x: &Value, tokens: &[u32]) -> Result<Value> {
     Ok(Value::computed(y, [(x, back)]))
 }
 
-/// A nonlinearity.
+/// Applies an activation function.
 pub(super) fn activate(kind: Activation, x: &Value) -> Result<Value> {
     let t = x.tensor.clone();
     let y = match kind {
@@ -219,7 +215,7 @@ pub(super) fn activate(kind: Activation, x: &Value) -> Result<Value> {
     Ok(Value::computed(y, [(x, back)]))
 }
 
-/// The derivative of a nonlinearity.
+/// Derivative of an activation function.
 fn slope(kind: Activation, x: &Tensor) -> candle_core::Result<Tensor> {
     use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
     match kind {
@@ -243,7 +239,7 @@ fn slope(kind: Activation, x: &Tensor) -> candle_core::Result<Tensor> {
     }
 }
 
-/// Rotates the first `2 * half` of each head of `[B,H,T,hd]` by `cos` and `sin` of `[T, half]`.
+/// Rotates the first `2 * half` dimensions of each head of `[B,H,T,hd]` by `cos` and `sin` of `[T, half]`.
 pub(super) fn rotate(x: &Value, cos: &Tensor, sin: &Tensor) -> Result<Value> {
     let y = turn(&x.tensor, cos, sin)?;
     let (cos, back) = (cos.clone(), sin.neg()?);
@@ -264,15 +260,15 @@ fn turn(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     Ok(Tensor::cat(&[first, second, rest.contiguous()?], D::Minus1)?)
 }
 
-/// Rows of a table by number.
+/// Selects rows of a table.
 pub(super) fn rows(table: &Value, ids: Vec<u32>) -> Result<Value> {
     let index = Tensor::from_slice(&ids, ids.len(), table.tensor.device())?;
     let (y, height) = (table.tensor.index_select(&index, 0)?, table.tensor.dim(0)?);
     Ok(Value::computed(y, [(table, pull(move |g| gather_back(g, &ids, height)))]))
 }
 
-/// Sums row i of `[N, W]` into row `ids[i]` of a table of zeros: `[height, W]`. candle's `index_add` goes through all ids
-/// one after the other; this is a selection, and before it, where ids repeat, a product with their table of ones.
+/// Sums row i of `[N, W]` into row `ids[i]` of zeros, `[height, W]`. candle's `index_add` processes the ids serially. This version selects
+/// rows instead, after summing repeated ids with a product by a one-hot matrix.
 fn gather_back(g: &Tensor, ids: &[u32], height: usize) -> Result<Tensor> {
     let (n, device) = (ids.len(), g.device());
     let mut place = vec![u32::MAX; height];
@@ -297,14 +293,14 @@ fn gather_back(g: &Tensor, ids: &[u32], height: usize) -> Result<Tensor> {
     Ok(Tensor::cat(&[sums, zeros], 0)?.index_select(&Tensor::from_vec(place, height, device)?, 0)?)
 }
 
-/// `[height, N]`, with a one in row `groups[i]` of column i.
+/// Returns `[height, N]` with a one in row `groups[i]` of column i.
 fn one_hot(groups: &[u32], height: usize, dtype: DType, device: &Device) -> Result<Tensor> {
     let groups = Tensor::from_slice(groups, (1, groups.len()), device)?;
     let rows = Tensor::arange(0u32, height as u32, device)?.reshape((height, 1))?;
     Ok(rows.broadcast_eq(&groups)?.to_dtype(dtype)?)
 }
 
-/// `x` where `keep` (`[N, 1]`, ones and zeros) is one, and `other` elsewhere.
+/// Returns `x` where `keep` (`[N, 1]`, ones and zeros) is one, otherwise `other`.
 pub(super) fn overwrite(x: &Value, keep: Tensor, other: &Tensor) -> Result<Value> {
     let mask = keep.broadcast_as(x.tensor.shape())?;
     let y = mask.where_cond(&x.tensor, other)?;
@@ -319,7 +315,7 @@ mod tests {
 
     const WIDTH: usize = 40;
 
-    /// E[x²] - E[x]² in f32 would keep two digits of these variances.
+    /// In f32, E[x²] - E[x]² would preserve only two digits of these variances.
     #[test]
     fn a_norm_is_exact_where_the_mean_is_large_beside_the_spread() {
         let named = std::env::var("PROBITY_TEST_DEVICE");

@@ -1,4 +1,4 @@
-//! The pass over a network: embeddings, blocks, attention.
+//! Forward pass: embeddings, blocks, attention.
 
 use candle_core::Tensor;
 
@@ -16,27 +16,26 @@ use crate::plan::{Extent, Start};
 /// Data shared by the attentions of one stack.
 struct Frame {
     rows: usize,
-    /// Number of queries T in each row.
+    /// Number of queries T per row.
     len: usize,
-    /// Number of keys in each row.
     keys: usize,
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
-    /// Added to attention scores; broadcasts to `[B,H,T,K]`. `None` if everything may see everything.
+    /// Added to attention scores; broadcasts to `[B,H,T,K]`. `None` if every query sees every key.
     mask: Option<Tensor>,
-    /// Cosines and sines `[T, rotated / 2]`.
+    /// Cosines and sines, each `[T, rotated / 2]`.
     rotation: Option<(Tensor, Tensor)>,
 }
 
-/// The lowest finite value, not infinity: it vanishes in the softmax just as well and never turns into a NaN. (In 16 bits
-/// it is infinity all the same; every query sees at least one key, so that does no harm.)
+/// Score of a hidden key: the lowest finite value, which vanishes in the softmax but, unlike infinity, never causes NaN. In 16 bits it
+/// becomes infinity; this is harmless because every query sees at least one key.
 fn hide(hidden: bool) -> f32 {
     if hidden { f32::MIN } else { 0.0 }
 }
 
 impl Network {
-    /// The states behind the last block that `extent` asks for, of the decoder where there is one: `[B T, D]`.
+    /// States after the last block in `extent`, of the decoder if there is one: `[B T, D]`.
     pub(crate) fn hidden(&self, batch: &Batch, start: &Start, extent: Extent, tap: &mut Tap<'_>) -> Result<Value> {
         let h = self.encode(batch, start, extent.blocks, tap)?;
         match (&self.decoder, self.arch.decoder) {
@@ -91,7 +90,7 @@ impl Network {
         }
     }
 
-    /// Scales word embeddings and adds a stack's learned positions.
+    /// Scales word embeddings and adds the stack's learned positions.
     fn place(&self, stack: &Stack, batch: &Batch, words: Value) -> Result<Value> {
         let a = &self.arch;
         let x = if a.embedding.scale == 1.0 { words } else { ops::scale(&words, a.embedding.scale)? };
@@ -106,7 +105,7 @@ impl Network {
         ops::add(&x, &ops::rows(table, (0..batch.rows() * batch.len()).map(row).collect())?)
     }
 
-    /// Vectors of `n` tokens in the network's own type.
+    /// Moves the vectors of `n` tokens to the device in the network's dtype.
     fn enter(&self, x: &Array, n: usize) -> Result<Value> {
         Ok(Value::constant(from_host(x, &self.device)?.to_dtype(self.dtype)?.reshape((n, ()))?))
     }
@@ -145,7 +144,7 @@ impl Network {
         }
     }
 
-    /// Queries from `x` (`[B T, D]`), keys and values from `memory` (`[B K, D]`).
+    /// Attends with queries from `x` (`[B T, D]`) and keys and values from `memory` (`[B K, D]`).
     fn attention(
         &self,
         w: &AttentionWeights,
@@ -194,7 +193,7 @@ impl Network {
         w.down.forward(&inner)
     }
 
-    /// The decoder over the encoder's states `[B T, D]`: its own states `[B T', D]`.
+    /// Runs the decoder over the encoder's states `[B T, D]`; returns its states `[B T', D]`.
     fn decode(
         &self,
         (stack, second): (&Stack, Decoder),
@@ -220,7 +219,7 @@ impl Network {
             mask,
             rotation: None,
         };
-        // Padding follows every token that counts, so the causal mask hides it too.
+        // Padding follows all tokens that matter, so the causal mask hides it too.
         let own = Frame { keys: input.len(), mask: Some(self.causal_mask(input.len())?), rotation: None, ..cross };
         for (l, w) in stack.blocks.iter().enumerate().take(blocks) {
             h = tap.visit(HookPoint::DecoderPre(l), h)?;
@@ -236,7 +235,7 @@ impl Network {
         Ok(h)
     }
 
-    /// The first stack's frame.
+    /// Frame of the first stack.
     fn frame(&self, batch: &Batch) -> Result<Frame> {
         let (a, t) = (&self.arch, batch.len());
         let mask = match (batch.is_padded(), a.attention.causal) {
@@ -274,7 +273,7 @@ impl Network {
         Ok(Tensor::from_vec(mask, (1, 1, t, t), &self.device)?.to_dtype(self.dtype)?)
     }
 
-    /// `[B,1,1,T]`, or `[B,1,T,T]` with the causal mask in it.
+    /// `[B,1,1,T]`, or `[B,1,T,T]` including the causal mask.
     fn padding_mask(&self, batch: &Batch, causal: bool) -> Result<Tensor> {
         let (b, t) = (batch.rows(), batch.len());
         let queries = if causal { t } else { 1 };

@@ -1,4 +1,4 @@
-//! The plan's edits, captures and gradients at hook points of a pass.
+//! Edits, captures and gradients of a plan at the hook points of a pass.
 
 use candle_core::{Device, Tensor};
 
@@ -12,25 +12,24 @@ use crate::hook::HookPoint;
 use crate::plan::{Edit, EditKind, Gradient, Plan, Scalar, Sites};
 use crate::trace::Trace;
 
-/// Tasks of one pass at hook points, and its results so far.
+/// State of a plan during one pass: its tasks at hook points, and the results so far.
 pub(super) struct Tap<'a> {
     plan: &'a Plan,
     batch: &'a Batch,
     arch: &'a Arch,
     device: &'a Device,
     captured: Vec<Option<Tensor>>,
-    /// The value of each wanted gradient.
+    /// Values whose gradients are requested.
     watched: Vec<Option<Value>>,
-    /// The differentiated scalar: the sum of the first times the second.
+    /// Value and seed of the scalar to differentiate: the sum of their product.
     of: Option<(Value, Tensor)>,
 }
 
-/// An empty plan that lives long enough.
+/// An empty plan with a static lifetime.
 static IDLE: Plan =
     Plan { start: crate::plan::Start::Tokens, captures: Vec::new(), logits: None, edits: Vec::new(), gradient: None };
 
 impl<'a> Tap<'a> {
-    /// The tap of a plan over a batch.
     pub(crate) fn new(plan: &'a Plan, batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
         Tap {
             plan,
@@ -43,12 +42,12 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// A tap that reads and changes nothing.
+    /// Creates a tap that reads and changes nothing.
     pub(crate) fn idle(batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
         Tap::new(&IDLE, batch, arch, device)
     }
 
-    /// The same pass without any hook.
+    /// Creates a tap for the same pass without any hook.
     pub(crate) fn silent(&self) -> Tap<'a> {
         Tap::idle(self.batch, self.arch, self.device)
     }
@@ -100,7 +99,7 @@ impl<'a> Tap<'a> {
     fn select_at(&self, p: HookPoint, x: &Value, sites: &Sites) -> Result<Value> {
         let len = self.shape(p, &Sites::All)[if p.is_pattern() { 2 } else { 1 }];
         match sites {
-            // [B,H,T,K] to one row of H K values for each position.
+            // Converts [B,H,T,K] to one row of H K values per position.
             Sites::At(_) if p.is_pattern() => {
                 let (b, h, t, k) = x.tensor.dims4()?;
                 let x = ops::reshape(&ops::swap_middle(x)?, (b * t, h * k))?;
@@ -114,7 +113,7 @@ impl<'a> Tap<'a> {
         p.capture_shape(self.arch, self.batch, sites)
     }
 
-    /// One edit of `[B T, W]`.
+    /// Applies one edit to `[B T, W]`.
     fn apply(&self, e: &Edit, x: &Value) -> Result<Value> {
         let (n, width) = x.tensor.dims2()?;
         let len = n / self.batch.rows();
@@ -136,14 +135,14 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Hands in the scalars that come out of the head.
+    /// Sets the scalars computed by the head.
     pub(crate) fn set_scalars(&mut self, scalars: Value) -> Result<()> {
         let ones = scalars.tensor.ones_like()?;
         self.of = Some((scalars, ones));
         Ok(())
     }
 
-    /// Runs the backward pass if one is wanted and brings everything to the host.
+    /// Runs the backward pass if requested and copies all results to the host.
     pub(crate) fn finish(self, trace: &mut Trace) -> Result<()> {
         for (c, t) in self.plan.captures.iter().zip(&self.captured) {
             let t = t.as_ref().ok_or_else(|| ModelError::Compute(format!("{} was not reached", c.at)))?;
@@ -167,7 +166,7 @@ impl<'a> Tap<'a> {
     }
 }
 
-/// Rows of `[B T, W]` at sites.
+/// Selects rows of `[B T, W]` at sites.
 pub(super) fn select(x: &Value, sites: &Sites, len: usize) -> Result<Value> {
     match sites {
         Sites::All => Ok(x.clone()),

@@ -1,7 +1,7 @@
-//! Training on a candle device; what it does is said in [`crate::exec::train`].
+//! Training on a candle device; see [`crate::exec::train`].
 //!
-//! All parameters are one vector, and so are both moments: a step of AdamW is a few operations, however many
-//! parameters there are.
+//! All parameters form one vector, and so do both moments. A step of AdamW therefore takes a few operations, regardless of the number of
+//! parameters.
 
 use candle_core::{D, DType, Tensor, Var};
 
@@ -20,10 +20,10 @@ use crate::params::Params;
 use crate::plan::{Plan, Sites, Start, Target};
 use crate::trace::Trace;
 
-/// The vector of all parameters is a multiple of this long, so that sums over it have two short steps.
+/// The parameter vector's length is a multiple of this, so that sums over it take two short steps.
 const ROW: usize = 1024;
 
-/// One parameter: its part of the vector.
+/// A parameter and its part of the vector.
 struct Slot {
     name: String,
     value: Value,
@@ -32,23 +32,22 @@ struct Slot {
 pub struct Trainer {
     arch: Arch,
     device: candle_core::Device,
-    /// All parameters, in the order of `slots`, then zeros.
+    /// All parameters in the order of `slots`, followed by zeros.
     values: Var,
     first: Tensor,
     second: Tensor,
-    /// Ones where weights decay, else zeros.
+    /// One for values with weight decay, otherwise zero.
     decaying: Tensor,
     slots: Vec<Slot>,
-    /// The network on these parameters, with gradients.
+    /// Network over these parameters, with gradients.
     net: Network,
-    /// The same without.
+    /// Network over these parameters, without gradients.
     plain: Network,
     settings: AdamW,
     steps: u64,
 }
 
 impl Trainer {
-    /// Starts from given parameters.
     pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
         let device = open_device(device)?;
         let (mut values, mut decaying, mut places) = (Vec::new(), Vec::new(), Vec::new());
@@ -84,7 +83,7 @@ impl Trainer {
         Ok(Trainer { arch, device, values, first, second, decaying, slots, net, plain, settings, steps: 0 })
     }
 
-    /// The log-probabilities of the targets: `[N]`.
+    /// Log-probabilities of the targets, `[N]`.
     fn graph(&self, net: &Network, batch: &Batch, targets: &[Target]) -> Result<Value> {
         check(&self.arch, batch, targets)?;
         let mut tap = Tap::idle(batch, &self.arch, &self.device);
@@ -95,19 +94,18 @@ impl Trainer {
         net.log_probabilities_of(&rows, &targets.iter().map(|t| t.token).collect::<Vec<_>>())
     }
 
-    /// The mean cross entropy, on the device, and its gradients.
+    /// Returns the mean cross entropy, still on the device, and its gradients.
     fn differentiate(&self, batch: &Batch, targets: &[Target]) -> Result<(Tensor, Gradients)> {
         let log = self.graph(&self.net, batch, targets)?;
         let share = (log.tensor.ones_like()? * (-1.0 / targets.len() as f64))?;
         Ok((log.tensor.mean_all()?.neg()?, log.backward(share)?))
     }
 
-    /// The gradients as one vector.
     fn flat(&self, mut gradients: Gradients) -> Result<Tensor> {
         let mut parts = Vec::with_capacity(self.slots.len() + 1);
         let mut rest = self.values.elem_count();
         for s in &self.slots {
-            let missing = || ModelError::Training(format!("no gradient arrived at {}", s.name));
+            let missing = || ModelError::Training(format!("no gradient reached {}", s.name));
             let g = gradients.take(&s.value).ok_or_else(missing)?.flatten_all()?;
             rest -= g.elem_count();
             parts.push(g);
@@ -116,7 +114,7 @@ impl Trainer {
         Ok(Tensor::cat(&parts, 0)?)
     }
 
-    /// One step of AdamW along a gradient, which has been clipped by a factor.
+    /// Takes a step of AdamW along a gradient scaled by the clipping factor.
     fn update(&mut self, g: &Tensor, clip: f64, lr: f64) -> Result<()> {
         let s = self.settings;
         let decayed = |moment: &Tensor, beta: f64, g: Tensor, factor: f64| -> Result<Tensor> {
@@ -137,7 +135,7 @@ impl Training for Trainer {
         let (loss, gradients) = self.differentiate(batch, targets)?;
         let gradient = self.flat(gradients)?;
         let square = gradient.sqr()?.reshape(((), ROW))?.sum(D::Minus1)?.sum_all()?;
-        // Both at once: each number that is brought to the host waits for the device.
+        // Both are copied together, because each copy to the host waits for the device.
         let numbers: Vec<f32> = Tensor::stack(&[loss, square], 0)?.to_vec1()?;
         let (value, square) = (numbers[0], f64::from(numbers[1]));
         if !value.is_finite() {

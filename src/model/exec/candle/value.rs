@@ -1,8 +1,7 @@
-//! Tensors that remember how they were computed, as far as somebody asks for a gradient, and the backward pass.
+//! Tensors with a computation graph for gradients, and the backward pass.
 //!
-//! candle has autograd. It computes the gradients of frozen weights too, adds every gradient to zeros, and lets fused
-//! operations cut the way of a gradient without a word. Here only what leads to a watched value is recorded, and each
-//! operation (`ops`) states its derivative.
+//! candle's autograd also computes gradients of frozen weights, adds each gradient to zeros, and silently stops at fused operations. This
+//! graph records only paths to watched values, and each operation (`ops`) defines its derivative.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,10 +11,10 @@ use candle_core::Tensor;
 
 use crate::error::Result;
 
-/// The gradient of one input from that of the output.
+/// Maps the gradient of an output to that of one input.
 pub(super) type Pull = Box<dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync>;
 
-/// A tensor, and its place in the graph if a gradient can be wanted there.
+/// A tensor and its node in the graph, if a gradient may be needed.
 #[derive(Clone)]
 pub(super) struct Value {
     pub tensor: Tensor,
@@ -23,7 +22,7 @@ pub(super) struct Value {
 }
 
 struct Node {
-    /// Rises in the order of computation, so that falling numbers are an order for the backward pass.
+    /// Increases in the order of computation, so decreasing ids are an order for the backward pass.
     id: u64,
     /// True if the gradient is kept.
     watched: bool,
@@ -37,23 +36,22 @@ impl Node {
     }
 }
 
-/// Gradients of the watched values.
 pub(super) struct Gradients(HashMap<u64, Tensor>);
 
 impl Gradients {
-    /// The gradient of a watched value; `None` if none arrived.
+    /// Removes and returns the gradient of a watched value; `None` if the backward pass did not reach it.
     pub(crate) fn take(&mut self, of: &Value) -> Option<Tensor> {
         self.0.remove(&of.node.as_ref()?.id)
     }
 }
 
 impl Value {
-    /// A tensor without gradient.
+    /// Wraps a tensor without a gradient.
     pub(crate) fn constant(tensor: Tensor) -> Value {
         Value { tensor, node: None }
     }
 
-    /// The result of an operation on `inputs`, each with its derivative.
+    /// Records the result of an operation on `inputs`, each with its derivative.
     pub(crate) fn computed<const N: usize>(tensor: Tensor, inputs: [(&Value, Pull); N]) -> Value {
         let known = inputs.into_iter().filter_map(|(v, pull)| Some((v.node.clone()?, pull)));
         let inputs: Vec<_> = known.collect();
@@ -61,19 +59,19 @@ impl Value {
         Value { tensor, node }
     }
 
-    /// True if a gradient can be wanted at this value.
+    /// True if the value is part of the graph.
     pub(crate) fn is_recorded(&self) -> bool {
         self.node.is_some()
     }
 
-    /// The same value, whose gradient is kept.
+    /// Marks the value so that its gradient is kept.
     pub(crate) fn watched(self) -> Value {
         let same: Pull = Box::new(|g| Ok(g.clone()));
         let inputs = self.node.map(|node| (node, same)).into_iter().collect();
         Value { tensor: self.tensor, node: Some(Node::new(true, inputs)) }
     }
 
-    /// Gradients of the sum of this value times `seed`.
+    /// Computes gradients of the sum of this value times `seed`.
     pub(crate) fn backward(&self, seed: Tensor) -> Result<Gradients> {
         let mut kept = HashMap::new();
         let mut pending: BTreeMap<u64, (&Arc<Node>, Tensor)> = BTreeMap::new();

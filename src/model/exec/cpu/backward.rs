@@ -1,4 +1,4 @@
-//! The backward pass: vector-Jacobian products of blocks and embeddings, written by hand.
+//! Backward pass: hand-written vector-Jacobian products of blocks and embeddings.
 
 use super::forward::{Climb, each_token};
 use super::grads::{Grads, RowsOf};
@@ -15,13 +15,13 @@ use kernels::norm::norm_back;
 use kernels::product::{Finish, Left, Right, product};
 use kernels::rotary::rotate;
 
-/// Gradients of weights, where they are wanted.
+/// Gradients of weights, if requested.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;
 
-/// A decoder's memory in the backward pass: the encoder's states, and their gradient, which is added to.
+/// The encoder's states and their gradient, which the decoder's backward pass adds to.
 pub(super) type MemoryBack<'a> = Option<(&'a [f32], &'a mut [f32])>;
 
-/// The backward pass of one block.
+/// Arguments of the backward pass of one block.
 struct Level<'a> {
     l: usize,
     w: &'a Block,
@@ -33,7 +33,7 @@ struct Level<'a> {
 }
 
 impl super::forward::Pass<'_> {
-    /// Through a normalisation: in place, or added to `into`.
+    /// Backpropagates through a norm, in place or added to `into`.
     pub(crate) fn through_norm(
         &self,
         w: &NormWeights,
@@ -50,7 +50,7 @@ impl super::forward::Pass<'_> {
 }
 
 impl Climb<'_> {
-    /// Takes gradients through a place of a block.
+    /// Backpropagates through a hook point of a block.
     fn back(&self, at: BlockPoint, l: usize, rows: &Rows, selected: bool, d: &mut [f32]) {
         if let Some(p) = self.stack.point(at, l) {
             self.pass.tap.back(p, rows, selected, d);
@@ -61,7 +61,7 @@ impl Climb<'_> {
         self.stack.point(at, l).is_some_and(|p| self.pass.tap.ends_at(p))
     }
 
-    /// Through all blocks, from the gradient of the states above them, in `s.d`; whether the way ended there.
+    /// Backpropagates through all blocks, from the gradient of the states above them in `s.d`; returns true if the pass ended there.
     pub(crate) fn down(
         &self,
         s: &mut StackState,
@@ -96,7 +96,7 @@ impl Climb<'_> {
         false
     }
 
-    /// Through one block, `d` in place; whether the way ended inside.
+    /// Backpropagates through one block with `d` in place; returns true if the pass ended inside.
     fn block_back(
         &self,
         b: &Level<'_>,
@@ -110,7 +110,7 @@ impl Climb<'_> {
             pass.through_norm(&b.w.norm2, &b.kept.norm2, d.as_mut(), None, grads);
         }
         self.feed_back(b, back, d, grads);
-        // `back.normed` now holds the gradient of the feed-forward part's input.
+        // `back.normed` now contains the gradient of the feed-forward part's input.
         match place {
             Place::Post => add(d.as_mut(), back.normed.as_ref()),
             Place::Pre => {
@@ -146,7 +146,7 @@ impl Climb<'_> {
         false
     }
 
-    /// The gradient of what a part added to the residual stream: `d` itself, unless someone looks at it there.
+    /// Gradient of a part's output before it is added to the residual stream: `d` itself, unless the plan uses that point.
     fn part_back<'d>(&self, place: BlockPoint, b: &Level<'_>, d: &'d Buffer, part: &'d mut Buffer) -> &'d [f32] {
         match self.stack.point(place, b.l).filter(|p| self.pass.tap.touches(*p)) {
             None => d.as_ref(),
@@ -159,7 +159,7 @@ impl Climb<'_> {
         }
     }
 
-    /// Through the feed-forward part: from `d` at its output to its input, in `back.normed`.
+    /// Backpropagates through the feed-forward part, from `d` at its output to its input in `back.normed`.
     fn feed_back(&self, b: &Level<'_>, back: &mut Back, d: &Buffer, grads: &mut Wanted<'_>) {
         let (a, team) = (self.pass.arch, self.pass.team);
         let (width, f) = (a.hidden, self.stack.intermediate);
@@ -193,7 +193,8 @@ impl Climb<'_> {
         product(team, Left::rows(down, n, f, ld), Right::packed(b.w.up.back()), to, width, finish);
     }
 
-    /// Through attention: `d` becomes the gradient of the block's input, for all rows; whether the way ended inside.
+    /// Backpropagates through attention, so that `d` becomes the gradient of the block's input for all rows; returns true if the pass
+    /// ended inside.
     fn attention_back(&self, b: &Level<'_>, back: &mut Back, d: &mut Buffer, grads: &mut Wanted<'_>) -> bool {
         let (pass, team, width) = (self.pass, self.pass.team, self.pass.arch.hidden);
         let q_end = self.stack.columns()[1];
@@ -212,7 +213,7 @@ impl Climb<'_> {
         self.heads_back(b, back);
         let n = b.rows.count();
         if let Some(s) = b.selection {
-            // From here on all rows have a gradient.
+            // From here on, all rows have a gradient.
             let all = back.all.zeroed(n * width);
             scatter(d.as_ref(), width, &s.rows, all);
             std::mem::swap(d, &mut back.all);
@@ -220,7 +221,7 @@ impl Climb<'_> {
         if let Some(grads) = grads {
             self.qkv_grads(b, back, grads);
         }
-        // Through the norm of the block's input, where that comes first.
+        // Backpropagates through the norm of the block's input, if it comes before the attention.
         let post = pass.arch.place == Place::Post;
         let Back { qkv, q, normed, part, .. } = back;
         let to = if post { d.as_mut() } else { normed.zeroed(n * width) };
@@ -231,7 +232,7 @@ impl Climb<'_> {
         false
     }
 
-    /// Gradients of the weights of queries, keys and values.
+    /// Adds gradients of the weights of queries, keys and values.
     fn qkv_grads(&self, b: &Level<'_>, back: &mut Back, grads: &mut Grads) {
         let [_, q_end, _, ld] = self.stack.columns();
         let (team, width) = (self.pass.team, self.pass.arch.hidden);
@@ -246,7 +247,7 @@ impl Climb<'_> {
         }
     }
 
-    /// Adds the gradient of the input of queries, keys and values to `to`, all rows.
+    /// Adds the gradient of the shared input of queries, keys and values to `to`, for all rows.
     fn qkv_back(&self, b: &Level<'_>, (qkv, q): (&Buffer, &Buffer), part: &mut Buffer, to: &mut [f32]) {
         let (n, width, team) = (b.rows.count(), self.pass.arch.hidden, self.pass.team);
         let [_, q_end, _, ld] = self.stack.columns();
@@ -263,7 +264,7 @@ impl Climb<'_> {
         }
     }
 
-    /// From the gradient of head outputs, in `back.out`, to that of queries, keys and values.
+    /// Converts the gradient of head outputs in `back.out` to that of queries, keys and values.
     fn heads_back(&self, b: &Level<'_>, back: &mut Back) {
         let (stack, team) = (self.stack, self.pass.team);
         let [_, q_end, k_end, ld] = stack.columns();
@@ -306,7 +307,7 @@ impl Climb<'_> {
         rotate(team, d_q.as_mut(), q_ld, stack.query_heads(), angles, positions, true);
     }
 
-    /// Through a decoder's attention to the encoder: `d` in place, and what flows to the encoder's states.
+    /// Backpropagates through a decoder's attention to the encoder: `d` in place, and the gradient of the encoder's states.
     fn cross_back(
         &self,
         b: &Level<'_>,
@@ -357,7 +358,7 @@ impl Climb<'_> {
         product(team, left, Right::packed(w.kv.back()), d_states, width, Finish::Add(None));
     }
 
-    /// From the input of block 0, in `s.d`, to the rows of the word-embedding table.
+    /// Backpropagates from the input of block 0 in `s.d` to the rows of the word-embedding table.
     pub(crate) fn embed_back(&self, s: &mut StackState, back: &mut Back, grads: &mut Wanted<'_>) {
         let (pass, a, w, stack) = (self.pass, self.pass.arch, self.pass.weights, self.stack);
         let (width, n) = (a.embedding.width, s.rows.count());
@@ -393,7 +394,7 @@ impl Climb<'_> {
         }
     }
 
-    /// Gradients of position, type and task tables.
+    /// Adds gradients of the position, type and task tables.
     fn table_grads(&self, rows: &Rows, d: &[f32], grads: &mut Grads) {
         let (w, width, batch) = (self.pass.weights, self.pass.arch.embedding.width, self.stack.batch);
         let types = |b: usize, t: usize| batch.types()[b * batch.len() + t] as usize;

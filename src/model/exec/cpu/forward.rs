@@ -1,4 +1,4 @@
-//! The forward pass: embeddings and blocks.
+//! Forward pass: embeddings and blocks.
 
 use super::rows::Rows;
 use super::stack::{BlockPoint, Stack};
@@ -17,47 +17,47 @@ use kernels::rotary::rotate;
 use kernels::team::Team;
 use kernels::tile::PANEL;
 
-/// Data shared by all groups of one pass.
+/// Data shared by all sentence groups of a pass.
 pub(super) struct Pass<'a> {
     pub arch: &'a Arch,
     pub weights: &'a Weights,
     pub plan: &'a Plan,
-    /// Executes the plan at hook points and collects its results.
+    /// Applies the plan at hook points and collects its results.
     pub(crate) tap: &'a Tap<'a>,
     /// Data to keep for the backward pass.
     pub keep: Keep,
-    /// The threads that share an operation.
+    /// Threads that share an operation.
     pub team: Team,
     /// The only stack, or the encoder.
     pub first: Stack<'a>,
     /// The decoder of an encoder-decoder.
     pub second: Option<Stack<'a>>,
-    /// The part behind the last block runs.
+    /// True if the part after the last block runs.
     pub output: bool,
 }
 
-/// A stack on its way, with the memory of these sentences.
+/// A stack being run as part of a pass.
 pub(super) struct Climb<'a> {
     pub pass: &'a Pass<'a>,
     pub stack: &'a Stack<'a>,
 }
 
-/// States of all rows of the encoder, which a decoder attends to.
+/// The encoder's states for all rows, which a decoder attends to.
 pub(super) type Memory<'a> = Option<&'a [f32]>;
 
-/// Bias, if there is one.
+/// Adds the bias, if any, to a product.
 fn ending(bias: Option<&[f32]>) -> Finish<'_> {
     bias.map_or(Finish::Store, Finish::Bias)
 }
 
 impl Pass<'_> {
-    /// Rows times a linear map.
+    /// Applies a linear map to rows.
     pub(crate) fn linear(&self, w: &Linear, x: &[f32], to: &mut [f32], ld: usize) {
         let left = Left::rows(x, to.len() / ld, w.input, w.input);
         product(self.team, left, Right::packed(&w.weight), to, ld, ending(w.bias(0..w.weight.cols())));
     }
 
-    /// Normalises `from`, or `to` in place, and keeps what the backward pass needs.
+    /// Normalizes `from`, or `to` in place, and keeps values for the backward pass.
     pub(crate) fn normalise(&self, w: &NormWeights, from: Option<&[f32]>, to: &mut [f32], kept: &mut KeptNorm) {
         let rows = to.len() / w.view().weight.len();
         let keep = (self.keep >= Keep::Hidden)
@@ -67,7 +67,7 @@ impl Pass<'_> {
 }
 
 impl Climb<'_> {
-    /// Passes vectors at a place of a block.
+    /// Passes vectors through a hook point of a block.
     fn visit(&self, at: BlockPoint, l: usize, rows: &Rows, selected: bool, x: &mut [f32]) {
         if let Some(p) = self.stack.point(at, l) {
             self.pass.tap.visit(p, rows, selected, x);
@@ -78,7 +78,7 @@ impl Climb<'_> {
         self.stack.point(at, l).is_some_and(|p| self.pass.tap.touches(p))
     }
 
-    /// From the start to the states after the last block that runs: in `s.h`, all rows or the selected ones.
+    /// Runs the stack up to the last block needed; the states in `s.h` are those of all or the selected rows.
     pub(crate) fn up(&self, s: &mut StackState, memory: Memory<'_>) {
         let stack = self.stack;
         s.reserve(self.pass.keep, stack.blocks.saturating_sub(stack.first));
@@ -103,7 +103,7 @@ impl Climb<'_> {
         }
     }
 
-    /// The input of block 0, in `s.h`.
+    /// Computes the input of block 0 in `s.h`.
     fn embed(&self, s: &mut StackState) {
         let (a, w, stack) = (self.pass.arch, self.pass.weights, self.stack);
         let (width, n, batch) = (a.embedding.width, s.rows.count(), stack.batch);
@@ -151,7 +151,7 @@ impl Climb<'_> {
         }
     }
 
-    /// Row of the position table that token t of sentence b reads.
+    /// Row of the position table used by token t of sentence b.
     pub(crate) fn position_row(&self, b: usize, t: usize) -> usize {
         match self.pass.arch.positions {
             Positions::Learned { padding: Some(row), .. } if !self.stack.batch.is_token(b, t) => row,
@@ -167,7 +167,7 @@ impl Climb<'_> {
         let StackState { rows, h, part, gather: gathered, kept, inputs, .. } = s;
         let (kept, inputs) = (&mut kept[k], &mut inputs[i]);
         let copies = place == Place::Post && pass.keep == Keep::Weights;
-        // The input of queries, keys and values.
+        // Input of queries, keys and values.
         if place != Place::Post {
             let to = inputs.qkv.sized(rows.count() * d);
             pass.normalise(&w.norm1, Some(h.as_ref()), to, &mut kept.norm1);
@@ -183,7 +183,7 @@ impl Climb<'_> {
         }
         let selected = selection.is_some();
         if place == Place::Parallel {
-            // Before the residual stream changes: both parts read the same.
+            // Computed before the residual stream changes, because both parts have the same input.
             pass.normalise(&w.norm2, Some(h.as_ref()), inputs.up.sized(h.as_ref().len()), &mut kept.norm2);
         }
         let x = (inputs.out.as_ref(), w.out.input);
@@ -213,7 +213,7 @@ impl Climb<'_> {
         }
     }
 
-    /// Head outputs side by side, for all rows or the selected ones, into `to`.
+    /// Writes the concatenated head outputs to `to`, for all or the selected rows.
     #[allow(clippy::too_many_arguments)]
     fn attention(
         &self,
@@ -266,7 +266,8 @@ impl Climb<'_> {
         }
     }
 
-    /// One product for all rows; with a selection, keys and values of all and queries of the selected ones.
+    /// Computes queries, keys and values in one product. With a selection, keys and values cover all rows and queries only the selected
+    /// ones.
     fn queries_keys_values(
         &self,
         w: &Block,
@@ -282,7 +283,7 @@ impl Climb<'_> {
             self.pass.linear(map, x, qkv, ld);
             return;
         };
-        // Panels do not end where queries do, so a few of those come along.
+        // Panel boundaries differ from the end of the queries, so a few queries are included.
         let from = q_end / PANEL * PANEL;
         let right = Right::within(&map.weight, from..ld, 0..d);
         let left = Left::rows(x, rows.count(), d, d);
@@ -292,7 +293,7 @@ impl Climb<'_> {
         product(team, left, right, q, q_end, ending(map.bias(0..q_end)));
     }
 
-    /// A decoder's attention to the encoder, with its residual sum and norm.
+    /// Runs a decoder's attention to the encoder, with its residual sum and norm.
     #[allow(clippy::too_many_arguments)]
     fn cross(
         &self,
@@ -340,7 +341,7 @@ impl Climb<'_> {
         pass.normalise(&w.norm, None, h.as_mut(), &mut kept.cross.norm);
     }
 
-    /// Adds a linear map of `x` to the residual stream, by way of the point where it is looked at.
+    /// Adds a linear map of `x` to the residual stream, passing through the hook point in between.
     #[allow(clippy::too_many_arguments)]
     fn add_part(
         &self,
@@ -364,7 +365,7 @@ impl Climb<'_> {
         }
     }
 
-    /// The feed-forward part up to its second matrix: rows of `spaced(F)` floats into `to`.
+    /// Runs the feed-forward part up to its second matrix; writes rows of `spaced(F)` floats to `to`.
     fn feed(&self, w: &Block, y: &[f32], kept: &mut Kept, to: &mut Buffer) {
         let (pass, f, d) = (self.pass, self.stack.intermediate, self.pass.arch.hidden);
         let (n, ld, kind) = (y.len() / d, spaced(f), pass.arch.mlp.activation);

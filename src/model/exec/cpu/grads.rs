@@ -1,4 +1,4 @@
-//! Gradients of weights, under the parameters' places and in their shapes.
+//! Gradients of weights, by parameter index and in parameter shape.
 
 use super::weights::{Id, Linear, NormWeights};
 use crate::arch::Arch;
@@ -7,37 +7,34 @@ use kernels::norm::add_column_sums;
 use kernels::product::{Finish, Left, Right, product};
 use kernels::team::Team;
 
-/// One gradient for each parameter of [`Arch::parameters`].
+/// One gradient for each parameter in [`Arch::parameters`].
 pub(super) struct Grads {
     buffers: Vec<Buffer>,
     sizes: Vec<usize>,
-    /// Parameters that took part in the loss.
+    /// True for parameters that took part in the loss.
     reached: Vec<bool>,
 }
 
-/// Rows of something, and how far apart they are.
+/// Rows of a matrix with their stride.
 #[derive(Clone, Copy)]
 pub(super) struct RowsOf<'a> {
-    /// From the first row on.
     pub data: &'a [f32],
-    /// Floats from a row to the next.
+    /// Stride between rows, in floats.
     pub ld: usize,
 }
 
 impl Grads {
-    /// No gradients yet.
     pub(crate) fn new(arch: &Arch) -> Grads {
         let sizes: Vec<usize> = arch.parameters().iter().map(|p| p.shape.iter().product()).collect();
         let buffers = sizes.iter().map(|_| Buffer::default()).collect();
         Grads { buffers, reached: vec![false; sizes.len()], sizes }
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.reached.fill(false);
     }
 
-    /// The gradient of a parameter, zero at first.
+    /// Gradient of a parameter, initially zero.
     pub(crate) fn of(&mut self, id: Id) -> &mut [f32] {
         if self.reached[id] {
             return self.buffers[id].as_mut();
@@ -46,12 +43,12 @@ impl Grads {
         self.buffers[id].zeroed(self.sizes[id])
     }
 
-    /// The gradient of a parameter that took part.
+    /// Gradient of a parameter, if it took part in the loss.
     pub(crate) fn get(&self, id: Id) -> Option<&[f32]> {
         self.reached[id].then(|| self.buffers[id].as_ref())
     }
 
-    /// Takes in `n` rows: `x` went into parts `parts` of a linear map, `d` is the gradient of what came out of them.
+    /// Adds the gradients of parts `parts` of a linear map for `n` rows: `x` is its input, `d` the gradient of its output.
     pub(crate) fn linear(
         &mut self,
         team: Team,
@@ -73,7 +70,7 @@ impl Grads {
         }
     }
 
-    /// Takes in rows: `normed` before weight and bias, `d` the gradient of what came out.
+    /// Adds the gradients of a norm: `normed` is its value before weight and bias, `d` the gradient of its output.
     pub(crate) fn norm(&mut self, team: Team, w: &NormWeights, normed: &[f32], d: &[f32]) {
         let width = w.view().weight.len();
         let rows = (d.len() / width, width);

@@ -1,4 +1,4 @@
-//! From the states after the last block to logits and scalars, and the backward pass.
+//! Final norm, logits and scalars after the last block, with their backward pass.
 
 use super::forward::Pass;
 use super::grads::{Grads, RowsOf};
@@ -15,14 +15,14 @@ use kernels::norm::norm_back;
 use kernels::packed::Packed;
 use kernels::product::{Finish, Left, Right, product};
 
-/// Rows of the output matrix that a plan asks for.
+/// Rows of the output matrix that a plan requests.
 pub(super) struct Vocabulary {
     rows: Packed,
     bias: Option<Vec<f32>>,
 }
 
 impl Vocabulary {
-    /// The rows of these words; `None` without a head.
+    /// Copies the rows of these tokens; `None` without a head.
     pub(crate) fn new(weights: &Weights, ids: &[u32]) -> Option<Vocabulary> {
         let head = weights.head.as_ref()?;
         let decoder = &head.decoder;
@@ -40,16 +40,16 @@ impl Vocabulary {
     }
 }
 
-/// Rows whose logits are held at a time.
+/// Number of rows whose logits are computed at once.
 const CHUNK: usize = 128;
 
 impl Pass<'_> {
-    /// The stack whose states the head reads.
+    /// Stack whose states are the head's input.
     pub(crate) fn last(&self) -> &Stack<'_> {
         self.second.as_ref().unwrap_or(&self.first)
     }
 
-    /// Final norm and logits.
+    /// Computes the final norm and logits.
     pub(crate) fn top(&self, s: &mut State, vocabulary: Option<&Vocabulary>) {
         let State { first, second, top, final_norm, head, .. } = s;
         let below = if self.second.is_some() { second } else { first };
@@ -80,7 +80,7 @@ impl Pass<'_> {
         head.sites = sites;
     }
 
-    /// Input of the decoder matrix, from `head.rows` into `head.ready`: `[n, E]`.
+    /// Computes the input of the decoder matrix, from `head.rows` into `head.ready`: `[n, E]`.
     fn ready(&self, w: &HeadWeights, n: usize, head: &mut HeadState) {
         let HeadState { rows, pre, ready, norm, .. } = head;
         let Some((map, weights)) = &w.transform else {
@@ -96,7 +96,7 @@ impl Pass<'_> {
         self.normalise(weights, None, to, norm);
     }
 
-    /// Values of a scalar's targets, and their gradient with respect to the states before the head, added to `to`.
+    /// Computes the values of a scalar's targets, and adds their gradient with respect to the states before the head to `to`.
     pub(crate) fn targets(
         &self,
         s: &mut State,
@@ -146,7 +146,7 @@ impl Pass<'_> {
         head.sites = sites;
     }
 
-    /// Logit of each row's token; the gradient is that token's row of the decoder.
+    /// Computes the logit of each row's token; its gradient is that token's row of the decoder.
     fn logits_of(&self, w: &HeadWeights, head: &mut HeadState) {
         let width = w.decoder.input;
         let HeadState { ready, d, values, tokens, .. } = head;
@@ -164,7 +164,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Log-probability of each row's token, and the weighted gradient.
+    /// Computes the log-probability of each row's token and the weighted gradient.
     fn probabilities_of(&self, w: &HeadWeights, head: &mut HeadState, weight: Weight, grads: &mut Option<&mut Grads>) {
         let (n, width, vocab) = (head.tokens.len(), w.decoder.input, self.arch.vocab);
         let HeadState { ready, logits, d, values, tokens, .. } = head;
@@ -184,7 +184,7 @@ impl Pass<'_> {
         }
     }
 
-    /// From the gradient of what the decoder multiplies to that of the states, in `head.d`.
+    /// Converts the gradient of the decoder's input to that of the states, in `head.d`.
     fn head_back(&self, w: &HeadWeights, head: &mut HeadState, grads: &mut Option<&mut Grads>) {
         let Some((map, weights)) = &w.transform else { return };
         let Head::Masked { activation, .. } = self.arch.head else { return };
@@ -200,7 +200,7 @@ impl Pass<'_> {
             let x = RowsOf { data: rows.as_ref(), ld: map.input };
             grads.linear(self.team, map, 0..1, n, x, RowsOf { data: d.as_ref(), ld: width });
         }
-        // The logits have done their part; their memory serves.
+        // The logits are no longer needed, so their memory is reused.
         let to = logits.sized(n * map.input);
         let left = Left::rows(d.as_ref(), n, width, width);
         product(self.team, left, Right::packed(map.back()), to, map.input, Finish::Store);
@@ -208,7 +208,7 @@ impl Pass<'_> {
     }
 }
 
-/// Copies rows below each other.
+/// Copies the selected rows to consecutive rows.
 fn take_rows(from: &[f32], width: usize, which: impl ExactSizeIterator<Item = usize>, to: &mut Buffer) {
     let to = to.sized(which.len() * width);
     for (row, to) in which.zip(to.chunks_exact_mut(width)) {

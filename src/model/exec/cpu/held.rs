@@ -1,4 +1,4 @@
-//! Memory of the executor: its working memory never shrinks, so this is also its peak.
+//! Memory used by the executor. Its working memory never shrinks, so the current value is also the peak.
 
 use std::sync::PoisonError;
 
@@ -62,13 +62,13 @@ impl State {
 }
 
 impl CpuExecutor {
-    /// Working memory of a pass that reads hidden states: what each thread holds for its group of sentences, and what the
-    /// batch itself takes. Groups end with a whole sentence.
+    /// Estimates the working memory of a pass that reads hidden states: the memory of each thread for its group of sentences, plus that of
+    /// the batch. Groups consist of whole sentences.
     pub(super) fn expected(&self, tokens: usize, longest: usize) -> usize {
         let (a, threads) = (&self.arch, rayon::current_num_threads());
         let (q, kv) = (a.heads * a.head_dim, a.kv_heads * a.head_dim);
         let wide = if a.embedding.projection { a.embedding.width } else { 0 };
-        // Normalised inputs are copies where a block does not overwrite its own.
+        // Blocks that do not overwrite their input keep a normalized copy.
         let inputs = if a.place == Place::Post { 0 } else { 2 * a.hidden };
         let encoder = a.hidden + q + 2 * kv + q + spaced(a.intermediate) + inputs + wide;
         let decoder = a.decoder.map_or(0, |d| 8 * a.hidden + spaced(d.intermediate));
@@ -91,10 +91,10 @@ mod tests {
     use crate::chunk::chunks;
     use crate::{Batch, Device, HookPoint, Model, Plan, Sites};
 
-    /// The forecast of working memory against what the executor has counted afterwards.
+    /// Compares the memory forecast with the executor's later count.
     #[test]
     fn working_memory_is_forecast_within_a_fifth() {
-        // With many threads, a small batch gives some of them nothing to hold.
+        // With many threads, some would have no part of a small batch.
         rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap().install(memory_against_forecast);
     }
 
@@ -106,7 +106,7 @@ mod tests {
                 let lengths: Vec<usize> = (0..tokens / 2).map(|i| 8 + i % 9).collect();
                 let forecast = model.pass_bytes(tokens, 16) as f64;
                 let mut held = 0.0;
-                // On a busy machine one thread may do the work of two, with half of the memory: then it is asked again.
+                // On a busy machine one thread may do the work of two with half of the memory, so the pass is repeated.
                 for group in chunks(&lengths, tokens).into_iter().take(2).cycle().take(200) {
                     let ids: Vec<Vec<u32>> = group.iter().map(|i| vec![7; lengths[*i]]).collect();
                     let batch = Batch::new(&ids, 0).unwrap();

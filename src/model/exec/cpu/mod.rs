@@ -1,8 +1,8 @@
 //! The CPU executor: plain slices, weights laid out once, fused passes, a hand-written backward pass.
 //!
-//! Sentences are computed without their padding, in groups that fit the caches; the last block that runs computes only
-//! the rows that are read. Every number is one chain of operations in a fixed order, so a sentence gets the same bits
-//! alone or in any batch, on one thread or many.
+//! Sentences are computed without padding, in groups that fit the caches; the last block computes only the rows that are read. Every
+//! number results from a fixed sequence of operations, so a sentence gives the same bits alone or in any batch, with any number of
+//! threads.
 
 mod backward;
 mod forward;
@@ -42,12 +42,12 @@ use crate::trace::Trace;
 use kernels::rotary::Angles;
 use kernels::team::Team;
 
-/// A model on the CPU: computed in f32, from matrices and tables in the dtype that was asked for.
+/// A model on the CPU that computes in f32, with matrices and tables stored in the requested dtype.
 pub(crate) struct CpuExecutor {
     arch: Arch,
     weights: Weights,
     angles: Mutex<Option<Arc<Angles>>>,
-    /// Memory of groups that are not running.
+    /// Reusable memory of groups that are not running.
     states: Mutex<Vec<State>>,
 }
 
@@ -66,7 +66,7 @@ impl CpuExecutor {
         Ok(CpuExecutor { arch: arch.clone(), weights, angles: Mutex::default(), states: Mutex::default() })
     }
 
-    /// Rotary angles for at least `positions` positions.
+    /// Returns rotary angles for at least `positions` positions.
     fn angles(&self, positions: usize) -> Option<Arc<Angles>> {
         let (frequencies, scale) = self.arch.rotation()?;
         let mut held = self.angles.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,9 +80,9 @@ impl CpuExecutor {
     }
 }
 
-/// Tokens of a group: enough rows to keep products busy, few enough to stay in the caches.
+/// Tokens per group: enough to keep products busy, few enough to fit the caches.
 const GROUP: usize = 256;
-/// Fewer tokens than this for each thread, and all threads work on the same rows instead.
+/// With fewer tokens than this per thread, all threads work on the same rows instead.
 const SHARE: usize = 48;
 
 impl Executor for CpuExecutor {
@@ -133,7 +133,7 @@ impl Executor for CpuExecutor {
 }
 
 impl<'a> Pass<'a> {
-    /// Everything about one pass but its sentences.
+    /// Prepares a pass, apart from its sentences.
     fn new(
         (arch, weights): (&'a Arch, &'a Weights),
         (batch, input): (&'a Batch, Option<&'a Batch>),
@@ -185,7 +185,7 @@ impl<'a> Pass<'a> {
         Pass { arch, weights, plan, tap, keep, team: Team::Solo, first, second, output: extent.output }
     }
 
-    /// Groups of sentences that are computed one after the other, or side by side.
+    /// Divides the sentences into groups, which run one after another or in parallel.
     fn split(&self, threads: usize) -> Vec<Range<usize>> {
         let rows = |s: &Stack<'_>, b: usize| if s.padded { s.batch.len() } else { s.batch.lengths()[b] };
         let size = |b: usize| rows(&self.first, b) + self.second.as_ref().map_or(0, |s| rows(s, b));
@@ -194,7 +194,7 @@ impl<'a> Pass<'a> {
         groups(&sizes, GROUP, if few { 1 } else { threads })
     }
 
-    /// One group of sentences from the start to everything that is read.
+    /// Runs the forward pass for one group of sentences.
     fn up(&self, s: &mut State, which: Range<usize>, vocabulary: Option<&Vocabulary>) {
         let State { first, second, .. } = s;
         self.first.lay_out(first, which.clone());
@@ -212,14 +212,14 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// And back, from a scalar to every point where its gradient is wanted. `weight` is the factor of log-probabilities.
+    /// Runs the backward pass from a scalar to all requested gradients. `weight` scales log-probabilities.
     fn down(&self, s: &mut State, of: &Scalar, weight: Option<f32>, mut grads: Wanted<'_>) {
         let last = self.last();
         let below = if last.second { &mut s.second } else { &mut s.first };
         let selected = last.top_selected(&below.rows);
         let mut d = std::mem::take(&mut below.d);
         d.zeroed(below.h.as_ref().len());
-        // The final norm takes part if the scalar lies behind it.
+        // The final norm takes part if the scalar is computed after it.
         let behind = matches!(of, Scalar::Cotangent { at: HookPoint::FinalNorm, .. });
         if of.targets().is_some() || behind {
             self.targets(s, of, weight, &mut grads, d.as_mut());
@@ -255,7 +255,7 @@ impl<'a> Pass<'a> {
 
 impl Stack<'_> {
     fn lay_out(&self, s: &mut StackState, which: Range<usize>) {
-        // Padding of a decoder follows everything that its tokens see.
+        // A decoder's padding comes after all tokens that its tokens attend to.
         s.rows.set(self.batch, which, self.padded, !self.second, self.heads);
         if let Need::Some(sites) = &self.need {
             s.rows.select(sites, self.heads);

@@ -1,5 +1,4 @@
-//! Rows that a pass computes: sentences below each other without padding, and fewer where the top needs only a few of
-//! them.
+//! Rows that a pass computes: concatenated sentences without padding, and only the needed ones at the top.
 
 use std::ops::Range;
 
@@ -12,45 +11,44 @@ use kernels::attention::Span;
 /// Marks a row that is not selected.
 const ABSENT: u32 = u32::MAX;
 
-/// The rows of a few sentences.
+/// Rows of a few sentences.
 ///
-/// Padding influences nothing, so it is left out, unless the plan reads every position.
+/// Padding affects no other row, so it is omitted unless the plan reads every position.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// First sentence.
+    /// Index of the first sentence.
     first: usize,
-    /// Positions in a row of the batch.
+    /// Number of positions per row of the batch.
     pub len: usize,
-    /// Each sentence's rows; one more entry than sentences.
+    /// First row of each sentence, followed by the total.
     starts: Vec<usize>,
-    /// The sentences' rows, keys and queries.
+    /// Rows, keys and queries of each sentence.
     pub spans: Vec<Span>,
-    /// Place of each row in its sentence.
+    /// Position of each row in its sentence.
     pub positions: Vec<u32>,
-    /// Floats of all attention probabilities.
+    /// Number of floats for all attention probabilities.
     pub kept: usize,
-    /// Rows that are computed to the end, ascending; none means all of them.
+    /// Rows computed to the end, ascending; `None` for all.
     selected: Option<Selection>,
-    /// Memory of the last selection.
+    /// Memory of the last selection, for reuse.
     spare: Selection,
 }
 
-/// Some of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
-    /// Their numbers among all rows.
+    /// Indices among all rows.
     pub rows: Vec<u32>,
-    /// For each of all rows its place here.
+    /// Index of each row in the selection, or [`ABSENT`].
     places: Vec<u32>,
-    /// Sentences with these rows as queries.
+    /// Sentences with only these rows as queries.
     pub spans: Vec<Span>,
-    /// Place of each in its sentence.
+    /// Position of each selected row in its sentence.
     pub positions: Vec<u32>,
-    /// Floats of all attention probabilities.
+    /// Number of floats for all attention probabilities.
     pub kept: usize,
 }
 
-/// Rows that the part after the last block's attention must compute.
+/// Rows needed after the last block's attention.
 #[derive(Debug, PartialEq)]
 pub(super) enum Need {
     All,
@@ -58,7 +56,7 @@ pub(super) enum Need {
 }
 
 impl Need {
-    /// Sites that a plan reads behind `input`, the input of the last block that runs.
+    /// Sites that a plan reads after `input`, the input of the last block that runs.
     pub(crate) fn of(plan: &Plan, input: HookPoint, arch: &Arch) -> Need {
         let mut sites = Vec::new();
         let behind = |p: HookPoint| order(p, arch) > order(input, arch);
@@ -84,7 +82,7 @@ impl Need {
     }
 }
 
-/// True if the plan reads padding, of the second stack or of the first.
+/// True if the plan reads padding of the second (`second`) or first stack.
 pub(super) fn reads_padding(plan: &Plan, second: bool, arch: &Arch) -> bool {
     let all = |s: &Sites, of_second: bool| *s == Sites::All && of_second == second;
     let cotangent = plan.gradient.as_ref().is_some_and(|g| match &g.of {
@@ -97,12 +95,12 @@ pub(super) fn reads_padding(plan: &Plan, second: bool, arch: &Arch) -> bool {
         || plan.logits.as_ref().is_some_and(logits)
 }
 
-/// True if a point's rows are those of the second stack.
+/// True if the rows of a hook point belong to the second stack.
 fn in_second(p: HookPoint, arch: &Arch) -> bool {
     p.in_decoder() || (p == HookPoint::FinalNorm && arch.decoder.is_some())
 }
 
-/// The order in which a pass meets the points.
+/// Position of a hook point in the order of the pass.
 pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
     use HookPoint::*;
     let within = |l: usize, i: usize| 1 + 6 * l + i;
@@ -124,7 +122,7 @@ pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
 }
 
 impl Rows {
-    /// Lays out sentences `which` of a batch. `padded` computes padding too; `unseen` hides it from the other rows.
+    /// Lays out sentences `which` of a batch. `padded` includes padding; `unseen` hides it from other rows.
     pub(crate) fn set(&mut self, batch: &Batch, which: Range<usize>, padded: bool, unseen: bool, heads: usize) {
         (self.first, self.len) = (which.start, batch.len());
         self.starts.clear();
@@ -146,7 +144,7 @@ impl Rows {
         self.kept = kept;
     }
 
-    /// Selects the rows of `sites` that are in these sentences.
+    /// Selects those rows of `sites` that are in these sentences.
     pub(crate) fn select(&mut self, sites: &[(usize, usize)], heads: usize) {
         let mut s = std::mem::take(&mut self.spare);
         s.places.clear();
@@ -180,7 +178,6 @@ impl Rows {
         }
     }
 
-    /// Number of rows.
     pub(crate) fn count(&self) -> usize {
         self.positions.len()
     }
@@ -189,19 +186,19 @@ impl Rows {
         self.selected.as_ref()
     }
 
-    /// First sentence, and each sentence's rows.
+    /// Index and rows of each sentence.
     pub(crate) fn sentences(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         self.starts.windows(2).enumerate().map(|(i, w)| (self.first + i, w[0]..w[1]))
     }
 
-    /// Row of a site, among all rows.
+    /// Row of a site among all rows.
     fn full_row(&self, (b, t): (usize, usize)) -> Option<usize> {
         let i = b.checked_sub(self.first)?;
         let (from, to) = (*self.starts.get(i)?, *self.starts.get(i + 1)?);
         (t < to - from).then_some(from + t)
     }
 
-    /// Row of a site among all rows, or among the selected ones.
+    /// Row of a site among all or the selected rows.
     pub(crate) fn row(&self, site: (usize, usize), selected: bool) -> Option<usize> {
         let row = self.full_row(site)?;
         match &self.selected {
@@ -210,13 +207,13 @@ impl Rows {
         }
     }
 
-    /// Sentence of a site, among these, if it lies here.
+    /// Local index of a sentence, if it is among these.
     pub(crate) fn sentence(&self, b: usize) -> Option<usize> {
         b.checked_sub(self.first).filter(|i| *i < self.spans.len())
     }
 }
 
-/// Splits sentences into groups of about `tokens` tokens, at least `least` groups where there are as many sentences.
+/// Splits sentences into groups of about `tokens` tokens, with at least `least` groups if there are enough sentences.
 pub(super) fn groups(sizes: &[usize], tokens: usize, least: usize) -> Vec<Range<usize>> {
     let total: usize = sizes.iter().sum();
     let wanted = total.div_ceil(tokens.max(1)).next_multiple_of(least.max(1)).min(sizes.len()).max(1);
@@ -224,7 +221,7 @@ pub(super) fn groups(sizes: &[usize], tokens: usize, least: usize) -> Vec<Range<
     for (i, size) in sizes.iter().enumerate() {
         done += size;
         let (left, missing) = (sizes.len() - i - 1, wanted - groups.len());
-        // Cut when the share is reached, or when every remaining sentence must be a group by itself.
+        // A group ends when its share is reached, or when each remaining sentence must form a group.
         let reached = done * wanted >= total * (groups.len() + 1);
         if missing > 1 && (reached || left < missing) {
             groups.push(from..i + 1);

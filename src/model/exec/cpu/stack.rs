@@ -1,4 +1,4 @@
-//! One of a model's stacks of blocks: the encoder (or the only one), or the decoder on top of it.
+//! A stack of blocks: the encoder (or only stack), or the decoder.
 
 use super::rows::{Need, Rows, Selection};
 use super::state::Keep;
@@ -9,7 +9,6 @@ use crate::hook::HookPoint;
 use kernels::attention::Span;
 use kernels::rotary::{Angles, Heads};
 
-/// Hook points within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockPoint {
     Pre,
@@ -26,32 +25,31 @@ pub(super) struct Stack<'a> {
     pub batch: &'a Batch,
     /// True for the decoder.
     pub second: bool,
-    /// Heads of queries.
     pub heads: usize,
-    /// Heads of keys and values: as many, or fewer that are shared.
+    /// Number of key/value heads; fewer than `heads` if shared.
     pub kv_heads: usize,
     /// Width of a head.
     pub dim: usize,
     /// Width of the feed-forward part.
     pub intermediate: usize,
-    /// True if a token sees only earlier ones.
+    /// True if tokens attend only to themselves and earlier tokens.
     pub causal: bool,
-    /// Rotary positions, where it has them.
+    /// Rotary positions, if used.
     pub angles: Option<&'a Angles>,
-    /// Blocks there are.
+    /// Total number of blocks.
     pub layers: usize,
-    /// Blocks `first..blocks` run.
+    /// First block that runs.
     pub first: usize,
     /// One past the last block that runs.
     pub blocks: usize,
     /// Rows that the last block computes after its attention's keys and values.
     pub need: Need,
-    /// Padding is computed.
+    /// True if padding is computed.
     pub padded: bool,
 }
 
 impl Stack<'_> {
-    /// The point of that place in block `l`, where it has a name.
+    /// Hook point at this place in block `l`, if it has one.
     pub(crate) fn point(&self, at: BlockPoint, l: usize) -> Option<HookPoint> {
         match (at, self.second) {
             (BlockPoint::Pre, false) => Some(HookPoint::ResidPre(l)),
@@ -72,34 +70,33 @@ impl Stack<'_> {
         self.weights.block(l)
     }
 
-    /// Slots in which block `l` keeps its values.
+    /// Indices of the slots where block `l` stores its values and inputs.
     pub(crate) fn slots(&self, keep: Keep, l: usize) -> (usize, usize) {
         let slot = |wanted: bool| if wanted { l - self.first } else { 0 };
         (slot(keep >= Keep::Hidden), slot(keep == Keep::Weights))
     }
 
-    /// The rows that run behind the attention of block `l`, if they are not all.
+    /// Rows that run after the attention of block `l`, unless all do.
     pub(crate) fn selection<'r>(&self, l: usize, rows: &'r Rows) -> Option<&'r Selection> {
         rows.selection().filter(|_| l + 1 == self.blocks)
     }
 
-    /// True if the states above the last block are those of the selected rows.
+    /// True if the states after the last block are those of the selected rows.
     pub(crate) fn top_selected(&self, rows: &Rows) -> bool {
         self.blocks > self.first && rows.selection().is_some()
     }
 
-    /// Bounds of the columns of queries, keys and values.
+    /// Column boundaries of queries, keys and values.
     pub(crate) fn columns(&self) -> [usize; 4] {
         let (q, kv) = (self.heads * self.dim, self.kv_heads * self.dim);
         [0, q, q + kv, q + 2 * kv]
     }
 
-    /// The columns of the queries, by heads.
     pub(crate) fn query_heads(&self) -> Heads {
         Heads { from: 0, count: self.heads, dim: self.dim }
     }
 
-    /// The columns of the keys, by heads.
+    /// Columns of the keys by head.
     pub(crate) fn key_heads(&self) -> Heads {
         Heads { from: self.columns()[1], count: self.kv_heads, dim: self.dim }
     }

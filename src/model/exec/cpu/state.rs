@@ -1,100 +1,99 @@
-//! The memory of one group of sentences on its way through a model. It is kept and only grows.
+//! Working memory of one group of sentences. It is reused and never shrinks.
 
 use super::rows::Rows;
 use kernels::attention::Span;
 use kernels::buffer::Buffer;
 
-/// Data that a pass keeps for the backward pass.
+/// Data kept for the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Keep {
-    /// Nothing: forward only.
+    /// Nothing, for a forward pass alone.
     Nothing,
-    /// For gradients of hidden states.
+    /// Data for gradients of hidden states.
     Hidden,
-    /// And what gradients of weights need.
+    /// Also data for gradients of weights.
     Weights,
 }
 
-/// A normalisation's input, in the form that its backward pass needs.
+/// Input of a norm in the form needed by its backward pass.
 #[derive(Default)]
 pub(super) struct KeptNorm {
-    /// Normalised rows before weight and bias.
+    /// Normalized rows before weight and bias.
     pub normed: Buffer,
-    /// Factor of each row.
+    /// Scale of each row.
     pub factor: Buffer,
 }
 
-/// One block's values for gradients of hidden states.
+/// Values of one block, for gradients of hidden states.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// Of the attention.
+    /// Norm of the attention.
     pub(crate) norm1: KeptNorm,
-    /// `[n, q + k + v]`; with selected rows the queries are apart.
+    /// Queries, keys and values, `[n, q + k + v]`; queries of selected rows are in `q`.
     pub(crate) qkv: Buffer,
     /// Queries of selected rows.
     pub q: Buffer,
     /// Attention probabilities.
     pub pattern: Buffer,
-    /// Of the attention to the encoder.
+    /// Attention to the encoder.
     pub cross: KeptCross,
-    /// Of the feed-forward part.
+    /// Norm of the feed-forward part.
     pub(crate) norm2: KeptNorm,
-    /// Before the nonlinearity (what is gated, with a gate).
+    /// Values before the activation function; with a gate, the values to be gated.
     pub up: Buffer,
-    /// The gate before the nonlinearity.
+    /// Gate before the activation function.
     pub gate: Buffer,
 }
 
-/// The same of a decoder's attention to the encoder.
+/// Values of a decoder's attention to the encoder.
 #[derive(Default)]
 pub(super) struct KeptCross {
-    /// Queries.
     pub q: Buffer,
-    /// Keys and values, of the encoder's rows.
+    /// Keys and values of the encoder's rows.
     pub kv: Buffer,
     /// Attention probabilities.
     pub pattern: Buffer,
-    /// Of the norm after it.
+    /// Norm after the attention.
     pub norm: KeptNorm,
 }
 
-/// One block's inputs of linear maps, for gradients of weights.
+/// Inputs of one block's linear maps, for gradients of weights.
 #[derive(Default)]
 pub(super) struct Inputs {
-    /// Of queries, keys and values.
+    /// Input of queries, keys and values.
     pub(crate) qkv: Buffer,
-    /// Of the attention's output map.
+    /// Input of the attention's output map.
     pub out: Buffer,
-    /// Of the queries to the encoder.
+    /// Input of the queries to the encoder.
     pub cross: Buffer,
-    /// Of the output map of the attention to the encoder.
+    /// Input of the output map of the attention to the encoder.
     pub(crate) cross_out: Buffer,
-    /// Of the feed-forward part.
+    /// Input of the feed-forward part.
     pub up: Buffer,
-    /// Of its second map.
+    /// Input of its second map.
     pub down: Buffer,
 }
 
-/// The head's values for some rows.
+/// Values of the head for some rows.
 #[derive(Default)]
 pub(super) struct HeadState {
-    /// Rows of the states after the last block (and the final norm).
+    /// States after the last block and the final norm.
     pub rows: Buffer,
-    /// Before the transform's nonlinearity.
+    /// Values before the transform's activation function.
     pub pre: Buffer,
     /// Input of the decoder matrix.
     pub ready: Buffer,
-    /// Of the transform's norm.
+    /// Norm of the transform.
     pub norm: KeptNorm,
     /// Logits of a few rows at a time, `[rows, V]`.
     pub logits: Buffer,
-    /// Gradients of the states, one row per site.
+    /// Gradient of the states, one row per site.
     pub d: Buffer,
-    /// Values of the scalars that gradients are of, one per site.
+    /// Values of the differentiated scalars, one per site.
     pub values: Buffer,
-    /// (row of the states, row of the answer)
+    /// Pairs (row of the states, row of the output).
     pub sites: Vec<(usize, usize)>,
-    /// Targets of the plan by site.
+    /// Index of the plan's target for each site.
     pub targets: Vec<usize>,
     pub tokens: Vec<u32>,
 }
@@ -102,26 +101,24 @@ pub(super) struct HeadState {
 /// Attention of these sentences to others.
 #[derive(Default)]
 pub(super) struct CrossSpans {
-    /// One per sentence: its rows, and the keys that they see.
+    /// Rows and visible keys of each sentence.
     pub spans: Vec<Span>,
-    /// Floats of all probabilities.
+    /// Number of floats for all probabilities.
     pub kept: usize,
 }
 
-/// One stack's values.
 #[derive(Default)]
 pub(super) struct StackState {
-    /// The sentences' rows.
     pub rows: Rows,
-    /// A decoder's sentences with the encoder's rows as keys: for all its rows, and for the selected ones.
+    /// Attention of all decoder rows to the encoder's rows.
     pub cross: CrossSpans,
-    /// The same for the selected rows.
+    /// Attention of the selected decoder rows to the encoder's rows.
     pub(crate) cross_selected: CrossSpans,
-    /// The residual stream.
+    /// Residual stream.
     pub h: Buffer,
-    /// A block's addition to it, if the plan uses that.
+    /// Addition of a block to the residual stream, if the plan uses it.
     pub part: Buffer,
-    /// Selected rows of something.
+    /// Scratch memory for selected rows.
     pub gather: Buffer,
     /// Data for gradients of hidden states, by block.
     pub kept: Vec<Kept>,
@@ -130,56 +127,52 @@ pub(super) struct StackState {
     pub(crate) embed_norm: KeptNorm,
     /// Input of the projection of factorised embeddings.
     pub narrow: Buffer,
-    /// The gradient of the residual stream.
+    /// Gradient of the residual stream.
     pub d: Buffer,
 }
 
-/// Working memory of a pass.
 #[derive(Default)]
 pub(super) struct State {
     /// The only stack, or the encoder.
     pub first: StackState,
     pub second: StackState,
-    /// After the final norm.
+    /// States after the final norm.
     pub top: Buffer,
-    /// Of the norm behind the last block.
+    /// Norm after the last block.
     pub final_norm: KeptNorm,
-    /// The head's.
     pub head: HeadState,
-    /// Gradients in the backward pass.
     pub back: Back,
 }
 
 /// Gradients within a block.
 #[derive(Default)]
 pub(super) struct Back {
-    /// Of what a block adds, where that is looked at.
+    /// Gradient of a block's addition, if the plan uses it.
     pub part: Buffer,
-    /// Of a normalised input.
+    /// Gradient of a normalized input.
     pub normed: Buffer,
-    /// The same in the other branch of a parallel block.
+    /// Gradient of a normalized input in the other branch of a parallel block.
     pub other: Buffer,
-    /// Of the feed-forward part's hidden values.
+    /// Gradient of the feed-forward part's hidden values.
     pub down: Buffer,
     pub gate: Buffer,
-    /// Of the heads, side by side.
+    /// Gradient of the concatenated heads.
     pub out: Buffer,
-    /// Of queries, keys and values.
+    /// Gradient of queries, keys and values.
     pub(crate) qkv: Buffer,
-    /// Of the queries of selected rows.
+    /// Gradient of the queries of selected rows.
     pub q: Buffer,
-    /// Of attention probabilities.
+    /// Gradient of attention probabilities.
     pub pattern: Buffer,
-    /// Gradients of the residual stream before selection.
+    /// Gradient of the residual stream for all rows.
     pub all: Buffer,
-    /// Of the queries to the encoder.
+    /// Gradient of the queries to the encoder.
     pub(crate) cross_q: Buffer,
-    /// Of the encoder's keys and values.
+    /// Gradient of the encoder's keys and values.
     pub(crate) cross_kv: Buffer,
 }
 
 impl StackState {
-    /// Room for `blocks` blocks.
     pub(crate) fn reserve(&mut self, keep: Keep, blocks: usize) {
         let room = |wanted: bool| if wanted { blocks.max(1) } else { 1 };
         let (kept, inputs) = (room(keep >= Keep::Hidden), room(keep == Keep::Weights));
@@ -193,7 +186,7 @@ impl StackState {
 }
 
 impl CrossSpans {
-    /// Sentences of `queries` that look at the rows of `keys`.
+    /// Lets sentences of `queries` attend to the rows of `keys`.
     pub(crate) fn set(&mut self, queries: &[Span], keys: &[Span], heads: usize) {
         self.spans.clear();
         self.kept = 0;
@@ -205,12 +198,12 @@ impl CrossSpans {
     }
 }
 
-/// Floats from a row of `width` to the next: rows a multiple of 4 KiB apart would share cache sets.
+/// Row stride for `width` floats. Rows at multiples of 4 KiB would compete for the same cache sets.
 pub(super) fn spaced(width: usize) -> usize {
     if width.is_multiple_of(1024) { width + 16 } else { width }
 }
 
-/// Copies rows `which` of `from` below each other.
+/// Copies rows `which` of `from` to consecutive rows.
 pub(super) fn gather<'a>(from: &[f32], width: usize, which: &[u32], to: &'a mut Buffer) -> &'a mut [f32] {
     let to = to.sized(which.len() * width);
     for (row, to) in which.iter().zip(to.chunks_exact_mut(width)) {
@@ -219,7 +212,7 @@ pub(super) fn gather<'a>(from: &[f32], width: usize, which: &[u32], to: &'a mut 
     to
 }
 
-/// Adds rows to rows `which` of `to`.
+/// Adds consecutive rows to rows `which` of `to`.
 pub(super) fn scatter(from: &[f32], width: usize, which: &[u32], to: &mut [f32]) {
     for (row, from) in which.iter().zip(from.chunks_exact(width)) {
         add(&mut to[*row as usize * width..][..width], from);

@@ -1,4 +1,4 @@
-//! The plan's edits, captures and gradients at hook points of a pass.
+//! Edits, captures and gradients of a plan at the hook points of a pass.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,29 +13,29 @@ use crate::plan::{EditKind, Gradient, Plan, Scalar, Sites};
 use crate::trace::Trace;
 use kernels::attention::Span;
 
-/// Tasks of one pass at hook points, and its results so far. Groups of sentences write to it in parallel, each its own
-/// rows.
+/// State of a plan during one pass: its tasks at hook points, and the results so far. Groups of sentences write to it in parallel, each to
+/// its own rows.
 pub(super) struct Tap<'a> {
     pub plan: &'a Plan,
     arch: &'a Arch,
     captures: Vec<Mutex<Array>>,
     logits: Option<Mutex<Array>>,
-    /// One for each target.
+    /// One value per target.
     values: Mutex<Vec<f32>>,
-    /// The cotangent's inner product, sentence by sentence: added up in order at the end.
+    /// Inner products with the cotangent by sentence, summed in order at the end.
     products: Mutex<Vec<f64>>,
     gradients: Vec<Mutex<Array>>,
-    /// The last point that the backward pass must reach.
+    /// Last hook point that the backward pass must reach.
     lowest: Option<usize>,
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere ends the pass anyway; numbers in here are never read half-written.
+    // A panic elsewhere ends the pass anyway; partially written values are never read.
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Tap<'a> {
-    /// Prepares everything that a plan asks for.
+    /// Allocates everything that a plan requests.
     pub(crate) fn new(plan: &'a Plan, batch: &Batch, arch: &'a Arch) -> Result<Tap<'a>> {
         let zeros = |at: HookPoint, sites: &Sites| Mutex::new(Array::zeros(at.capture_shape(arch, batch, sites)));
         let (b, t) = (batch.rows(), batch.output().len());
@@ -67,7 +67,7 @@ impl<'a> Tap<'a> {
         Ok(tap)
     }
 
-    /// True if the plan captures, changes or differentiates at a point.
+    /// True if the plan captures, edits or differentiates at a hook point.
     pub(crate) fn touches(&self, p: HookPoint) -> bool {
         self.plan.captures.iter().any(|c| c.at == p)
             || self.plan.edits.iter().any(|e| e.at == p)
@@ -78,7 +78,7 @@ impl<'a> Tap<'a> {
                 .is_some_and(|g| g.wrt.contains(&p) || matches!(&g.of, Scalar::Cotangent { at, .. } if *at == p))
     }
 
-    /// True if the backward pass ends at or above this point.
+    /// True if the backward pass ends at or above this hook point.
     pub(crate) fn ends_at(&self, p: HookPoint) -> bool {
         self.lowest.is_some_and(|l| l >= order(p, self.arch))
     }
@@ -108,7 +108,7 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Passes the vectors at a point: changes and reads them. `selected` says whether they are the selected rows.
+    /// Applies edits and captures to the vectors at a hook point. `selected` is true if `x` has only the selected rows.
     pub(crate) fn visit(&self, p: HookPoint, rows: &Rows, selected: bool, x: &mut [f32]) {
         if !self.touches(p) {
             return;
@@ -139,8 +139,7 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// The backward pass through a point: takes the cotangent, returns the gradient, and stops it where the vectors
-    /// were overwritten.
+    /// Backpropagates through a hook point: adds the cotangent, records the gradient, and stops it where vectors were overwritten.
     pub(crate) fn back(&self, p: HookPoint, rows: &Rows, selected: bool, d: &mut [f32]) {
         let Some(g) = self.plan.gradient.as_ref().filter(|_| self.touches(p)) else { return };
         let width = p.width(self.arch).unwrap_or(1);
@@ -167,7 +166,7 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Reads attention probabilities.
+    /// Captures attention probabilities.
     pub(crate) fn visit_pattern(&self, p: HookPoint, of: Patterns<'_>, kept: &[f32]) {
         for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
             let mut out = lock(&self.captures[i]);
@@ -182,12 +181,12 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// True if the scalar depends on the values at this point.
+    /// True if the scalar uses the values at this hook point.
     pub(crate) fn weighs(&self, p: HookPoint) -> bool {
         self.cotangent(p).is_some()
     }
 
-    /// Adds the cotangent of attention probabilities, laid out as they are.
+    /// Adds the cotangent of attention probabilities, in the same layout.
     pub(crate) fn back_pattern(&self, p: HookPoint, of: Patterns<'_>, d: &mut [f32]) {
         if let Some((sites, value)) = self.cotangent(p) {
             of.each(sites, |_, from, at| {
@@ -196,7 +195,7 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Sites of the logits among these rows: (row of x, row of the answer).
+    /// Lists the sites of logits among these rows as (row of x, row of the output).
     pub(crate) fn logit_rows(&self, rows: &Rows, selected: bool, to: &mut Vec<(usize, usize)>) {
         to.clear();
         if let Some(l) = &self.plan.logits {
@@ -204,7 +203,7 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Hands in logits, row after row, for rows of the answer.
+    /// Stores logits in the given rows of the output.
     pub(crate) fn put_logits(&self, to: impl Iterator<Item = usize>, logits: &[f32]) {
         if let Some(l) = &self.logits {
             let mut out = lock(l);
@@ -215,13 +214,12 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Hands in the values of targets.
     pub(crate) fn put_values(&self, targets: &[usize], values: &[f32]) {
         let mut out = lock(&self.values);
         targets.iter().zip(values).for_each(|(i, v)| out[*i] = *v);
     }
 
-    /// Everything that was asked for.
+    /// Returns all requested results.
     pub(crate) fn finish(self) -> Trace {
         let take = |m: Mutex<Array>| m.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trace = Trace {
@@ -240,22 +238,22 @@ impl<'a> Tap<'a> {
     }
 }
 
-/// Attention probabilities of these sentences.
+/// Layout of the attention probabilities of these sentences.
 #[derive(Clone, Copy)]
 pub(super) struct Patterns<'a> {
-    /// Heads of queries.
+    /// Number of query heads.
     pub heads: usize,
-    /// The queries' rows.
+    /// Rows of the queries.
     pub rows: &'a Rows,
-    /// True if they are the selected ones.
+    /// True if only selected rows are queries.
     pub selected: bool,
-    /// One per sentence: its rows, and the keys that they see.
+    /// Rows and visible keys of each sentence.
     pub spans: &'a [Span],
 }
 
 impl Patterns<'_> {
-    /// Calls `f(sentence, row of an array for these sites, probabilities)` for all rows of probabilities asked for; an
-    /// array's row is one head of one query.
+    /// Calls `f(sentence, row of an array for these sites, range of probabilities)` for all requested rows; a row of the array is one head
+    /// of one query.
     fn each(&self, sites: &Sites, mut f: impl FnMut(usize, usize, Range<usize>)) {
         let (heads, len) = (self.heads, self.rows.len);
         let at = |span: &Span, head: usize, query: usize| {
@@ -290,13 +288,13 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// True if a scalar depends on the vectors at a point.
+/// True if a scalar depends on the vectors at a hook point.
 fn depends(of: &Scalar, p: HookPoint, arch: &Arch) -> bool {
     let Scalar::Cotangent { at, .. } = of else { return true };
-    // In parallel blocks the feed-forward part does not see what attention gives.
+    // In parallel blocks the feed-forward part does not depend on attention.
     let apart =
         arch.place == Place::Parallel && matches!((p, *at), (HookPoint::AttnOut(l), HookPoint::MlpOut(m)) if l == m);
-    // Nor has the decoder's first attention to itself seen the encoder.
+    // The decoder's first self-attention does not depend on the encoder.
     let alone = matches!(at, HookPoint::DecoderPre(0) | HookPoint::DecoderPattern(0)) && !p.in_decoder();
     order(p, arch) <= order(*at, arch) && !apart && !alone
 }

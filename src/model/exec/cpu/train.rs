@@ -1,5 +1,4 @@
-//! Training on the CPU: the executor's forward and backward passes with gradients of weights, and a fused AdamW step;
-//! what it does is said in [`crate::exec::train`].
+//! Training on the CPU: the executor's passes with gradients of weights, and a fused AdamW step; see [`crate::exec::train`].
 
 use std::borrow::Cow;
 
@@ -22,7 +21,7 @@ use kernels::adamw::{Step, square_sum, update};
 use kernels::buffer::Buffer;
 use kernels::team::Team;
 
-/// One trained parameter and its moments.
+/// A parameter in training and its moments.
 struct Slot {
     name: String,
     role: Role,
@@ -41,7 +40,6 @@ pub(crate) struct Trainer {
 }
 
 impl Trainer {
-    /// Starts from given parameters.
     pub(crate) fn from_params(arch: &Arch, params: &Params, settings: AdamW) -> Result<Trainer> {
         let executor = CpuExecutor::new(arch, params.clone(), Dtype::F32)?;
         let mut slots = Vec::new();
@@ -56,7 +54,7 @@ impl Trainer {
         Ok(Trainer { executor, slots, grads, state, settings, steps: 0 })
     }
 
-    /// Fills `self.grads` with the gradients of the mean cross entropy, which is returned.
+    /// Computes the gradients of the mean cross entropy in `self.grads` and returns the loss.
     fn differentiate(&mut self, batch: &Batch, targets: &[Target]) -> Result<f32> {
         let CpuExecutor { arch, weights, .. } = &self.executor;
         check(arch, batch, targets)?;
@@ -98,7 +96,7 @@ impl Training for Trainer {
         self.steps += 1;
         let correct = |beta: f64| (1.0 / (1.0 - beta.powf(self.steps as f64))) as f32;
         for (id, slot) in self.slots.iter_mut().enumerate() {
-            // A parameter without gradient took no part in this loss (an unused head, say): it stays.
+            // A parameter without a gradient, such as an unused head, did not take part in this loss and is not changed.
             let Some(g) = self.grads.get(id) else { continue };
             let decay = if slot.role == Role::Weight { lr * s.weight_decay } else { 0.0 };
             let step = Step {
@@ -122,7 +120,7 @@ impl Training for Trainer {
     fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32> {
         let arch = &self.executor.arch;
         check(arch, batch, targets)?;
-        // The cheapest point to differentiate at: only the values are wanted.
+        // Only the values are needed, so this differentiates at the cheapest point.
         let top = match arch.decoder {
             Some(d) => HookPoint::DecoderPost(d.layers - 1),
             None => HookPoint::ResidPost(arch.layers - 1),

@@ -1,4 +1,4 @@
-//! A model's parameters, laid out for products once at loading (and after every step of training).
+//! A model's parameters, laid out for products at loading and after each training step.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,45 +10,42 @@ use crate::error::{ModelError, Result};
 use kernels::norm::Norm;
 use kernels::packed::Packed;
 
-/// A parameter's place in [`Arch::parameters`].
+/// Index of a parameter in [`Arch::parameters`].
 pub(super) type Id = usize;
 
-/// Hands out the values of a parameter.
+/// Returns the values of a parameter.
 pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 
 /// One of the matrices whose outputs are concatenated in a [`Linear`].
 pub(super) struct Member {
     pub weight: Id,
     pub bias: Option<Id>,
-    /// Its outputs.
     pub out: usize,
 }
 
-/// A linear map of rows, `[n, input]` to `[n, outputs]`.
+/// A linear map of rows from `[n, input]` to `[n, outputs]`.
 pub(super) struct Linear {
-    /// Width of a row before it.
     pub input: usize,
-    /// The matrices, in the order of their outputs.
+    /// Matrices in the order of their outputs.
     pub parts: Vec<Member>,
     /// `input x outputs`
     pub weight: Packed,
-    /// `outputs x input`: made when the first gradient goes through.
+    /// `outputs x input`, created by the first backward pass.
     back: OnceLock<Packed>,
     bias: Vec<f32>,
 }
 
 impl Linear {
-    /// The bias of outputs `cols`, if there is one.
+    /// Returns the bias of outputs `cols`, if any.
     pub(crate) fn bias(&self, cols: std::ops::Range<usize>) -> Option<&[f32]> {
         if self.bias.is_empty() { None } else { Some(&self.bias[cols]) }
     }
 
-    /// Bytes held, with the transposed weights where they have been made.
+    /// Bytes allocated, including transposed weights if created.
     fn bytes(&self) -> usize {
         self.weight.bytes() + self.back.get().map_or(0, Packed::bytes) + 4 * self.bias.len()
     }
 
-    /// The transposed weights.
     pub(crate) fn back(&self) -> &Packed {
         self.back.get_or_init(|| self.weight.transposed())
     }
@@ -57,7 +54,7 @@ impl Linear {
 pub(super) struct NormWeights {
     /// Parameter of the scale.
     pub(crate) weight_id: Id,
-    /// The shift.
+    /// Parameter of the shift.
     pub(crate) bias_id: Option<Id>,
     kind: NormKind,
     eps: f32,
@@ -66,7 +63,7 @@ pub(super) struct NormWeights {
 }
 
 impl NormWeights {
-    /// The norm, borrowed for the kernels.
+    /// Borrows the norm for the kernels.
     pub(crate) fn view(&self) -> Norm<'_> {
         Norm { kind: self.kind, eps: self.eps, weight: &self.weight, bias: self.bias.as_deref() }
     }
@@ -74,7 +71,7 @@ impl NormWeights {
 
 pub(super) struct Table {
     pub id: Id,
-    /// Floats of a row.
+    /// Number of floats per row.
     pub width: usize,
     data: Numbers,
 }
@@ -84,91 +81,87 @@ impl Table {
         self.data.copy(i * self.width, to);
     }
 
-    /// Row after row.
+    /// Returns all values, row by row.
     pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         self.data.values()
     }
 }
 
-/// A decoder's attention to the encoder, and the norm after it.
+/// A decoder's attention to the encoder, and its norm.
 pub(super) struct Cross {
-    /// Queries, from the decoder.
+    /// Maps decoder states to queries.
     pub q: Linear,
-    /// Keys and values, from the encoder.
+    /// Maps encoder states to keys and values.
     pub kv: Linear,
-    /// From the heads, side by side, to the residual stream.
+    /// Maps the concatenated heads to the residual stream.
     pub out: Linear,
     pub norm: NormWeights,
 }
 
 pub(super) struct Block {
-    /// The norm of the attention.
+    /// Norm of the attention.
     pub(crate) norm1: NormWeights,
-    /// Queries, keys and values, side by side.
+    /// Concatenated maps to queries, keys and values.
     pub(crate) qkv: Linear,
-    /// From the heads, side by side, to the residual stream.
+    /// Maps the concatenated heads to the residual stream.
     pub out: Linear,
     /// Attention to the encoder, in a decoder.
     pub cross: Option<Cross>,
-    /// The norm of the feed-forward part.
+    /// Norm of the feed-forward part.
     pub(crate) norm2: NormWeights,
-    /// Into the feed-forward part.
+    /// First map of the feed-forward part.
     pub up: Linear,
-    /// Gate that multiplies its hidden values, if it is gated.
+    /// Gate of the feed-forward part, if any.
     pub gate: Option<Linear>,
-    /// Out of it.
+    /// Second map of the feed-forward part.
     pub down: Linear,
 }
 
-/// A stack of blocks with its own positions and embedding norm.
+/// A stack of blocks with separate positions and embedding norm.
 pub(super) struct StackWeights {
-    /// Learned positions.
     pub positions: Option<Table>,
     pub norm: Option<NormWeights>,
-    /// One block if all layers share it.
+    /// One block per layer, or a single one shared by all layers.
     blocks: Vec<Block>,
 }
 
 impl StackWeights {
-    /// Layer `l`'s block.
     pub(crate) fn block(&self, l: usize) -> &Block {
-        // With a shared block there is one for all layers.
+        // A shared block serves all layers.
         &self.blocks[l.min(self.blocks.len() - 1)]
     }
 }
 
-/// The output side.
 pub(super) struct HeadWeights {
-    /// Transformation of a masked model before the decoder.
+    /// Transform before the decoder, in masked models.
     pub transform: Option<(Linear, NormWeights)>,
     /// `E x V`
     pub decoder: Linear,
-    /// The decoder is the word-embedding table.
+    /// True if the decoder is the word-embedding table.
     pub tied: bool,
 }
 
 /// Parameters of a model, packed for products.
 pub(super) struct Weights {
-    /// Of matrices and tables.
+    /// Dtype of matrices and tables.
     pub dtype: Dtype,
     pub tokens: Table,
     /// Embeddings of token types.
     pub types: Option<Table>,
     /// Embeddings of tasks (ERNIE).
     pub tasks: Option<Table>,
-    /// From factorised embeddings to the residual stream.
+    /// Maps factorised embeddings to the residual stream.
     pub project: Option<Linear>,
     /// The only stack, or the encoder.
     pub encoder: StackWeights,
     /// The decoder of an encoder-decoder.
     pub decoder: Option<StackWeights>,
-    /// The norm behind the last block.
+    /// Norm after the last block.
     pub final_norm: Option<NormWeights>,
-    /// The output side; `None` if the model is loaded without it.
+    /// `None` if the model was loaded without a head.
     pub head: Option<HeadWeights>,
 }
 
-/// Builds the structure; values come later.
 struct Builder {
     dtype: Dtype,
     ids: HashMap<String, Id>,
@@ -233,7 +226,7 @@ impl Builder {
         })
     }
 
-    /// `prefix` is empty for the first stack, `decoder.` for the second.
+    /// Builds a stack; `prefix` is empty for the first one and `decoder.` for the second.
     fn stack(&self, a: &Arch, prefix: &str, layers: usize, f: usize) -> Result<StackWeights> {
         let name = |part: &str| format!("{prefix}{part}");
         let blocks = if a.shared_block { layers.min(1) } else { layers };
@@ -276,7 +269,7 @@ impl Builder {
 }
 
 impl Weights {
-    /// Reads all parameters of an architecture.
+    /// Loads all parameters of an architecture.
     pub(crate) fn new(a: &Arch, dtype: Dtype, source: &mut Source<'_>) -> Result<Weights> {
         let names: Vec<String> = a.parameters().into_iter().map(|p| p.name).collect();
         let ids = names.iter().cloned().enumerate().map(|(i, n)| (n, i)).collect();
@@ -307,7 +300,6 @@ impl Weights {
         Ok(weights)
     }
 
-    /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         let table = |t: &Table| t.data.bytes();
         let norm = |n: &NormWeights| 4 * (n.weight.len() + n.bias.as_ref().map_or(0, Vec::len));
@@ -331,7 +323,7 @@ impl Weights {
             + self.head.as_ref().map_or(0, head)
     }
 
-    /// Takes in new values of all parameters.
+    /// Replaces the values of all parameters.
     pub(crate) fn fill<'a>(&mut self, get: &mut dyn FnMut(Id) -> Result<Cow<'a, [f32]>>) -> Result<()> {
         let dtype = self.dtype;
         let Weights { tokens, types, tasks, project, encoder, decoder, final_norm, .. } = self;
@@ -378,7 +370,7 @@ impl Weights {
     }
 }
 
-/// Copies into the memory that is there, or takes what is given.
+/// Copies into existing memory if the sizes match, otherwise takes ownership.
 fn keep(to: &mut Vec<f32>, from: Cow<'_, [f32]>) {
     match from {
         Cow::Borrowed(values) if to.len() == values.len() => to.copy_from_slice(values),

@@ -1,5 +1,5 @@
-//! One direction of an LSTM layer, forward and back through time (Hochreiter and Schmidhuber, 1997; gates as in PyTorch):
-//! i, f, o = sigmoid(W x + U h + b), g = tanh(...), c' = f c + i g, h' = o tanh(c').
+//! One direction of an LSTM layer with its backward pass (Hochreiter and Schmidhuber, 1997; gates as in PyTorch): i, f, o = sigmoid(W x +
+//! U h + b), g = tanh(...), c' = f c + i g, h' = o tanh(c').
 
 use std::sync::OnceLock;
 
@@ -7,21 +7,21 @@ use kernels::packed::Packed;
 use kernels::product::{Finish, Left, Right, product};
 use kernels::team::Team;
 
-/// Sentences of one group, longest first, below each other without padding.
+/// Sentences of one group, longest first, concatenated without padding.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    /// Rows of the batch.
+    /// Batch row of each sentence.
     pub sentences: Vec<usize>,
-    /// Words of each.
+    /// Number of words in each sentence.
     pub lengths: Vec<usize>,
-    /// First row of each.
+    /// First row of each sentence.
     pub starts: Vec<usize>,
-    /// Words of all.
+    /// Total number of words.
     pub tokens: usize,
 }
 
 impl Layout {
-    /// Lays out sentences `(row of the batch, words)`, longest first.
+    /// Lays out sentences given as `(batch row, number of words)`, longest first.
     pub(crate) fn new(sentences: &[(usize, usize)]) -> Layout {
         let mut layout = Layout::default();
         for (b, n) in sentences {
@@ -33,12 +33,12 @@ impl Layout {
         layout
     }
 
-    /// Number of sentences that have a word at step `t`; they come first.
+    /// Number of sentences with a word at step `t`; these come first.
     fn active(&self, t: usize) -> usize {
         self.lengths.partition_point(|n| *n > t)
     }
 
-    /// Row of sentence `k`'s word at step `t` of a direction.
+    /// Row of the word of sentence `k` at step `t` in this direction.
     fn row(&self, k: usize, t: usize, reverse: bool) -> usize {
         self.starts[k] + if reverse { self.lengths[k] - 1 - t } else { t }
     }
@@ -48,23 +48,22 @@ impl Layout {
     }
 }
 
-/// Parameters of one direction.
 pub(super) struct Direction {
     width: usize,
     input: usize,
     reverse: bool,
     ih: Packed,
     hh: Packed,
-    /// Both biases added up: they only ever occur together.
+    /// Sum of both biases, which only occur together.
     bias: Vec<f32>,
-    /// The transposed matrices: made when the first gradient goes through.
+    /// Transposed matrices, created by the first backward pass.
     back: OnceLock<(Packed, Packed)>,
 }
 
-/// Data for the backward pass.
+/// Data kept for the backward pass.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// `[n, 4 H]` after their nonlinearities.
+    /// Gates after their activation functions, `[n, 4 H]`.
     gates: Vec<f32>,
     /// `[n, H]`
     cell: Vec<f32>,
@@ -75,7 +74,7 @@ fn sigmoid(x: f32) -> f32 {
 }
 
 impl Direction {
-    /// From PyTorch's tensors: `ih` `[4 H, input]`, `hh` `[4 H, H]`, two biases `[4 H]`.
+    /// Creates a direction from PyTorch's tensors: `ih` `[4 H, input]`, `hh` `[4 H, H]`, two biases `[4 H]`.
     pub(crate) fn new(ih: &[f32], hh: &[f32], biases: [&[f32]; 2], reverse: bool) -> Direction {
         let width = biases[0].len() / 4;
         let input = ih.len() / (4 * width);
@@ -90,13 +89,12 @@ impl Direction {
         }
     }
 
-    /// Bytes of parameters.
     pub(crate) fn bytes(&self) -> usize {
         let back = self.back.get().map_or(0, |(a, b)| a.bytes() + b.bytes());
         self.ih.bytes() + self.hh.bytes() + 4 * self.bias.len() + back
     }
 
-    /// Runs over all sentences; h goes to `out`, rows `ld` apart, from column `at` on.
+    /// Runs all sentences and writes h to `out`, in rows of stride `ld` from column `at` on.
     pub(crate) fn forward(
         &self,
         team: Team,
@@ -139,7 +137,7 @@ impl Direction {
         kept
     }
 
-    /// Back through time: from the gradient of h (`d`, rows `ld` apart, from column `at` on) to that of x, added to `dx`.
+    /// Backpropagates through time: adds the gradient of x to `dx`, given that of h in `d` (rows of stride `ld`, from column `at` on).
     pub(crate) fn backward(
         &self,
         team: Team,

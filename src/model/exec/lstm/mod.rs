@@ -1,5 +1,5 @@
-//! The executor of bidirectional LSTMs: packed products of the CPU executor, gates and time by hand, a backward to words
-//! and hidden states. A sentence gets the same bits alone or in any batch; padding is never computed and reads as zero.
+//! Executor of bidirectional LSTMs: packed products of the CPU executor, hand-written recurrence, and a backward pass to words and hidden
+//! states. A sentence gives the same bits alone or in any batch; padding is never computed and has zero states.
 
 mod cell;
 #[cfg(test)]
@@ -22,9 +22,9 @@ use crate::plan::{Edit, EditKind, Plan, Scalar, Sites, Start};
 use crate::trace::Trace;
 use kernels::team::Team;
 
-/// Words that run together at most.
+/// Maximum number of words that run together.
 const GROUP_TOKENS: usize = 1024;
-/// Sentences that run together at most.
+/// Maximum number of sentences that run together.
 const GROUP_ROWS: usize = 64;
 
 /// A stack of bidirectional LSTMs over a table of word vectors.
@@ -35,7 +35,6 @@ pub(crate) struct LstmExecutor {
 }
 
 impl LstmExecutor {
-    /// Lays out parameters.
     pub(crate) fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<LstmExecutor> {
         if dtype != Dtype::F32 {
             let what = "LSTMs run in f32 only; omit `--dtype`".into();
@@ -65,14 +64,14 @@ impl LstmExecutor {
     }
 }
 
-/// One point at which a pass is looked at, with arrays that groups of sentences fill side by side.
+/// A plan being run, with result arrays that groups of sentences fill in parallel.
 struct Pass<'a> {
     plan: &'a Plan,
     batch: &'a Batch,
     arch: &'a Arch,
     captures: Vec<Mutex<Array>>,
     gradients: Vec<Mutex<Array>>,
-    /// The cotangent's inner product, sentence by sentence.
+    /// Inner product with the cotangent for each sentence.
     products: Mutex<Vec<f64>>,
 }
 
@@ -112,7 +111,7 @@ impl Executor for LstmExecutor {
     }
 
     fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
-        // Words, states, gates and cells of the groups that run side by side.
+        // Counts words, states, gates and cells of the groups that run in parallel.
         let (e, d) = (self.arch.embedding.width, self.arch.hidden);
         let group = tokens.min(GROUP_TOKENS.max(longest));
         let groups = rayon::current_num_threads().min(tokens.div_ceil(group.max(1)).max(1));
@@ -124,7 +123,7 @@ impl Executor for LstmExecutor {
     }
 }
 
-/// Sentences longest first, in groups that run together.
+/// Groups sentences that run together, longest first.
 fn groups(batch: &Batch) -> Vec<Layout> {
     let mut order: Vec<(usize, usize)> = batch.lengths().iter().copied().enumerate().collect();
     order.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
@@ -138,7 +137,7 @@ fn groups(batch: &Batch) -> Vec<Layout> {
     groups
 }
 
-/// The order of points in the forward pass.
+/// Position of a hook point in the order of the forward pass.
 fn height(p: HookPoint) -> usize {
     p.layer().map_or(0, |l| l + 1)
 }
@@ -182,7 +181,7 @@ impl LstmExecutor {
         }
     }
 
-    /// Word vectors, or the hidden states that the pass resumes from.
+    /// Word vectors, or the hidden states from which the pass resumes.
     fn start(&self, pass: &Pass<'_>, layout: &Layout) -> Vec<f32> {
         let e = self.arch.embedding.width;
         let copy = |rows: &Array, width: usize| {
@@ -231,7 +230,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Changes and reads the vectors at a point.
+    /// Applies edits and captures to the vectors at a hook point.
     fn visit(&self, p: HookPoint, layout: &Layout, x: &mut [f32]) {
         let width = p.width(self.arch).unwrap_or(1);
         for e in self.edits(p) {
@@ -266,7 +265,7 @@ impl Pass<'_> {
         self.plan.edits.iter().filter(move |e| e.at == p)
     }
 
-    /// Puts the scalar's gradient at its own point into `d`.
+    /// Adds the cotangent at its hook point to `d`.
     fn cotangent(&self, layout: &Layout, d: &mut [f32]) {
         let Some(Scalar::Cotangent { sites, value, .. }) = self.plan.gradient.as_ref().map(|g| &g.of) else {
             return;
@@ -278,7 +277,7 @@ impl Pass<'_> {
         });
     }
 
-    /// Hands in the gradient at a point, and takes it away where an edit has cut the way below.
+    /// Records the gradient at a hook point and zeroes it where vectors were overwritten.
     fn back(&self, p: HookPoint, layout: &Layout, d: &mut [f32]) {
         let width = p.width(self.arch).unwrap_or(1);
         let wrt = self.plan.gradient.as_ref().map_or(&[][..], |g| &g.wrt);

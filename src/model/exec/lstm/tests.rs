@@ -1,4 +1,4 @@
-//! The LSTM executor against a plain loop in double precision, finite differences, and itself.
+//! Tests of the LSTM executor against a plain loop in double precision, finite differences, and itself.
 
 use rand::RngExt;
 
@@ -25,7 +25,7 @@ fn model(layers: usize) -> (Model, Params) {
     (Model::from_params("lstm", arch, params.clone(), None, Device::Cpu).unwrap(), params)
 }
 
-/// The definition, one sentence and direction at a time, in f64.
+/// Computes the definition in f64, one sentence and direction at a time.
 fn plain(params: &Params, layers: usize, ids: &[u32]) -> Vec<Vec<f64>> {
     let row = |name: &str, i: usize| -> Vec<f64> {
         let a = params.get(name).unwrap();
@@ -160,7 +160,7 @@ fn an_overwritten_vector_has_no_way_back_and_points_above_the_scalar_no_gradient
     let edit = Edit { at: HookPoint::Embed, sites: vec![(0, 1)], how: EditKind::Overwrite, value: Array::zeros([5]) };
     let plan = Plan::default().edit(edit).gradient(of(), &[HookPoint::Embed]);
     let g = m.forward(&b, &plan).unwrap();
-    // The gradient is that of the value that leaves the point, after edits.
+    // The gradient refers to the value after edits.
     assert!(g.gradient(HookPoint::Embed).unwrap().at(0, 1).iter().any(|v| *v != 0.0));
     let above = m.forward(&b, &Plan::default().gradient(of(), &[HookPoint::ResidPost(1)]));
     assert!(matches!(above, Err(ModelError::MissingGradient(HookPoint::ResidPost(1)))));

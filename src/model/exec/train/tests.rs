@@ -1,4 +1,4 @@
-//! Training: the loss is the cross entropy, its gradient the derivative, a step is AdamW's, and seeds mean the same.
+//! Tests of training: the loss is the cross entropy, gradients are its derivatives, steps follow AdamW, and seeds are reproducible.
 
 use super::*;
 use crate::plan::Sites;
@@ -41,7 +41,7 @@ fn the_gradient_of_every_parameter_is_the_derivative_of_the_loss() {
         let gradients = trainer(&params).0.gradients(&b, &chosen).unwrap();
         for (parameter, g) in arch.parameters().iter().zip(gradients) {
             let g = g.unwrap_or_else(|| panic!("{}: no gradient for {}", arch.family, parameter.name)).data;
-            // The steepest element of each parameter, and one fixed one.
+            // The steepest element of each parameter, and a fixed one.
             let steepest = (0..g.len()).max_by(|&i, &j| g[i].abs().total_cmp(&g[j].abs())).unwrap();
             for i in [steepest, g.len() / 2] {
                 let moved = |by: f32| {
@@ -125,7 +125,7 @@ fn steps_are_adamw(device: Device) {
                 let direction = (*m1 / (1.0 - 0.9f64.powi(step))) / ((*m2 / (1.0 - 0.98f64.powi(step))).sqrt() + 1e-8);
                 let decay = if role == Role::Weight { 1.0 - lr * 0.1 } else { 1.0 };
                 let want = f64::from(x.data[i]) * decay - lr * direction;
-                // The sign of a gradient within rounding is noise.
+                // The sign of a gradient near zero is rounding noise.
                 if g.abs() > 1e-7 {
                     worst = worst.max((want - f64::from(y.data[i])).abs());
                 }
@@ -159,7 +159,7 @@ fn the_same_seed_gives_the_same_numbers() {
     assert_eq!(a, b);
     assert_ne!(a, c);
     let tokens = &a.get("embed.tokens.weight").unwrap().data;
-    // Pinned: published cards name seeds, and a seed must mean the same in later versions.
+    // Pinned, because published cards state seeds, which must give the same values in later versions.
     assert_eq!(tokens[..3], PINNED);
     let sd = (tokens.iter().map(|v| v * v).sum::<f32>() / tokens.len() as f32).sqrt();
     assert!((sd - 0.02).abs() < 0.004, "{sd}");

@@ -1,5 +1,5 @@
-//! Mistral (Jiang et al., 2023), Gemma 2 (Gemma Team, 2024), Qwen3 (Yang et al., 2025) and Phi-3 (Abdin et al., 2024):
-//! decoders with a cache of keys and values.
+//! Decoders with a cache of keys and values: Mistral (Jiang et al., 2023), Gemma 2 (Gemma Team, 2024), Qwen3 (Yang et al., 2025) and Phi-3
+//! (Abdin et al., 2024).
 
 use candle_core::{Device, Tensor};
 use candle_transformers::models::{gemma2, mistral, phi3, qwen3};
@@ -19,7 +19,7 @@ pub(super) const GEMMA2: Served =
 pub(super) const QWEN3: Served = Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3 };
 pub(super) const PHI3: Served = Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3 };
 
-/// Settings that the four share, in the spelling of published files.
+/// Settings shared by all four families, named as in published files.
 #[derive(Deserialize)]
 struct Common {
     vocab_size: usize,
@@ -56,7 +56,8 @@ impl Common {
         }
     }
 
-    /// Parameters without the output matrix; `norms` of width D and `head_norms` of a head's width in each block.
+    /// Counts the parameters without the output matrix. Each block has `norms` norms of width D and `head_norms` norms of the width of a
+    /// head.
     fn count(&self, head_dim: usize, norms: usize, head_norms: usize) -> u64 {
         let (d, l) = (self.hidden_size, self.num_hidden_layers);
         let queries = self.num_attention_heads.saturating_mul(head_dim);
@@ -77,7 +78,7 @@ impl Common {
     }
 }
 
-/// Base of rotary positions over the whole head, without any scaling.
+/// Returns the base of rotary positions; whole heads without scaling are required.
 fn plain_theta(file: &ConfigFile) -> Result<f64> {
     match rotary::positions(file, 1.0)? {
         Positions::Rotary { theta, fraction: 1.0, scaling: Scaling::None } => Ok(theta),
@@ -88,7 +89,7 @@ fn plain_theta(file: &ConfigFile) -> Result<f64> {
     }
 }
 
-/// The output matrix of `[V, D]`, unless it is the table of word embeddings.
+/// Counts the output matrix `[V, D]`, unless it is the word-embedding table.
 fn output(common: &Common, tied: bool) -> u64 {
     if tied { 0 } else { count(&[(1, &[common.vocab_size, common.hidden_size])]) }
 }
@@ -147,7 +148,7 @@ fn open_mistral(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn Logits
         max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
         rms_norm_eps: c.rms_norm_eps,
         rope_theta: plain_theta(file)?,
-        // The library counts the tokens before the current one, transformers includes the current one.
+        // The library counts the tokens before the current one; transformers includes the current one.
         sliding_window: f.sliding_window.map(|w| w - 1),
         use_flash_attn: false,
     };
@@ -157,7 +158,7 @@ fn open_mistral(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn Logits
     Ok(Box::new(Causal { model, device: stored.device().clone(), window: f.sliding_window }))
 }
 
-/// Location of a tied output matrix.
+/// Name of a tied output matrix in checkpoints.
 const TIED: (&str, &str) = ("lm_head.weight", "model.embed_tokens.weight");
 
 // -- Gemma 2 ---------------------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ impl Gemma2 {
     fn arch(self, file: &ConfigFile) -> Result<Arch> {
         let c = &self.common;
         let mut sizes = c.sizes(self.head_dim);
-        // The library has the window in every block and one token wider; transformers in every other block.
+        // The library applies the window in every block and one token wider; transformers applies it in every other block.
         let limit = shorten(&mut sizes, self.sliding_window, Limit::Window);
         let head = Head::Causal { tied: true, bias: false };
         Ok(sizes.arch(file, head, limit, c.count(self.head_dim, 4, 0)))
@@ -252,7 +253,7 @@ fn open_gemma2(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsN
         sliding_window: None,
         max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
     };
-    // The library divides by the root of the head's width whatever query_pre_attn_scalar says.
+    // The library always divides by the root of the head width, regardless of query_pre_attn_scalar.
     let mut changed = Vec::new();
     if f.query_pre_attn_scalar != f.head_dim {
         let by = (f.head_dim as f64 / f.query_pre_attn_scalar as f64).sqrt();
@@ -363,14 +364,14 @@ fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
     let head_dim = f.common.head_dim(file, None)?;
     let rotated = f.rotated(head_dim);
     let even = rotated > 0 && rotated.is_multiple_of(2) && rotated <= head_dim;
-    file.only(even, "a partial_rotary_factor that rotates no even part of a head")?;
+    file.only(even, "a partial_rotary_factor that gives no even number of rotated dimensions")?;
     file.only(f.sliding_window != Some(0), "a sliding_window of 0")?;
     if let Some(long) = &f.rope_scaling {
         let name: String = long.r#type.chars().take(40).collect::<String>().escape_debug().to_string();
         file.only(long.r#type == "longrope", &format!("rotary scaling '{name}'"))?;
         let whole = |list: &[f32]| list.len() == rotated / 2 && list.iter().all(|v| *v > 0.0);
         let sound = whole(&long.short_factor) && whole(&long.long_factor);
-        file.only(sound, "factors that are not one positive number for each pair of dimensions")?;
+        file.only(sound, "rotary factors other than one positive number for each pair of dimensions")?;
         let original = f.original_max_position_embeddings;
         file.only(original.is_some_and(|n| n > 1), "longrope without original_max_position_embeddings")?;
     }
@@ -378,7 +379,7 @@ fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
 }
 
 impl Phi3 {
-    /// Rotated dimensions of a head, counted as in transformers.
+    /// Number of rotated dimensions per head, as in transformers.
     fn rotated(&self, head_dim: usize) -> usize {
         self.partial_rotary_factor.map_or(head_dim, |share| (head_dim as f64 * share) as usize)
     }
@@ -391,7 +392,7 @@ impl Phi3 {
         // The library ignores the window.
         let mut limit = shorten(&mut sizes, self.sliding_window, Limit::Window);
         if self.rope_scaling.is_some() {
-            // Longer texts use the long factors for all their tokens.
+            // In longer texts, the long factors apply to all tokens.
             let shorter = shorten(&mut sizes, self.original_max_position_embeddings, Limit::Rotary);
             limit = if shorter == Limit::Rotary { shorter } else { limit };
         }
@@ -399,7 +400,7 @@ impl Phi3 {
         Ok(sizes.arch(file, head, limit, parameters))
     }
 
-    /// Factor of the sines and cosines of longrope in transformers (Ding et al., 2024).
+    /// Factor of sines and cosines in longrope (Ding et al., 2024), as in transformers.
     fn attention_factor(&self) -> f64 {
         let original = self.original_max_position_embeddings.unwrap_or(1).max(2) as f64;
         let factor = self.common.max_position_embeddings as f64 / original;
@@ -414,12 +415,12 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
     let rotated = f.rotated(head_dim);
     let mut changed = Vec::new();
     let rope_scaling = f.rope_scaling.as_ref().map(|long| {
-        // The scores of rotated dimensions hold the factor twice, once from the queries and once from the keys.
+        // Scores of rotated dimensions contain the factor twice, for queries and for keys.
         let by = f.attention_factor().powi(2);
         let rows = c.num_attention_heads * head_dim;
         let change = Change::ScaleRotated { rows, head: head_dim, rotated, by };
         changed.push(("self_attn.qkv_proj.weight", change));
-        // The library multiplies the frequencies by the factors, but they should divide.
+        // The library multiplies frequencies by these factors instead of dividing.
         let short_factor: Vec<f32> = long.short_factor.iter().map(|v| 1.0 / v).collect();
         let long_factor = short_factor.clone();
         phi3::RopeScaling { short_factor, long_factor, type_: phi3::RopeScalingType::LongRope }
@@ -449,9 +450,9 @@ fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet
 
 // -- running ---------------------------------------------------------------------------------------------------------
 
-/// The common interface of the library's decoders, which lack a trait.
+/// Common interface of the library's decoders, which share no trait.
 trait Decoder: Send {
-    /// Logits after the last of some tokens, whose first position is `offset`: `[B, 1, V]`.
+    /// Returns logits after the last of some tokens, the first of which is at position `offset`: `[B, 1, V]`.
     fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor>;
     fn forget(&mut self);
 }
@@ -470,7 +471,7 @@ macro_rules! decoders {
 }
 decoders!(mistral::Model, gemma2::Model, qwen3::ModelForCausalLM, phi3::Model);
 
-/// A decoder of the library, which answers after the last token only.
+/// A decoder of the library, which returns logits only for the last token.
 struct Causal<M> {
     model: M,
     device: Device,

@@ -1,5 +1,5 @@
-//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention; the masked-LM head is implemented here, because
-//! the library has none.
+//! DeBERTa-v2 and v3 (He et al., 2021, 2023): disentangled attention. The masked-LM head is implemented here because the library lacks
+//! one.
 
 use candle_core::{Device, Module, Tensor};
 use candle_nn::{LayerNorm, Linear};
@@ -14,7 +14,6 @@ use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-/// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["deberta-v2"], describe), open };
 
 #[derive(Deserialize)]
@@ -62,7 +61,10 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
     // The library does not implement the convolution and would panic.
     file.only(f.conv_kernel_size == 0, "a convolution after the first block (conv_kernel_size)")?;
-    file.only(f.relative_attention && f.share_att_key, "no relative attention that shares its matrices")?;
+    file.only(
+        f.relative_attention && f.share_att_key,
+        "absolute attention, or relative attention with separate matrices",
+    )?;
     file.only(!f.position_biased_input && f.type_vocab_size == 0, "positions or types added to the input")?;
     let both = match &f.pos_att_type {
         Value::String(s) => s.split('|').map(str::to_owned).collect::<Vec<_>>(),
@@ -73,12 +75,15 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     file.only(both, "a pos_att_type other than c2p and p2c")?;
     file.only(f.norm_rel_ebd.trim() == "layer_norm", "a norm_rel_ebd other than layer_norm")?;
     let buckets = (4..=1 << 16).contains(&f.position_buckets) && f.position_buckets % 2 == 0;
-    file.only(buckets, "no even number of position_buckets")?;
+    file.only(buckets, "an odd number of position_buckets, or one outside 4 to 65536")?;
     let far = f.farthest();
-    file.only(far > f.position_buckets && far <= 1 << 24, "more position_buckets than relative positions")?;
+    file.only(
+        far > f.position_buckets && far <= 1 << 24,
+        "a largest relative position that does not exceed position_buckets",
+    )?;
     let width = file.head_width(f.hidden_size, f.num_attention_heads)?;
     let plain = f.attention_head_size.is_none_or(|n| n == width) && f.embedding_size.is_none_or(|n| n == f.hidden_size);
-    file.only(plain, "heads or embeddings of another width")?;
+    file.only(plain, "heads or embeddings with a width of their own")?;
     hidden_act(file, &f)?;
     Ok(f)
 }
@@ -116,7 +121,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         (l.saturating_mul(9), &[d]),
         (l, &[i]),
         (1, &[d, d]),
-        // The norms of embeddings and relative positions, the head's bias and norm.
+        // Norms of embeddings and relative positions, bias and norm of the head.
         (7, &[d]),
         (1, &[f.vocab_size]),
     ]);
@@ -174,7 +179,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     let root = stored.builder(Rules::default());
     let model = stored.built(DebertaV2Model::load(root.pp("deberta"), &config))?;
     let (d, v) = (f.hidden_size, f.vocab_size);
-    // Published files have the head of the paper's code, transformers writes BERT's names; both compute the same.
+    // Published files name the head as the paper's code does, transformers as BERT does; the computation is the same.
     let (head, bias) = match root.contains_tensor("lm_predictions.lm_head.dense.weight") {
         true => (root.pp("lm_predictions.lm_head"), "lm_predictions.lm_head.bias"),
         false if root.contains_tensor("cls.predictions.decoder.bias") => {
@@ -194,7 +199,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
     }))
 }
 
-/// The stack of the library under the head of published checkpoints: dense, activation, norm, the word embeddings.
+/// The library's stack with the head of published checkpoints: dense, activation, norm, word embeddings.
 struct Deberta {
     model: DebertaV2Model,
     dense: Linear,

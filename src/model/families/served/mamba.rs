@@ -1,4 +1,4 @@
-//! Mamba (Gu and Dao, 2023): state spaces in place of attention, read token by token.
+//! Mamba (Gu and Dao, 2023): state spaces instead of attention, computed token by token.
 
 use candle_core::{DType, Device, Tensor};
 use candle_transformers::models::mamba::{Config, Model, State};
@@ -12,12 +12,11 @@ use crate::arch::{Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-/// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["mamba"], describe), open };
 
-/// Fixed in the library.
+/// State size, fixed in the library.
 const STATE: usize = 16;
-/// Fixed in the library.
+/// Convolution width, fixed in the library.
 const CONVOLUTION: usize = 4;
 
 #[derive(Deserialize)]
@@ -89,7 +88,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         (l, &[inner, rank]),
         (l, &[inner, STATE]),
         (l, &[inner, CONVOLUTION]),
-        // The biases of the convolution and of the time step, and the skip connection (D).
+        // Biases of the convolution and of the time step, and the skip connection (D).
         (l.saturating_mul(3), &[inner]),
     ]);
     let sizes = Sizes {
@@ -115,7 +114,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         // The size in the file is already rounded up.
         pad_vocab_size_multiple: 1,
     };
-    // The library uses the name of the first release; checkpoints for transformers have the other.
+    // The library uses the name of the first release; checkpoints for transformers use the current one.
     let rules = Rules { renamed: vec![("embedding.weight", "embeddings.weight")], ..Rules::default() };
     let model = stored.built(Model::new(&config, stored.builder(rules).pp("backbone")))?;
     Ok(Box::new(Mamba { model, config, device: stored.device().clone() }))
@@ -128,7 +127,7 @@ struct Mamba {
 }
 
 impl LogitsNet for Mamba {
-    /// One text after the other: the library's step multiplies the states of one text by the inputs of all.
+    /// Runs the texts one by one, because the library's step multiplies the states of one text by the inputs of all.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor> {
         let mut answers = Vec::with_capacity(texts.ids.len());
         let last = at.last().map_or(0, |t| t + 1);

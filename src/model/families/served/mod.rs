@@ -1,11 +1,12 @@
-//! Families that candle-transformers runs, for their logits alone.
+//! Families that candle-transformers runs, which provide only logits.
 //!
-//! A family is offered where it agrees with Hugging Face transformers. Where the library departs from it, the departure
-//! is either made good from outside (weights scaled or padded on their way in, a setting passed on changed, a head
-//! written here), each with its reason beside it, or refused in words: a length beyond which they differ
-//! (`Limit`) or a setting that was compared with nothing.
+//! A family is supported where it agrees with Hugging Face transformers. The library's differences are handled in one of two ways, with
+//! the reason stated in the code:
+//! - The difference is corrected from outside, by scaling or padding weights, changing a setting, or implementing the head here.
+//! - The request is rejected with a message: beyond a certain length (`Limit`), or for a setting that was never compared with
+//!   transformers.
 //!
-//! To add one: a file with a `SERVED`, and its line in [`SERVED`].
+//! To add a family, add a file with a `SERVED` and a line in [`SERVED`].
 
 mod causal;
 mod deberta;
@@ -23,23 +24,22 @@ use crate::arch::{Activation, Arch, Attention, Embedding, Head, Mlp, Network, No
 use crate::error::Result;
 use crate::offers::{Limit, LogitsOnly};
 
-/// A family with the way to open its weights.
+/// A family with the function that opens its weights.
 pub(crate) struct Served {
-    /// The configuration; its tables of names are empty, because the library uses its own names.
+    /// Configuration; the name tables are empty because the library uses its own names.
     pub family: Family,
-    /// Builds the network.
     pub open: Open,
 }
 
-/// The description of such a family.
+/// Creates the description of a logits-only family.
 const fn family(model_types: &'static [&'static str], describe: fn(&ConfigFile) -> Result<Arch>) -> Family {
     Family { model_types, prefixes: &[], names: &[], describe, config: None }
 }
 
-/// Builds a network from a configuration that `describe` has accepted.
+/// Builds a network from a configuration accepted by `describe`.
 pub(crate) type Open = fn(&ConfigFile, &Stored<'_>) -> Result<Box<dyn LogitsNet>>;
 
-/// Every family that is run by its logits.
+/// All logits-only families.
 pub(crate) const SERVED: &[Served] = &[
     causal::MISTRAL,
     causal::GEMMA2,
@@ -51,29 +51,26 @@ pub(crate) const SERVED: &[Served] = &[
     deberta::SERVED,
 ];
 
-/// The family of a `model_type`, if it is one of these.
+/// Returns the logits-only family of a `model_type`, if any.
 pub(crate) fn find(model_type: &str) -> Option<&'static Served> {
     SERVED.iter().find(|s| s.family.model_types.contains(&model_type))
 }
 
-/// Texts of one length, side by side, without padding.
+/// Texts of equal length, without padding.
 pub(crate) struct Texts<'a> {
-    /// One list of ids for each text.
     pub ids: Vec<&'a [u32]>,
-    /// Explicit input of the decoder, for an encoder-decoder: also of equal length.
+    /// Explicit decoder input of an encoder-decoder, also of equal length.
     pub decoder: Option<Vec<&'a [u32]>>,
 }
 
-/// A network that returns logits.
 pub(crate) trait LogitsNet: Send {
-    /// Logits `[B, N, V]` at the N positions `at`, ascending and distinct; of the decoder's input if given.
+    /// Returns logits `[B, N, V]` at the N positions `at`, which are ascending and distinct. They refer to the decoder's input if given.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor>;
 }
 
-/// Longest text of a family that names no limit: bounds the tables of rotary positions.
+/// Maximum text length for families without a limit; bounds the tables of rotary positions.
 const LONGEST: usize = 1 << 16;
 
-/// Sizes common to all families.
 struct Sizes {
     vocab: usize,
     hidden: usize,
@@ -87,7 +84,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// The description for lists and checks: sizes and head, without the library's internals.
+    /// Creates a description for lists and checks, with sizes and head but without the library's internals.
     fn arch(self, file: &ConfigFile, head: Head, limit: Limit, parameters: u64) -> Arch {
         Arch {
             family: file.model_type().to_owned(),
@@ -114,13 +111,13 @@ impl Sizes {
     }
 }
 
-/// Number of parameters in tensors of these sizes and counts. Sizes come from a file, so the sum saturates.
+/// Counts parameters in tensors given as (number, shape). Sizes come from a file, so the sum saturates.
 fn count(tensors: &[(usize, &[usize])]) -> u64 {
     let one = |(times, shape): &(usize, &[usize])| shape.iter().fold(*times as u64, |n, &s| n.saturating_mul(s as u64));
     tensors.iter().fold(0, |n, t| n.saturating_add(one(t)))
 }
 
-/// The library's name of an activation.
+/// Converts to the library's activation.
 fn activation(a: Activation) -> candle_nn::Activation {
     match a {
         Activation::GeluErf => candle_nn::Activation::Gelu,
@@ -131,25 +128,25 @@ fn activation(a: Activation) -> candle_nn::Activation {
 }
 
 impl ConfigFile {
-    /// Refuses a setting that was not checked against transformers.
+    /// Rejects a setting that was not compared with transformers.
     fn only(&self, holds: bool, what: &str) -> Result<()> {
         if holds {
             return Ok(());
         }
         Err(self.wrong(format!(
-            "unsupported: {what}; '{}' runs only in configurations that were checked against transformers",
+            "unsupported: {what}; '{}' runs only in configurations verified against transformers",
             self.model_type()
         )))
     }
 }
 
-/// Ids side by side, columns `from` to below `to`, `[B, to - from]`.
+/// Returns the columns from `from` to below `to` of equally long rows, `[B, to - from]`.
 fn columns(rows: &[&[u32]], (from, to): (usize, usize), device: &candle_core::Device) -> candle_core::Result<Tensor> {
     let ids: Vec<u32> = rows.iter().flat_map(|r| r[from..to].iter().copied()).collect();
     Tensor::from_vec(ids, (rows.len(), to - from), device)
 }
 
-/// Chosen positions of `[B, T, W]`, `[B, N, W]`.
+/// Selects positions of `[B, T, W]`: `[B, N, W]`.
 fn positions(all: &Tensor, at: &[usize]) -> candle_core::Result<Tensor> {
     let at: Vec<u32> = at.iter().map(|&t| t as u32).collect();
     all.index_select(&Tensor::new(at, all.device())?, 1)

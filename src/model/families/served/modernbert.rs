@@ -1,4 +1,4 @@
-//! ModernBERT (Warner et al., 2024): a masked LM whose blocks attend locally, except every third.
+//! ModernBERT (Warner et al., 2024): a masked LM with local attention in two of three blocks.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,6 @@ use crate::arch::{Activation, Arch, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-/// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["modernbert"], describe), open };
 
 #[derive(Deserialize)]
@@ -30,10 +29,10 @@ struct Fields {
     global_rope_theta: Option<f64>,
     local_attention: usize,
     local_rope_theta: Option<f64>,
-    /// By block, as in transformers 5.
+    /// Type of each block, as in transformers 5.
     #[serde(default)]
     layer_types: Vec<String>,
-    /// Rotary settings by type of block.
+    /// Rotary settings by block type.
     #[serde(default)]
     rope_parameters: BTreeMap<String, Rope>,
     #[serde(default)]
@@ -69,7 +68,7 @@ fn unscaled() -> String {
 }
 
 impl Fields {
-    /// Interval at which a block attends to the whole text, from the first on.
+    /// Interval between blocks with global attention, starting at the first; `None` if irregular.
     fn global_every(&self) -> Option<usize> {
         if self.layer_types.is_empty() {
             return Some(self.global_attn_every_n_layers.unwrap_or(3)).filter(|n| *n > 0);
@@ -83,7 +82,7 @@ impl Fields {
         Some(every).filter(|n| *n > 0 && regular)
     }
 
-    /// Base of the positions of blocks that attend globally, or locally.
+    /// Base of rotary positions for blocks with global or local attention.
     fn theta(&self, kind: &str, old: Option<f64>, default: f64) -> f64 {
         self.rope_parameters.get(kind).map(|r| r.rope_theta).or(old).unwrap_or(default)
     }
@@ -97,10 +96,7 @@ fn fields(file: &ConfigFile) -> Result<Fields> {
     for name in [&f.hidden_activation, &f.classifier_activation] {
         file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;
     }
-    file.only(
-        f.global_every().is_some(),
-        "blocks of full attention that do not come at one interval from the first on",
-    )?;
+    file.only(f.global_every().is_some(), "blocks of full attention that are not evenly spaced from the first block")?;
     file.only(f.rope_parameters.values().all(|r| r.rope_type == "default"), "rotary scaling")?;
     let head_dim = file.head_width(f.hidden_size, f.num_attention_heads)?;
     file.only(head_dim.is_multiple_of(2), "heads of odd width")?;
@@ -112,7 +108,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     let (d, l) = (f.hidden_size, f.num_hidden_layers);
     let parameters = count(&[
         (1, &[f.vocab_size, d]),
-        // The first block has no norm before its attention; the embeddings have one.
+        // The first block has no norm before its attention, but the embeddings have one.
         (l.saturating_mul(2).saturating_add(2), &[d]),
         (l.saturating_mul(4), &[d, d]),
         (l.saturating_mul(3), &[f.intermediate_size, d]),
@@ -143,7 +139,7 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         num_attention_heads: f.num_attention_heads,
         intermediate_size: f.intermediate_size,
         max_position_embeddings: f.max_position_embeddings.min(super::LONGEST),
-        // transformers reads `norm_eps`; published files have both.
+        // transformers uses `norm_eps`; published files have both.
         layer_norm_eps: f.norm_eps,
         pad_token_id: 0,
         global_attn_every_n_layers: f.global_every().unwrap_or(1),

@@ -1,5 +1,4 @@
-//! A checkpoint in the form that candle-transformers expects: renamed, and changed where needed for the results of
-//! transformers.
+//! Checkpoints in the form that candle-transformers expects: renamed, and modified where needed to match transformers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,36 +12,35 @@ use crate::error::{ModelError, Result};
 use crate::weights::Checkpoint;
 use base::text::shortened;
 
-/// Changes to a tensor before it is passed to the library.
+/// Modification of a tensor before the library sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    /// Multiplied.
+    /// Multiplies all values.
     Scale(f64),
-    /// The first `rotated` of each `head` output rows are multiplied, among the first `rows`.
+    /// Multiplies the first `rotated` output rows of each head, among the first `rows`.
     ScaleRotated {
-        /// Rows of all queries.
+        /// Number of query rows.
         rows: usize,
-        /// Rows of one head.
+        /// Rows per head.
         head: usize,
-        /// Number of rotated rows among them.
+        /// Number of rotated rows per head.
         rotated: usize,
-        /// Factor.
         by: f64,
     },
-    /// Adds rows of zeros up to this number.
+    /// Appends zero rows up to this number.
     PadRows(usize),
 }
 
-/// Rules for converting names and values to the library's form.
+/// Conversion of names and values to the library's form.
 #[derive(Default)]
 pub(super) struct Rules {
-    /// Suffixes of names in the library and in checkpoints.
+    /// Name suffixes in the library and in checkpoints.
     pub renamed: Vec<(&'static str, &'static str)>,
-    /// Suffixes of names, and the changes to these tensors.
+    /// Name suffixes of tensors to modify, with the modifications.
     pub changed: Vec<(&'static str, Change)>,
 }
 
-/// The weights of a folder, with a record of the requested tensors.
+/// Weights of a folder, with a record of the tensors requested.
 pub(crate) struct Stored<'a> {
     weights: &'a Checkpoint,
     family: String,
@@ -52,10 +50,10 @@ pub(crate) struct Stored<'a> {
 
 #[derive(Default)]
 struct Memory {
-    /// Unchanged tensors: a tied table is held once.
+    /// Unmodified tensors, so that a tied table is stored once.
     kept: BTreeMap<String, Tensor>,
     asked: BTreeSet<String>,
-    /// The error behind a failure of the library; its own error type has no room for it.
+    /// The cause of a library failure, which the library's error type cannot carry.
     failure: Option<ModelError>,
 }
 
@@ -68,13 +66,13 @@ impl<'a> Stored<'a> {
         &self.device
     }
 
-    /// The builder for constructors of the library.
+    /// Creates the builder for the library's constructors.
     pub(super) fn builder(&self, rules: Rules) -> VarBuilder<'_> {
         let view = View { stored: self, rules };
         VarBuilder::from_backend(Box::new(view), DType::F32, self.device.clone())
     }
 
-    /// The library's answer, or the reason why a tensor is missing.
+    /// Converts the library's result; its error becomes the stored cause, such as a missing tensor.
     pub(super) fn built<T>(&self, answer: candle_core::Result<T>) -> Result<T> {
         answer.map_err(|e| {
             let own = self.memory().failure.take();
@@ -85,7 +83,7 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// Tensors of blocks that were not requested, because the configuration excludes them.
+    /// Returns block tensors that were not requested because the configuration excludes them.
     pub(crate) fn ignored(&self) -> Vec<String> {
         let memory = self.memory();
         let of_a_block = |n: &str| [".layers.", ".layer.", ".block."].iter().any(|part| n.contains(part));
@@ -99,14 +97,14 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// The weights under one set of rules.
+/// Weights seen through a set of rules.
 struct View<'s, 'a> {
     stored: &'s Stored<'a>,
     rules: Rules,
 }
 
 impl View<'_, '_> {
-    /// The stored name for the library's `name`; unchanged if it exists.
+    /// Returns the stored name for the library's `name`, or `name` itself if stored.
     fn name(&self, name: &str) -> String {
         if self.stored.weights.contains(name) {
             return name.to_owned();
@@ -137,7 +135,7 @@ impl View<'_, '_> {
         if let Some(wanted) = wanted.filter(|w| **w != array.shape[..]) {
             return Err(ModelError::Weights {
                 file: self.stored.weights.label(),
-                what: format!("tensor '{found}' has shape {:?}; config.json asks for {wanted:?}", array.shape),
+                what: format!("tensor '{found}' has shape {:?}; config.json requires {wanted:?}", array.shape),
             });
         }
         let tensor = Tensor::from_vec(array.data, array.shape, &self.stored.device)?;

@@ -1,7 +1,7 @@
-//! T5 (Raffel et al., 2020), the first form (relu, tied output) and 1.1 (gated gelu, an untied output matrix).
+//! T5 (Raffel et al., 2020), in its original form (ReLU, tied output) and 1.1 (gated GELU, untied output matrix).
 //!
-//! A text asks at a sentinel: without a separate input, the decoder reads the start token and the token at the asked
-//! position (`<extra_id_0>`), and the next token is the answer.
+//! A text has a sentinel at the position to predict. Without explicit input, the decoder reads the start token and the token at that
+//! position (`<extra_id_0>`); the next token is the prediction.
 
 use candle_core::{Device, Tensor};
 use candle_transformers::models::t5::{
@@ -16,7 +16,6 @@ use crate::arch::{Arch, Decoder, Head};
 use crate::error::Result;
 use crate::offers::Limit;
 
-/// The family and its network.
 pub(super) const SERVED: Served = Served { family: family(&["t5"], describe), open };
 
 #[derive(Deserialize)]
@@ -64,12 +63,15 @@ fn relu() -> String {
 
 fn fields(file: &ConfigFile) -> Result<Fields> {
     let f: Fields = file.fields()?;
-    file.only(f.is_encoder_decoder, "no encoder-decoder")?;
+    file.only(f.is_encoder_decoder, "a model without a decoder")?;
     let known = matches!(f.feed_forward_proj.as_str(), "relu" | "gated-gelu");
     file.only(known, "a feed_forward_proj other than relu and gated-gelu")?;
     let (n, far) = (f.relative_attention_num_buckets, f.relative_attention_max_distance);
     let sound = n >= 4 && n.is_multiple_of(4) && n <= 1 << 16 && far > n && far <= 1 << 24;
-    file.only(sound, "buckets of relative distances that do not halve twice, or a largest distance below them")?;
+    file.only(
+        sound,
+        "a number of relative attention buckets that is not a multiple of 4, or a maximum distance not above it",
+    )?;
     Ok(f)
 }
 
@@ -143,15 +145,15 @@ fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
         ..Config::default()
     };
     let encoder = stored.built(T5EncoderModel::load(stored.builder(Rules::default()), &config))?;
-    // The library's decoder reserves half of its buckets for later tokens, like an encoder, although a decoder needs
-    // all of them for earlier tokens. With twice as many buckets, the used half is the whole table; the other half is
-    // hidden by the causal mask. Its copy of the encoder has no blocks.
+    // The library's decoder, like an encoder, reserves half of its buckets for later tokens, but a decoder needs all of them for earlier
+    // tokens. With twice as many buckets, the used half is the whole table, and the causal mask hides the other half. The decoder's copy
+    // of the encoder has no blocks.
     let twice = 2 * f.relative_attention_num_buckets;
     let config = Config { num_layers: 0, relative_attention_num_buckets: twice, ..config };
     let changed = vec![("relative_attention_bias.weight", Change::PadRows(twice))];
     let builder = stored.builder(Rules { changed, ..Rules::default() });
     let decoder = stored.built(T5ForConditionalGeneration::load(builder, &config))?;
-    // With a tied output the library multiplies by the root of the width; transformers divides by it.
+    // With a tied output, the library multiplies by the root of the width; transformers divides by it.
     let scale = if f.tie_word_embeddings { 1.0 / f.d_model as f64 } else { 1.0 };
     let (device, start) = (stored.device().clone(), f.decoder_start_token_id);
     Ok(Box::new(T5 { encoder, decoder, scale, start, device }))
