@@ -33,7 +33,7 @@ pub fn readable(spec: &Spec, origin: &str) -> Result<(), CliError> {
 }
 
 fn sound(files: &Files) -> Result<(), ModelError> {
-    let hint = "a model folder needs config.json, model.safetensors and a tokenizer";
+    let hint = "a model folder contains config.json, model.safetensors and a tokenizer";
     let text = files.text("config.json")?.ok_or_else(|| files.missing("config.json", hint))?;
     let (family, mut arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
     let weights = files.weights()?;
