@@ -13,10 +13,9 @@ use probe::ProbeError;
 use probe::data::DataError;
 use probe::split::SplitError;
 
-/// Reasons why a run ended early.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// The user stopped it, or started something else.
+    /// The user stopped the run or started another one.
     #[error("cancelled")]
     Cancelled,
     #[error(transparent)]
@@ -68,7 +67,7 @@ impl From<ProbeError> for Fault {
     }
 }
 
-/// Errors that are shown as they are, with a place and a hint.
+/// Errors shown unchanged, with a place and a hint.
 macro_rules! told {
     ($($error:ty: $place:literal, $hint:literal;)*) => {
         $(impl From<$error> for Fault {

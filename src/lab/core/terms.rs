@@ -1,15 +1,13 @@
-//! The field's terms that screens, forms and the guide use: symbol, meaning, unit. Every explanation comes from this
-//! table.
+//! The field's terms used by screens, settings and the guide: symbol, meaning, unit. All explanations come from this table.
 
 use super::LabId::{Interventions, Power, Prompts, Saliency};
 
-/// A term and its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
     pub name: &'static str,
-    /// The symbol on axes and in tables; empty if there is none.
+    /// The symbol on axes and in tables; may be empty.
     pub symbol: &'static str,
-    /// Meaning in one sentence, with range or unit.
+    /// The meaning in one sentence, with range or unit.
     pub meaning: &'static str,
     /// The labs that use it; empty for all.
     pub labs: &'static [super::LabId],
@@ -19,7 +17,7 @@ const fn term(name: &'static str, symbol: &'static str, labs: &'static [super::L
     Term { name, symbol, meaning, labs }
 }
 
-/// Every term, in the order of the glossary.
+/// All terms in the order of the glossary.
 pub const TERMS: &[Term] = &[
     term(
         "completeness",
