@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row per parameter, those of the two sides by one function.
+//! The fields of this lab's spec as settings, one row per parameter. One function creates the rows of both sides.
 
 mod sides;
 
@@ -10,7 +10,7 @@ use lab::setting::rows::{level, long, row, seed, typed};
 use lab::setting::{Kind, Range, Setting, SettingError, Value};
 use stats::mcnemar::Test;
 
-/// Standard deviations of the paper's study of noise.
+/// Standard deviations in the paper's noise study.
 pub(crate) const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
 /// All fields, in the order of the setup pane.
@@ -44,10 +44,10 @@ pub fn settings() -> Vec<Setting<Spec>> {
     all
 }
 
-/// The word for the value of the paper.
+/// The word for the paper's value.
 const USUAL: &str = "usual";
 
-/// The terms of the corruption. Without steps they have no effect and are the paper's.
+/// The settings of the corruption. They need corruption steps, so the paper's number is set if there are none.
 fn corrupting(spec: &mut Spec) -> &mut CorruptionSpec {
     if spec.a.corrupted + spec.b.corrupted == 0 {
         spec.b.corrupted = 200;
@@ -106,7 +106,7 @@ fn data() -> Setting<Spec> {
     )
 }
 
-/// The largest size; the others are its quarters.
+/// The largest size. Each smaller size is a quarter of the next.
 fn sizes() -> Setting<Spec> {
     let help = "Training sentences of each class in the largest step; earlier steps have a quarter of the next.";
     row("task.sizes", "Train per class", help).count(
@@ -121,7 +121,7 @@ fn sizes() -> Setting<Spec> {
     )
 }
 
-/// A list as text and back: each typed number is passed to `take`.
+/// A list as a text setting. `take` parses each typed entry.
 fn list<T: 'static>(
     (key, label, help): (&str, &str, &'static str),
     unset: &'static str,
@@ -336,7 +336,7 @@ fn bound() -> Setting<Spec> {
         })
 }
 
-/// Initial constant of a user's bound; that of the published one is 95.9 for 768 dimensions.
+/// Initial constant of a user's bound. The published constant is 95.9 for 768 dimensions.
 const OWN: f64 = 100.0;
 
 fn own_bound() -> Setting<Spec> {

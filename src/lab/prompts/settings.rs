@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row per parameter.
+//! The fields of this lab's spec as settings, one row per parameter.
 
 use super::candidates::Candidates;
 use super::consistency::Scoring;
@@ -13,7 +13,7 @@ use lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
 /// Text shown if the spec names no file.
 const BUILT_IN: &str = "built in";
 
-/// The fields of a run, in the order of the setup pane.
+/// All fields, in the order of the setup pane.
 pub fn settings() -> Vec<Setting<Spec>> {
     let [tuned, triggers, found_on, rounds] = super::tuned::settings();
     vec![
@@ -54,7 +54,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// The words of a name in specs.
+/// A name of specs as words.
 fn spaced(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -69,7 +69,7 @@ fn files() -> Setting<Spec> {
             |s, path| {
                 s.data.files = path.map(|p| typed(&s.data.base, p)).into_iter().collect();
                 (s.data.built_in, s.data.whole) = (false, false);
-                // Other data has relations with other names.
+                // Other data have relations with other names.
                 s.data.relations.forget();
                 s.data.own.clear();
             },
@@ -149,7 +149,7 @@ fn ledger() -> Setting<Spec> {
     )
 }
 
-/// Typed shares: numbers separated by commas or blanks.
+/// Parses typed shares: numbers separated by commas, semicolons or spaces.
 fn shares(text: &str) -> Result<Vec<f64>, SettingError> {
     let words = text.split([',', ' ', ';']).filter(|w| !w.is_empty());
     let each = words.map(|w| number(w).ok().filter(|g| (0.0..=1.0).contains(g)));
@@ -198,7 +198,7 @@ fn trained() -> Setting<Spec> {
     )
 }
 
-/// Word for further pretraining with the paper's settings.
+/// The word for the paper's settings of further pretraining.
 const USUAL: &str = "usual";
 
 fn text() -> Setting<Spec> {
@@ -289,7 +289,7 @@ fn case() -> Setting<Spec> {
     )
 }
 
-/// The word for taking everything.
+/// The word for no limit.
 const ALL: &str = "all";
 /// Maximum number of prompts, facts or mentions.
 const MOST: usize = 1_000_000;
@@ -415,7 +415,7 @@ mod tests {
         }
     }
 
-    /// After a file was typed, the training text was no longer relative to the spec's folder.
+    /// Regression: typing a file used to change the folder to which the training text is relative.
     #[test]
     fn a_typed_file_leaves_the_other_paths_of_a_spec_where_they_are() {
         let mut spec = Spec::shipped();

@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row per parameter.
+//! The fields of this lab's spec as settings, one row per parameter.
 
 use super::methods::NAMES;
 use super::metrics::map::Membership;
@@ -103,7 +103,7 @@ fn methods() -> Setting<Spec> {
                 return Err(SettingError::Refused("at least one method must stay".into()));
             }
             let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
-            // Choices that stay keep their order; new ones are appended.
+            // Remaining choices keep their order; new ones are appended.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
             let more: Vec<String> =
@@ -139,7 +139,7 @@ fn layer() -> Setting<Spec> {
     .shown(|spec, _| spec.attention.layer.to_string())
 }
 
-/// Heads that can be picked; others can be written into a spec.
+/// Selectable heads; a spec may contain others.
 const HEADS: [HeadRef; 14] = [
     HeadRef::Mean,
     HeadRef::Sum,

@@ -1,4 +1,4 @@
-//! Two sides that are files of results.
+//! Comparison of two sides given as files of results.
 
 use super::folders;
 use super::report::Reporter;
@@ -13,10 +13,10 @@ use corpus::results::{Results, Wanted, metrics, read};
 use lab::fault::{Fault, problem};
 use lab::host::NoticeLevel;
 
-/// Items of the first estimate.
+/// Number of items of the first estimate.
 const FIRST: usize = 64;
 
-/// Reads both sides and compares them on growing numbers of items.
+/// Reads both sides and compares them on increasing numbers of items.
 pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut Host<'_>) -> Result<(), Fault> {
     host.plan(2.0);
     host.stage("reading results".into(), "files", 1.0);
@@ -49,7 +49,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
     sides(spec, &pairs, &metric, &reporter, host)?;
     let order = reporter.order(pairs.n());
-    // A plan's comparison is made once, on the first items in the drawn order; other steps are interim.
+    // A plan's comparison is made once, on the first items in the drawn order. Other steps are interim.
     let planned = reporter.planned_within(pairs.n());
     let growing = std::iter::successors(Some(FIRST), |n| n.checked_mul(4)).take_while(|n| *n < pairs.n());
     let mut steps: Vec<usize> = growing.chain(planned).collect();
@@ -80,7 +80,7 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     Ok(())
 }
 
-/// Reads the files of a side; `done` files of the run were read before.
+/// Reads the files of a side, after `done` files of the run.
 fn side(
     spec: &Spec,
     names: &[String],
@@ -104,7 +104,7 @@ fn side(
     Ok(all)
 }
 
-/// The metric to compare: the requested one, or the first that all files have. Others are reported.
+/// Returns the metric to compare: the requested one, or the first that all files have. Reports the others.
 fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Result<String, Fault> {
     let (shared, lacking) = metrics(a.iter().chain(b));
     let none = || {

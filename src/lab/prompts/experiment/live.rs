@@ -1,4 +1,4 @@
-//! Answers to questions: a prompt that was typed, and the instances behind a number.
+//! Answers to questions: a typed prompt, and the instances behind a number.
 
 use super::bench::{Bench, Entry, refused};
 use super::relation::score;
@@ -14,10 +14,9 @@ use crate::question::{LookQuestion, PromptQuestion, Question as Asked};
 use base::Problem;
 use lab::fault::{Fault, problem};
 
-/// Tokens that are shown of one query.
+/// Number of tokens shown per query.
 const SHOWN: usize = 5;
 
-/// The findings that answer a question.
 pub(crate) fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     match question {
         Asked::Prompt(asked) => prompt(bench, asked, host),
@@ -33,13 +32,12 @@ fn entry<'a>(bench: &'a Bench, relation: &str) -> Result<&'a Entry, Problem> {
     })
 }
 
-/// The original mentions alone.
+/// The facts with only their original mentions.
 fn originals(entry: &Entry) -> Vec<Fact> {
     let first = |f: &Fact| Fact { names: f.names[..1].to_vec(), object: f.object.clone() };
     entry.facts.iter().map(first).collect()
 }
 
-/// A model's answer to a query.
 pub(super) struct Said {
     word: String,
     pub(super) right: bool,
@@ -70,7 +68,7 @@ pub(super) fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<
         .collect()
 }
 
-/// Scores a prompt that was typed.
+/// Scores a typed prompt.
 fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {
@@ -90,7 +88,7 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
     Ok(findings)
 }
 
-/// The instances under a prompt, and what each model makes of one of them.
+/// The instances under a prompt, and each model's answer to one of them.
 fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     let asked_with = entry.prompts.iter().position(|p| *p == asked.prompt);
@@ -125,7 +123,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut Host<'_>) -> Result<Vec<
     let n = entry.facts.len();
     let mut findings = vec![bench.label.finding(n, true, t, Kind::Instances(instances))];
     if n == 0 {
-        // All are left out, and the list gives the reasons.
+        // All instances are omitted; the list gives the reasons.
         return Ok(findings);
     }
     let fact = &entry.facts[asked.instance.min(n - 1)];
@@ -148,7 +146,7 @@ fn known(entry: &Entry, prompt: usize) -> Vec<Vec<(String, bool)>> {
     entry.scored.iter().map(of).collect()
 }
 
-/// One query of one model in full.
+/// One query of one model in detail.
 fn one(
     bench: &Bench,
     (entry, k): (&Entry, usize),

@@ -1,4 +1,4 @@
-//! Results over all relations: ranks, spreads, ledgers; and interim ranks while relations come in.
+//! Results over all relations: ranks, spreads and ledgers, and interim ranks.
 
 use super::bench::Bench;
 use super::{Gathered, Spread, pairs};
@@ -16,16 +16,16 @@ use stats::estimate::Estimate;
 use stats::intervals::{largest_share, share};
 use stats::paired::mean_within;
 
-/// Draws behind a look in the meantime.
+/// Number of draws for interim ranks.
 const MEANWHILE: usize = 200;
-/// Draws that are made between two looks.
+/// Number of draws between two reports.
 const STEP: usize = 250;
-/// Draws for each number of prompts of the curve.
+/// Number of draws per point of the curve over numbers of prompts.
 const CURVE: usize = 300;
-/// Maximum number of whole orders whose counts are reported.
+/// Maximum number of whole orders with reported counts.
 const ORDERS: usize = 20;
 
-/// Ranks over the relations so far, with draws of the same share of them; reported a few times on the way.
+/// Interim ranks over the relations so far, with the same share of them per draw; reported a few times per run.
 pub(crate) fn meanwhile(
     bench: &Bench,
     gathered: &Gathered,
@@ -70,7 +70,7 @@ pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) 
         let problem = Problem { what: what.into(), r#where: "data.relations".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
-    // A single prompt has no spread: its gap of 0 means nothing.
+    // A single prompt has no spread, so a gap of 0 is meaningless.
     let asked = bench.entries.iter().filter(|e| !e.facts.is_empty());
     if gathered.panel.relations() > 0 && asked.clone().all(|e| e.prompts.len() < 2) {
         let what = "every relation has a single prompt: gap, standard deviation and what is counted of them are 0 by definition";
@@ -199,7 +199,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<
     let level = bench.spec.interval.level;
     let mut over_in_all = 0;
     for (member, spreads) in bench.members.iter().zip(&gathered.spreads) {
-        // Over the relations that have the number.
+        // Over the relations with this number.
         let mean = |within: (f64, f64), of: fn(&Spread) -> Option<f64>| {
             let list: Vec<f64> = spreads.iter().filter_map(of).collect();
             (!list.is_empty()).then(|| mean_within(&list, within, level))

@@ -1,4 +1,4 @@
-//! Prompts found automatically: the held-out facts, the search, and the scores of the found prompts.
+//! Prompts found automatically: held-out facts, search, and scores.
 
 use std::collections::HashMap;
 
@@ -21,13 +21,13 @@ use stats::intervals::share;
 
 /// The search on a relation.
 pub(crate) struct Searched {
-    /// The facts that it uses; none of them is asked.
+    /// The facts used in the search, which are not asked.
     held: Vec<Fact>,
-    /// The prompts found, with their scores.
+    /// The found prompts with their scores.
     pub found: Vec<Found>,
 }
 
-/// Removes the facts of the searches from the facts that are asked.
+/// Removes the facts of the searches from those to ask.
 pub(crate) fn hold_out(spec: &Spec, library: &mut Library) -> HashMap<String, Searched> {
     if spec.tuned.is_off() {
         return HashMap::new();
@@ -93,12 +93,12 @@ pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host:
     Ok(())
 }
 
-/// Best minus worst of some scores.
+/// Maximum minus minimum of the scores.
 fn gap(scores: &[f64]) -> Option<f64> {
     Preference::of(scores).map(|p| p.gap)
 }
 
-/// Reports the scores of the found prompts, model by model, next to the random words from which each search started.
+/// Reports the scores of the found prompts by model, next to those of the random words at the start of each search.
 pub(crate) fn report(bench: &Bench, entry: &Entry, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(searched) = bench.searches.get(&entry.relation.id) else { return Ok(()) };
     let (id, n, level) = (entry.relation.id.as_str(), entry.facts.len(), bench.spec.interval.level);
