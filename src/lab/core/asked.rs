@@ -24,7 +24,7 @@ pub fn serve<K, Q>(
     }
 }
 
-/// Caches the latest question and its answer, for experiments whose first answer already uses all examples.
+/// Caches the latest question and answer, for experiments whose first answer already uses all examples.
 #[derive(Debug)]
 pub struct Latest<K, Q>(Option<(Q, Vec<Finding<K>>)>);
 

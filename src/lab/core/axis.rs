@@ -51,7 +51,7 @@ impl Axis {
         if self.keys.is_empty() { std::slice::from_ref(&self.name) } else { self.keys }
     }
 
-    /// The values for a cell filled in as far as `partial`.
+    /// The values of the axis for a partially filled cell.
     ///
     /// # Errors
     /// The problem and the allowed values.
@@ -117,7 +117,6 @@ fn wants(value: &Value, what: &str) -> String {
     format!("contains `{}`: each of its values must be {what}", show(value))
 }
 
-/// Names of the models of a cell.
 fn models(partial: &Table) -> impl Iterator<Item = &str> {
     partial.get("models").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }

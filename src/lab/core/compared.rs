@@ -38,9 +38,10 @@ pub struct Common {
 
 /// Returns the numbers that two runs have in common, in the order of the first run.
 ///
-/// Models in the same position are compared if both runs have equally many; names then show both. Runs are treated as independent because
-/// the examples they share are unknown. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner 2008), which
-/// preserves their asymmetry. Half widths would cover .83 for differences between proportions of 5 examples, and .91 at 20.
+/// If both runs have equally many models, models in the same position are compared, and names show both. Runs are treated as independent,
+/// because it is unknown which examples they share. The interval adds the squares of both intervals' arms (Newcombe 1998, Zou and Donner
+/// 2008), which preserves their asymmetry. Half widths would cover only .83 for differences between proportions of 5 examples, and .91 at
+/// 20.
 pub fn common((a, of_a): (&[Number], &[String]), (b, of_b): (&[Number], &[String])) -> Vec<Common> {
     let swapped = of_a.len() == of_b.len() && of_a != of_b;
     let beside = |a: &Number| {
@@ -106,7 +107,7 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
     format!("{count}{how}{same}.")
 }
 
-/// Names the numbers that are missing in the other run and therefore not compared. `of` selects this run's side.
+/// Names the numbers that the other run lacks, which are not compared. `of` selects this run's side.
 pub fn alone(place: usize, all: &[Number], common: &[Common], of: fn(&Common) -> &Number) -> Option<String> {
     const NAMED: usize = 3;
     let shown = |n: &&Number| {

@@ -24,7 +24,7 @@ pub struct Comparison {
     /// The question that it addresses. Comparisons of a run with the same question form a family.
     #[serde(default)]
     pub question: String,
-    /// The comparison in words; equal words mean the same comparison.
+    /// The comparison in words, equal for equal comparisons.
     pub what: String,
     /// The test, for example `exact McNemar`.
     pub test: String,
@@ -37,7 +37,7 @@ pub struct Comparison {
     /// True if it belongs to a plan fixed before results were seen.
     #[serde(default)]
     pub planned: bool,
-    /// True if examples were still missing, so that the fixed-n p-value is not valid.
+    /// True if examples were still to come, so that the fixed-n p-value is not valid.
     #[serde(default)]
     pub interim: bool,
     /// The anytime-valid p-value, if there is one.
@@ -49,7 +49,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// A comparison in a run of `spec` without numbers.
+    /// A comparison in a run of `spec`, without numbers yet.
     pub fn of(lab: LabId, spec: &str, question: String, what: String, test: &str) -> Self {
         let (spec, test) = (spec.to_owned(), test.to_owned());
         let (planned, interim, anytime, curve) = (false, false, None, Vec::new());
@@ -120,7 +120,7 @@ pub struct Corrected<'a> {
 /// The adjusted p-value, or the reason why it is missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
-    /// Examples were still missing.
+    /// Examples were still to come.
     Interim,
     /// The adjusted p-value cannot reach α with this number of examples.
     CannotDecide,

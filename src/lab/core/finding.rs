@@ -43,7 +43,7 @@ impl<K> From<Common> for Body<K> {
     }
 }
 
-/// The results of one lab.
+/// A lab's kinds of finding.
 pub trait FindingKind: Clone + Serialize + Send + 'static {
     /// True if it has intervals, so that their level is recorded.
     fn has_interval(&self) -> bool;

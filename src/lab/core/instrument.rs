@@ -51,8 +51,7 @@ pub trait Instrument: Send + Sync + 'static {
     const COMPARES: &'static [&'static str] = &[];
     /// The comparison that a finding makes, for corrections across the session.
     const COMPARED: fn(Head<'_>, &Self::Kind) -> Option<Comparison> = |_, _| None;
-    /// Hash of the part of the spec that determines its comparisons; `None` if that is the whole spec. Specs with the same hash make the
-    /// same comparisons.
+    /// Hash of the part of the spec that determines its comparisons; `None` if that is the whole spec.
     const DECIDES: fn(&Self::Spec) -> Option<String> = |_| None;
 }
 

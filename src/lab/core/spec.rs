@@ -24,7 +24,7 @@ pub trait SpecFields {
     /// The spec's name in findings: the first twelve hexadecimal digits of the SHA-256 of its canonical JSON. Fields absent from the
     /// written spec are omitted, so that recorded specs keep their hash.
     fn hash(&self) -> String;
-    /// Names of the models, in the order of the run.
+    /// Names of the models in run order.
     fn models(&self) -> &[String];
     /// The seed of the run's random streams.
     fn seed(&self) -> u64;

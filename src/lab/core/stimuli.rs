@@ -36,7 +36,6 @@ pub enum StimuliError {
         /// Reason for dropping the others.
         reason: String,
     },
-    /// An error of the model.
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error(transparent)]
@@ -254,7 +253,7 @@ impl Stimuli {
         Batch::new(&ids, model.tokenizer()?.pad_id())
     }
 
-    /// The `(row, position)` pairs of each stimulus's tokens in a group, row by row.
+    /// The `(row, position)` of each stimulus's tokens in a group, row by row.
     pub fn sites(
         &self,
         rows: &[usize],

@@ -18,7 +18,7 @@ pub const KEY: usize = 16;
 /// Digest of the token ids and the position.
 pub type Key = [u8; KEY];
 
-/// One model, hook point, readout and kind of processor. Within a space, the key of a vector is the digest of token ids and position.
+/// A model, hook point, readout and kind of processor. Within a space, a vector's key is the digest of token ids and position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
     digest: [u8; 32],

@@ -197,9 +197,10 @@ fn draws(level: f64) -> usize {
     RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
-/// Adjusts the p-values of a run's comparisons for their number. Those of differences are adjusted by Holm among themselves, independent of
-/// the margin. An equivalence that would be claimed at `alpha` is one more hypothesis. At most one of a comparison's two hypotheses is
-/// true, so the step-down counts comparisons (Shaffer 1986).
+/// Adjusts the p-values of a run's comparisons for their number.
+///
+/// The p-values of differences are adjusted among themselves by Holm, independent of the margin. An equivalence significant at `alpha` is
+/// one more hypothesis. At most one of a comparison's two hypotheses is true, so the step-down counts comparisons (Shaffer 1986).
 pub fn adjust(all: &mut [&mut ComparisonFinding], alpha: f64) {
     let family = all.len();
     let p: Vec<f64> = all.iter().map(|c| c.p).collect();

@@ -146,7 +146,7 @@ pub struct ComparisonFinding {
     /// findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalence_holm_p: Option<f64>,
-    /// The anytime-valid p-value while items are missing, if items are the steps of the sequential test.
+    /// The anytime-valid p-value before all items are known, if items are the steps of the sequential test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anytime_p: Option<f64>,
     /// The deciding test, and the method of the interval.
@@ -232,7 +232,7 @@ pub struct RequiredFinding {
     pub mde: Option<f64>,
     /// Power with the current items.
     pub power: f64,
-    /// `power` with its interval from the pilot.
+    /// The interval of `power`, from the pilot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub band: Option<Estimate>,
     /// Design effect of clusters: variance of the difference relative to equally many independent items. Power is then of Student's t over

@@ -77,8 +77,8 @@ pub struct PooledFinding {
     pub a: String,
     /// Name of the second side.
     pub b: String,
-    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over the
-    /// items of these tasks without generalisation to others; under ten tasks).
+    /// `macro` (mean of the tasks' differences, t over tasks), `micro` (mean over items, tasks as clusters), or `fixed` (mean over items,
+    /// for these tasks only; under ten tasks).
     #[id]
     pub over: String,
     /// Number of tasks.
@@ -87,7 +87,7 @@ pub struct PooledFinding {
     pub difference: Estimate,
     /// The p-value; null without an interval.
     pub p: Option<f64>,
-    /// `p` adjusted by Holm over all pairs of systems; absent for two systems, and for a mean that does not decide.
+    /// `p` adjusted by Holm over all pairs of systems; absent for two systems, and for a mean that is not the deciding one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holm_p: Option<f64>,
 }

@@ -263,7 +263,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
             continue;
         }
         let mean = each.iter().map(|e| e.0.mean).sum::<f64>() / each.len() as f64;
-        // One relation has its own interval; the mean over all has the summary's.
+        // One relation has its own interval; the mean over all relations has the interval of the summary.
         let over_all = results.summaries.iter().find(|s| s.model == model).and_then(|s| s.value.mean_stability);
         let one = match relation {
             Some(_) => each.first().and_then(|e| band(e.0)),

@@ -32,7 +32,7 @@ pub enum Kind {
     /// Spread of a model's scores over prompts, on all relations.
     #[interval]
     PreferenceSummary(PreferenceSummaryFinding),
-    /// Stability of a model's answers under different names of a subject.
+    /// Stability of a model's answers across the names of a subject.
     #[interval]
     Verbalization(VerbalizationFinding),
     /// A model's score averaged over prompts and mentions.
@@ -115,7 +115,7 @@ pub struct RelationFinding {
     pub label: String,
     /// 1-1, N-1 or N-M; empty if unknown.
     pub relation_kind: String,
-    /// The used prompts, the original one first.
+    /// The prompts used, the original one first.
     pub prompts: Vec<String>,
     /// Number of facts of the relation.
     pub facts: usize,
@@ -419,7 +419,7 @@ pub struct InstancesFinding {
 /// Answers on one instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceRow {
-    /// The used names of the subject, the usual one first.
+    /// Names used for the subject, the usual one first.
     pub mentions: Vec<String>,
     pub object: String,
     /// By model: the answer, and whether it is the object.
@@ -438,7 +438,7 @@ pub struct InstanceFinding {
     /// Text of the prompt.
     #[id]
     pub prompt: String,
-    /// The used name of the subject.
+    /// Name used for the subject.
     #[id]
     pub mention: String,
     /// The right answer.

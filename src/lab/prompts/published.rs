@@ -216,7 +216,7 @@ mod tests {
         let long = parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t10\nr\tb\tp\t20.5\nr\ta\tq\t30\nr\tb\tq\t5\n").unwrap();
         let wide = parse("relation\tlabel\tprompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n").unwrap();
         assert_eq!(long, wide);
-        // Header names may have any case, and any separator.
+        // Header names in any case, and any separator, are accepted.
         for mark in ["\t", ",", ";"] {
             let text = "Relation\tLABEL\tPrompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n".replace('\t', mark);
             assert_eq!(parse(&text).unwrap(), wide, "{mark}");

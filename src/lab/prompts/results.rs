@@ -111,7 +111,7 @@ impl Results {
         self.relations.iter().find(|r| r.value.relation == id)
     }
 
-    /// All used prompts of a relation, typed prompts last.
+    /// All prompts of a relation that were used, typed prompts last.
     pub fn prompts(&self, relation: &str) -> Vec<&str> {
         let mut all: Vec<&str> =
             self.relation(relation).map_or(Vec::new(), |r| r.value.prompts.iter().map(String::as_str).collect());

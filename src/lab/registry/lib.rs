@@ -317,7 +317,7 @@ labs! {
     Saliency = saliency;
 }
 
-/// The identity of a finding: of findings of one run with the same identity, only the latest counts. `body` is the finding's JSON.
+/// The identity of a finding. Of a run's findings with the same identity, only the latest counts. `body` is the finding's JSON.
 pub fn identity(kind: &columns::KindInfo, model: &str, body: &Value) -> String {
     let mut text = format!("{}\n{model}", kind.name);
     for column in (kind.columns)().into_iter().filter(|c| c.id) {

@@ -52,17 +52,14 @@ impl Spec {
         self.common().check(origin)
     }
 
-    /// Names of the models, in the order of the run.
     pub fn models(&self) -> &[String] {
         self.common().models()
     }
 
-    /// The seed of the run's random streams.
     pub fn seed(&self) -> u64 {
         self.common().seed()
     }
 
-    /// The spec as TOML, as stored and shown.
     pub fn to_toml(&self) -> String {
         toml_of(self)
     }

@@ -38,8 +38,8 @@ pub enum ElsewhereError {
 /// Rule for the size of predicted rationales.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeRule {
-    /// The ratio in the row, or else the mean ratio of gold rationales of the same dimension, which gives the prediction some knowledge of
-    /// the answer's length.
+    /// The ratio in the row or, without one, the mean ratio of gold rationales of the same dimension. The mean gives the prediction some
+    /// knowledge of the answer's length.
     Own,
     /// One size rule for all inputs.
     Fixed(Size),

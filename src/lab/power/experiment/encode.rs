@@ -44,7 +44,7 @@ impl Reader {
         Ok(Self { model, layer, at, pooling, long, noise: spec.noise, side })
     }
 
-    /// The same reader with another standard deviation of the noise.
+    /// The same reader with a different standard deviation of the noise.
     pub(crate) fn with_noise(&self, noise: f64) -> Self {
         Self { noise, ..self.clone() }
     }

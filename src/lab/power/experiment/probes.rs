@@ -70,7 +70,7 @@ impl Side {
         &self.classifier
     }
 
-    /// The same side with another standard deviation of the noise.
+    /// The same side with a different standard deviation of the noise.
     pub(crate) fn with_noise(&self, noise: f64) -> Self {
         let (recipes, classifier) = (self.recipes.clone(), self.classifier.clone());
         Self { sentences: self.sentences.clone(), reader: self.reader.with_noise(noise), recipes, classifier }

@@ -56,16 +56,16 @@ pub(crate) struct Bench {
     pub searches: HashMap<String, Searched>,
 }
 
-/// A relation with its used prompts and facts.
+/// A relation with the prompts and facts used.
 pub(crate) struct Entry {
     pub relation: Relation,
-    /// The used prompts.
+    /// The prompts used.
     pub prompts: Vec<String>,
-    /// The omitted prompts.
+    /// The prompts omitted.
     pub prompts_left_out: Vec<LeftOut>,
-    /// The facts asked of every model, with the used mentions.
+    /// The facts asked of every model, with the mentions used.
     pub facts: Vec<Fact>,
-    /// The omitted facts, with reasons.
+    /// The facts omitted, with reasons.
     pub left_out: Vec<(Fact, String)>,
     /// By model: the answers, and the ranks of the objects.
     pub scored: Vec<Scored>,
@@ -186,7 +186,7 @@ impl Bench {
         self.entries.iter().find(|e| e.relation.id == relation)
     }
 
-    /// The used and the omitted prompts of a relation.
+    /// The prompts of a relation, used and omitted.
     pub(crate) fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
         let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
         let found = self.searches.get(&relation.id).into_iter().flat_map(|s| s.found.iter().map(|f| &f.prompt));
@@ -203,7 +203,7 @@ impl Bench {
         (kept, left_out)
     }
 
-    /// The facts of a relation with the used mentions.
+    /// The facts of a relation with the mentions used.
     pub(crate) fn facts(&self, relation: &Relation) -> Vec<Fact> {
         let most = self.spec.data.instances.unwrap_or(usize::MAX);
         let mentions = self.spec.data.mentions;

@@ -132,7 +132,7 @@ fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Re
     }
 }
 
-/// Reports the used prompts and facts of a relation. `weights` are known once all models have answered.
+/// Reports the prompts and facts used for a relation. `weights` are known once all models have answered.
 pub(crate) fn report_relation(
     bench: &Bench,
     entry: &Entry,

@@ -21,7 +21,7 @@ const MOST: usize = 4096;
 const WARM: usize = 64;
 const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
-/// Approximate share of the forward passes in a slice of pseudo-log-likelihood (one of this many), and the minimum number of queries.
+/// One of this many forward passes is in a slice of pseudo-log-likelihood; bounds on the passes; the minimum number of queries.
 const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
@@ -70,7 +70,7 @@ pub(crate) fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64,
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
     let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
-    // Batches have the size of a relation's, so that a batch that leaves threads idle in the run does so here.
+    // As many queries per batch as in the run, so that idle threads are measured too.
     let relations = undone.iter().filter(|u| u.queries > 0).count().max(1);
     let together = (all / relations).clamp(FEWEST, TOGETHER);
     let picked = picked(bench, &work, (all / ONE_OF).clamp(together, MOST));

@@ -369,7 +369,7 @@ pub(crate) fn compare(bench: &Bench, gathered: &[Gathered], host: &mut Host<'_>)
     }
     for (i, a) in all.iter().enumerate() {
         for b in &all[i + 1..] {
-            // Two methods of one model, or one method of two models. Changing both at once would be uninterpretable.
+            // Two methods of one model, or one method of two models; changing both would be uninterpretable.
             if (a.1 == b.1) == (a.2 == b.2) {
                 continue;
             }

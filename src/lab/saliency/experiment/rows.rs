@@ -234,8 +234,8 @@ fn replaced(
     Ok(values.chunks_exact(3).map(|v| over_sizes(v[0], &[(v[1], v[2])])).collect())
 }
 
-/// The same losses with words deleted, averaged over ERASER's shares of the ranked words, at least one word each. `None` for an input with
-/// no remaining word.
+/// The same losses with words deleted, averaged over ERASER's shares of the ranked words (at least one word each). `None` if no word
+/// remains.
 fn deleted(
     model: &Model,
     cases: &[Case<'_>],

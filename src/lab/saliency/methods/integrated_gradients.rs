@@ -2,8 +2,8 @@
 //! the trapezoid rule, times their difference.
 //!
 //! The path is in the space of word embeddings; positions and segments are fixed. For an encoder-decoder, only the encoder's embeddings
-//! move. Scores sum to the gain of the target along the path, up to the completeness error. Steps are doubled until it is small, and only
-//! the points in between are new.
+//! move. Scores sum to the gain of the target along the path, up to the completeness error. Steps are doubled until the error is small;
+//! each doubling evaluates only the points in between.
 
 use super::path::{At, Ends, Point};
 use super::{Case, Method, Scores, WITH_GRADIENT, no_gradients};

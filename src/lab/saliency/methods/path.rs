@@ -1,4 +1,4 @@
-//! Points in the space of word embeddings, with fixed positions and segments. Computes the model's output there, and its gradient, for many
+//! Points in the space of word embeddings, with fixed positions and segments. The model's output and gradient there are computed for many
 //! inputs in one batch.
 
 use super::Case;

@@ -61,7 +61,7 @@ pub struct Versus {
     pub originals: usize,
     /// Number of scores.
     pub items: usize,
-    /// Numbers of unused scores that only the first, and only the second ranking has.
+    /// Numbers of unused scores: those that only the first ranking has, and those that only the second has.
     pub unmatched: [usize; 2],
 }
 

@@ -19,7 +19,7 @@ fn tuned() -> Spec {
     spec
 }
 
-/// Facts of the search are not asked. The found prompt is used like written ones, and its random start is scored separately.
+/// Facts of the search are not asked. The found prompt is treated like a written one, and its random start is scored separately.
 #[test]
 fn a_found_prompt_joins_its_relation_on_facts_that_it_was_not_found_on() {
     let (mut desk, mut whole) = (Desk::new(), Desk::new());
