@@ -2,7 +2,6 @@
 
 use base::text::last_part;
 
-/// Maximum number of sentences in an answer.
 const SENTENCES: usize = 4;
 /// Maximum number of doubts in the sentence after the results.
 const DOUBTS: usize = 2;

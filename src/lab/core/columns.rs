@@ -43,7 +43,6 @@ impl<T: Columns> Columns for Option<T> {
     }
 }
 
-/// A kind of finding.
 #[derive(Debug, Clone, Copy)]
 pub struct KindInfo {
     /// `kind` in JSON.

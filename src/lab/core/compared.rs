@@ -195,7 +195,6 @@ fn full_name(number: &Number) -> String {
     if group.is_empty() { number.name.clone() } else { format!("{}, {group}", number.name) }
 }
 
-/// Formats a value for the table.
 fn value_of(number: &Number, x: f64) -> String {
     let factor = number.unit.0;
     let decimals = if factor > 1.0 { 1 } else { 3 };

@@ -118,7 +118,6 @@ impl Size {
     }
 }
 
-/// Resources that a run needs for one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     pub model: String,

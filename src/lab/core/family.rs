@@ -19,7 +19,6 @@ pub const ALPHA: f64 = 0.05;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     pub lab: LabId,
-    /// Hash of the spec.
     pub spec: String,
     /// The question that it addresses. Comparisons of a run with the same question form a family.
     #[serde(default)]
@@ -208,7 +207,6 @@ fn adjust(all: &mut [Corrected<'_>], members: &[usize], level: Option<f64>) {
     }
 }
 
-/// All comparisons of a session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Members")]
 pub struct Family {

@@ -11,7 +11,6 @@ use base::Problem;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding<K> {
     pub lab: LabId,
-    /// Hash of the spec.
     pub spec: String,
     pub model: String,
     pub seed: u64,
@@ -66,13 +65,9 @@ pub struct Head<'a> {
     pub spec: &'a str,
     pub model: &'a str,
     pub seed: u64,
-    /// Number of examples used.
     pub n: usize,
-    /// False while the estimate is still being refined.
     pub r#final: bool,
-    /// Seconds since the start of the run.
     pub t: f64,
-    /// Confidence level of the intervals, if any.
     pub level: Option<f64>,
 }
 

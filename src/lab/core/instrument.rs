@@ -18,7 +18,6 @@ pub trait Instrument: Send + Sync + 'static {
     /// The fold of a run's findings.
     type Results: 'static;
     const ID: LabId;
-    /// The name on screens.
     const TITLE: &'static str;
     /// The lab's research question, in one line.
     const QUESTION: &'static str;
@@ -38,7 +37,6 @@ pub trait Instrument: Send + Sync + 'static {
     const ANSWER: fn(&Self::Results, &Self::Spec) -> Answer;
     /// The main numbers of a run, for comparing two runs.
     const NUMBERS: fn(&Self::Results) -> Vec<Number>;
-    /// Results of a run as lines of text.
     const SUMMARY: fn(&Self::Results, &Self::Spec) -> Vec<String>;
     /// The figures of a run. The engine is part of their provenance.
     const ALL_FIGURES: fn(&Self::Results, Option<&EngineInfo>) -> Vec<Figure>;

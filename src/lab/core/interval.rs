@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{Refuse, SpecError};
 
-/// Level and number of resamples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalSpec {

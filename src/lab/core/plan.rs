@@ -25,7 +25,6 @@ pub struct FurtherLabels {
     pub id: &'static str,
     /// The value for every stimulus; `None` where undefined.
     pub values: Vec<Option<usize>>,
-    /// Number of values.
     pub classes: usize,
 }
 

@@ -3,17 +3,13 @@ use serde::{Deserialize, Serialize};
 use super::columns::Columns;
 use super::finding::Head;
 
-/// A result with its provenance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tagged<T> {
     pub spec: String,
     pub model: String,
     pub seed: u64,
-    /// Number of examples used.
     pub n: usize,
-    /// False while the result is still being refined.
     pub is_final: bool,
-    /// Seconds since the start of the run.
     pub t: f64,
     pub level: Option<f64>,
     pub value: T,

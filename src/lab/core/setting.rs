@@ -13,7 +13,6 @@ pub struct Known {
     pub models: Vec<KnownModel>,
 }
 
-/// A model available for selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownModel {
     pub name: String,
@@ -76,12 +75,10 @@ pub struct Range {
 }
 
 impl Range {
-    /// Integers from `min` to `max`.
     pub fn whole(min: f64, max: f64) -> Self {
         Self { min, max, whole: true }
     }
 
-    /// Real numbers from `min` to `max`.
     pub fn real(min: f64, max: f64) -> Self {
         Self { min, max, whole: false }
     }
@@ -129,7 +126,6 @@ pub enum Kind {
     File(&'static str),
 }
 
-/// Reasons why a value is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingError {
     #[error("allowed are {} to {}", bound(*.min), bound(*.max))]
@@ -189,7 +185,6 @@ impl Kind {
         }
     }
 
-    /// The allowed values as text.
     fn allowed(&self) -> String {
         match self {
             Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),

@@ -34,7 +34,6 @@ pub trait SpecFields {
     fn set_level(&mut self, level: f64);
 }
 
-/// Interface of all specs.
 pub trait LabSpec: SpecFields {
     /// The subject of the experiment in one word, for session names.
     fn subject(&self) -> &str;
@@ -175,7 +174,6 @@ impl<'a> Refuse<'a> {
 
 /// The path of standard input, which may be a pipe.
 pub const STDIN: &str = "/dev/stdin";
-/// Maximum size of a spec file.
 const MAX_SPEC_BYTES: u64 = 1 << 20;
 
 /// The keys that are parsed first.
@@ -256,7 +254,6 @@ pub fn hash_of(spec: &impl Serialize) -> String {
     hex(&Sha256::digest(&json)[..6])
 }
 
-/// The error message for an unknown lab.
 pub fn unknown_lab(name: &str) -> String {
     let known = LabId::ALL.map(LabId::name);
     let shown = base::text::shortened(name, 40);
@@ -306,7 +303,6 @@ macro_rules! spec_fields {
         }
 
         impl $Spec {
-            /// The lab's built-in default experiment.
             pub fn shipped() -> Self {
                 $crate::spec::parse($shipped, "the shipped spec")
                     .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))

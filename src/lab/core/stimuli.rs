@@ -85,7 +85,6 @@ pub enum Where {
     Said,
 }
 
-/// One example as input of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimulus {
     /// Index of the example in its set.
@@ -103,7 +102,6 @@ pub struct Stimulus {
 }
 
 impl Stimulus {
-    /// The tokens of a position.
     pub fn spot(&self, at: Where) -> Spot {
         match at {
             Where::Changed => self.changed.clone(),

@@ -47,7 +47,6 @@ impl Space {
         &self.digest
     }
 
-    /// Length of a vector.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -69,7 +68,6 @@ pub fn key(ids: &[u32], position: usize) -> Key {
     key
 }
 
-/// Result of a look-up of hidden states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// Rows that were not stored.
@@ -113,7 +111,6 @@ pub trait Store: Send + Sync {
     fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()>;
 }
 
-/// A store that discards everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoStore;
 

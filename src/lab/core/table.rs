@@ -50,9 +50,7 @@ pub struct Table {
     /// Name used in commands.
     pub name: String,
     pub caption: String,
-    /// Headings of the stub columns.
     pub stub: Vec<String>,
-    /// Default number of decimals.
     pub decimals: usize,
     /// Scale factor, for example 100 for percent.
     pub scale: f64,
@@ -82,7 +80,6 @@ impl Table {
         }
     }
 
-    /// Groups with their columns.
     fn groups(&self) -> Vec<(&str, Vec<&str>)> {
         let groups = distinct(self.entries.iter().map(|e| e.group.as_str()));
         let columns = |g: &str| distinct(self.entries.iter().filter(|e| e.group == g).map(|e| e.column.as_str()));

@@ -17,7 +17,6 @@ const fn term(name: &'static str, symbol: &'static str, labs: &'static [super::L
     Term { name, symbol, meaning, labs }
 }
 
-/// All terms in the order of the glossary.
 pub const TERMS: &[Term] = &[
     term(
         "completeness",

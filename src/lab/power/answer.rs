@@ -100,7 +100,6 @@ fn one_seed(c: &ComparisonFinding, spec: &Spec) -> Option<String> {
         .then(|| "with one seed, the interval leaves out the randomness of training".to_owned())
 }
 
-/// Maximum number of sentences about pairs of systems.
 const PAIRS: usize = 3;
 
 /// The answer for more than two folders: the pairs with the largest differences, and the number of significant ones.

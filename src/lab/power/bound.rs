@@ -54,7 +54,6 @@ pub enum Bound {
 pub(crate) const MOST_CONSTANT: f64 = 1e15;
 
 impl Bound {
-    /// The name in findings.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Published => "published",
@@ -148,25 +147,18 @@ impl Score {
     }
 }
 
-/// Reasons why no size is recommended.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BoundError {
-    /// Two classifiers are practically equal.
     #[error("the gap is {0}: below {LEAST_GAP:e} no number of examples is recommended")]
     Gap(f64),
-    /// The gap is larger than the scores allow.
     #[error("the gap is {0}: a difference of these scores cannot exceed {1}")]
     Large(f64, f64),
-    /// The limit of the loss is invalid.
     #[error("losses are clipped at {0} bits: the limit must be above 0 and at most 1000")]
     Clip(f64),
-    /// The δ is not a probability.
     #[error("delta is {0}: it must lie between 0 and 1")]
     Delta(f64),
-    /// There are no weights.
     #[error("the classifier has no parameters")]
     Parameters,
-    /// The constant of a bound is invalid.
     #[error("the own bound has the constant {0}: it must be above 0 and at most {MOST_CONSTANT:e}")]
     Constant(f64),
 }

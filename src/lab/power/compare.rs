@@ -20,7 +20,6 @@ pub const MOST_LEVEL: f64 = 0.9999;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// Confidence level of the intervals.
     pub level: f64,
     pub margin: f64,
     /// Significance level of the tests, including claims of equivalence.

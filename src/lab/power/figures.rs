@@ -20,7 +20,6 @@ use figure::{Axis, Dash, Figure, Layer, Provenance, Role};
 use lab::origin::Origin;
 use lab::{Details, EngineInfo, FigureEntry, Tagged};
 
-/// The figures available by name.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline(
         "power",
@@ -56,7 +55,6 @@ pub const ENTRIES: &[FigureEntry] = &[
     ),
 ];
 
-/// The noun for n in these figures.
 const ITEMS: &str = "test items";
 
 /// The source of uncertainty of the intervals.
@@ -87,7 +85,6 @@ fn trained(by: &[Tagged<RequiredFinding>]) -> Vec<(u64, usize)> {
     by.iter().filter_map(|r| Some((r.value.trained?, r.n))).collect()
 }
 
-/// Label of the axis of training sizes.
 const TRAINED: &str = "training examples (n: test items of the pilot)";
 
 /// Adds n and the explained terms to a figure.

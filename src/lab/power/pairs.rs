@@ -15,7 +15,6 @@ pub struct Pairs {
     pub a: Vec<Vec<f64>>,
     /// The second side, in the same order.
     pub b: Vec<Vec<f64>>,
-    /// The cluster of each item.
     pub clusters: Option<Vec<u32>>,
     /// True if the sides have different, randomly ordered items, as with two tasks. Nothing pairs them.
     pub apart: bool,
@@ -33,7 +32,6 @@ impl Pairs {
         self.a.len()
     }
 
-    /// True if every value is 0 or 1.
     pub fn is_binary(&self) -> bool {
         self.a.iter().chain(&self.b).flatten().all(|v| *v == 0.0 || *v == 1.0)
     }
@@ -183,7 +181,6 @@ pub struct Matched {
     pub unmatched_b: usize,
 }
 
-/// Reasons why files cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
     /// The sides have different numbers of runs. Means over the runs of each side would need a separate interval: Student's t over such
@@ -252,7 +249,6 @@ fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchErro
     })
 }
 
-/// Aligns the items of all files.
 pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, MatchError> {
     if a.len() != b.len() || a.is_empty() {
         return Err(MatchError::Runs { a: a.len(), b: b.len() });

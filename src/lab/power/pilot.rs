@@ -24,7 +24,6 @@ const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 /// The pilot's estimate of the difference, and the test of the future comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pilot {
-    /// Number of items.
     pub n: usize,
     /// The observed difference, as the mean over seeds.
     pub gap: f64,

@@ -43,13 +43,11 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hypothesis {
-    /// The two sides differ.
     Differ,
     /// The two sides are equivalent within the margin.
     Equal,
 }
 
-/// Stopping rule of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -61,7 +59,6 @@ pub enum Stop {
 }
 
 impl Plan {
-    /// Refuses plans that cannot be carried out.
     pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         if let Some(n) = self.n {
             refuse.outside("plan.n", n, 1..=1_000_000_000)?;

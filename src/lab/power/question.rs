@@ -18,7 +18,6 @@ pub struct Adjust {
     pub alpha: f64,
     /// Target power.
     pub target: f64,
-    /// Margin of equivalence.
     pub margin: f64,
     /// Number of items of the pilot, taken first in the order drawn by the seed; `None` for all.
     #[serde(default)]

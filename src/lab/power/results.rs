@@ -30,7 +30,6 @@ pub struct Results {
     pub wholes: Vec<Tagged<TallyFinding>>,
     /// The sequential test, by increasing number of items.
     pub sequential: Vec<Tagged<SequentialFinding>>,
-    /// Accuracies against the bound.
     pub margins: Vec<Tagged<MarginFinding>>,
     /// Whether the comparison is too weak to recommend a number of items.
     pub collapse: Option<Tagged<CollapseFinding>>,
@@ -52,7 +51,6 @@ pub struct Results {
     pub baselines: Vec<Tagged<BaselineFinding>>,
     #[serde(default)]
     pub tasks: Vec<Tagged<TaskFinding>>,
-    /// Differences over all tasks.
     #[serde(default)]
     pub pooled: Vec<Tagged<PooledFinding>>,
     #[serde(default)]
@@ -69,13 +67,10 @@ pub struct Pair<'r> {
     pub decides: Option<&'r Tagged<PooledFinding>>,
 }
 
-/// A comparison with other settings of the test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// Number of the question.
     pub ticket: u64,
     pub comparison: Option<Tagged<ComparisonFinding>>,
-    /// The power curve.
     pub power: Vec<Tagged<PowerFinding>>,
     pub required: Option<Tagged<RequiredFinding>>,
     /// Requirements by training examples of the probes.

@@ -13,7 +13,6 @@ macro_rules! studies {
     };
 }
 
-/// The studies, in the order of the paper.
 pub static STUDIES: [Preset; 5] = studies! {
     "margins", "Margins: accuracy against the bound (Figure 2)";
     "noise", "Power against the noise on an encoder (Figure 3)";

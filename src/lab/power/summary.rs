@@ -33,7 +33,6 @@ pub fn span_of(c: &ComparisonFinding) -> String {
     format!("{} [{}, {}]", c.amount(d.mean), c.amount(d.lo), c.amount(d.hi))
 }
 
-/// Formats a p-value briefly.
 pub fn p_value(p: f64) -> String {
     match p {
         p if p < 0.001 => "<.001".into(),
@@ -47,7 +46,6 @@ pub fn items(n: Option<f64>) -> String {
     n.map_or("∞".into(), |n| grouped(n as usize))
 }
 
-/// Formats a number of items with its interval.
 pub fn span(n: &Open) -> String {
     let most = n.hi.map_or("unbounded".into(), |hi| items(Some(hi)));
     format!("{} [{}, {most}]", items(n.mean), items(n.lo))
@@ -417,7 +415,6 @@ fn count_of(n: Option<u64>) -> String {
     n.map_or("–".into(), |n| grouped(n as usize))
 }
 
-/// Results of a run as lines of text.
 pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     let mut out = verdict(results);
     out.extend(spec.and_then(|spec| spec.plan.as_ref()).map(|plan| planned(plan, results)));

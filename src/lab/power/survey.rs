@@ -7,7 +7,6 @@ use super::results::Results;
 use super::tables::{DATASETS, Dataset};
 use figure::layers::grouped;
 
-/// A published set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// Suite and name.
@@ -62,7 +61,6 @@ impl Size {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub set: Known,
-    /// Size of the test part.
     pub size: Size,
     /// True if the training part is as large as the bound recommends; `None` without a bound or a training part.
     pub trains: Option<bool>,

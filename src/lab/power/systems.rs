@@ -24,7 +24,6 @@ pub struct System {
     pub tasks: BTreeMap<String, Vec<Results>>,
 }
 
-/// Two systems on one task.
 #[derive(Debug, Clone)]
 pub struct TaskComparison {
     pub task: String,
@@ -40,11 +39,9 @@ pub struct TaskComparison {
     pub others: Vec<String>,
 }
 
-/// A difference over all tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pooled {
     pub tasks: usize,
-    /// Total number of items.
     pub n: usize,
     /// The ends are -1 and 1 if there are too few tasks for an interval.
     pub difference: Estimate,
@@ -95,7 +92,6 @@ impl Mean {
     }
 }
 
-/// Two systems on all their tasks.
 #[derive(Debug, Clone)]
 pub struct Versus {
     pub a: String,
@@ -138,10 +134,8 @@ impl Versus {
     }
 }
 
-/// Reasons why two systems cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemsError {
-    /// A folder cannot be read.
     #[error("{0}")]
     Folder(String),
     #[error("{a} and {b} have no task in common: the first has for example `{first}`, the second `{second}`")]

@@ -10,12 +10,10 @@ use stats::Estimate;
 const RUN: &str = "this run";
 /// Columns of [`DATASETS`] by number of counts: all samples; training and test; training, validation and test.
 const COUNTS: [&[&str]; 3] = [&["samples"], &["train", "test"], &["train", "validation", "test"]];
-/// All columns of the data sets.
 const COLUMNS: [&str; 5] = ["classes", "samples", "train", "validation", "test"];
 /// Columns with counts.
 const WHOLE: &[&str] = &["train on", "classes", "samples", "train", "validation", "test"];
 
-/// A published comparison.
 struct Published {
     table: u8,
     /// The task and the compared encoders.

@@ -10,19 +10,15 @@ use stats::rng::{sample_indices, stream};
 /// Maximum integer weight, so that sums over prompts, mentions and instances fit into 64 bits.
 const LARGEST: f64 = (1u64 << 30) as f64;
 
-/// Reasons why weights cannot be used.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WeightError {
-    /// A weight is negative or not finite.
     #[error("weight {0} is not a number from 0 on")]
     Value(f64),
-    /// All weights are 0.
     #[error("the weights add up to 0")]
     Nothing,
     /// The number of weights differs from the number of prompts.
     #[error("{found} weights for {wanted} prompts")]
     Prompts { found: usize, wanted: usize },
-    /// All mentions of an instance have weight 0.
     #[error("the weights of the first {0} mentions add up to 0, and some subjects have no more")]
     Mentions(usize),
 }
@@ -35,7 +31,6 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Equal weights.
     pub fn uniform(prompts: usize) -> Self {
         Self { table: vec![vec![1]; prompts] }
     }
@@ -96,7 +91,6 @@ impl Weights {
         Self { table: prompts.iter().map(|p| self.table[*p].clone()).collect() }
     }
 
-    /// Checks that the weights fit a relation.
     pub fn fit(&self, answers: &Answers) -> Result<(), WeightError> {
         let (found, wanted) = (self.prompts(), answers.shape.prompts());
         if found != wanted {

@@ -116,10 +116,8 @@ pub fn folded(word: &str, ignore_case: bool) -> String {
     if ignore_case { word.to_lowercase() } else { word.to_owned() }
 }
 
-/// A model's answer to one query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// The predicted token.
     pub id: u32,
     /// Rank of the object among the candidates, from 1; `None` if it is not a candidate.
     pub rank: Option<u32>,

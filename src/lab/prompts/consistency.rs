@@ -134,7 +134,6 @@ pub struct Panel {
     entries: Vec<Entry>,
 }
 
-/// Options of the draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
     pub count: usize,
@@ -149,7 +148,6 @@ pub struct Draws {
 }
 
 impl Panel {
-    /// A panel of `models` models without relations.
     pub fn new(models: usize) -> Self {
         Self { models, entries: Vec::new() }
     }

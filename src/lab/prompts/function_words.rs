@@ -26,10 +26,8 @@ perhaps maybe
 isn aren wasn weren hasn haven hadn don doesn didn won wouldn shan shouldn couldn mayn mightn mustn oughtn needn ain ma
 'm 're 's 've 'd 'll n't 't m re s ve d ll t y o '' `` ' \" `
 ";
-/// Maximum size of a word file.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Words to skip.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FunctionWords {
     words: HashSet<String>,

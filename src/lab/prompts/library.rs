@@ -31,7 +31,6 @@ pub struct Fact {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Relation {
-    /// Identifier.
     pub id: String,
     /// The relation in words; empty if no file gives them.
     pub label: String,
@@ -61,7 +60,6 @@ impl Relation {
     }
 }
 
-/// A file or folder with relations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The path as written in the spec.

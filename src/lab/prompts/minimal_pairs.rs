@@ -20,7 +20,6 @@ use model::{Batch, Encoding, Model, ModelError, Plan, Sites};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
-    /// Log-likelihood of a causal model.
     LogLikelihood,
     /// Pseudo-log-likelihood with the later tokens of the same word masked.
     PllWordL2r,
@@ -33,7 +32,6 @@ const TOGETHER: usize = 64;
 /// Maximum number of tokens of a causal model whose logits are in memory.
 const TOKENS: usize = TOKENS_PER_BATCH / 4;
 
-/// A model that scores sentences.
 pub struct Scorer<'a> {
     asker: Asker<'a>,
     scoring: Scoring,
@@ -158,7 +156,6 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// A tokenized sentence.
 struct Sentence {
     ids: Vec<u32>,
     words: Vec<Option<u32>>,

@@ -26,10 +26,8 @@ const MOST_NAMES: usize = 1 << 12;
 /// Marks a missing word.
 const UNSAID: u32 = u32::MAX >> 1;
 
-/// Reasons why predictions cannot be used.
 #[derive(Debug, Error)]
 pub enum PredictionError {
-    /// A line is invalid.
     #[error("{}, line {line}: {what}", file.display())]
     Line {
         file: PathBuf,
@@ -38,7 +36,6 @@ pub enum PredictionError {
         /// The problem and the expected form.
         what: String,
     },
-    /// The file as a whole is invalid.
     #[error("{}: {what}", file.display())]
     File {
         file: PathBuf,
@@ -153,7 +150,6 @@ pub struct Asked {
     pub said: bool,
 }
 
-/// The contents of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Predictions {
     /// The models, in order of appearance.
@@ -231,7 +227,6 @@ fn told(e: &serde_json::Error) -> String {
     )
 }
 
-/// A complete row.
 struct Query {
     relation: String,
     model: String,
@@ -406,7 +401,6 @@ impl Predictions {
         (0..self.models.len()).map(of).collect()
     }
 
-    /// The panel for rank draws.
     pub fn panel(self) -> Panel {
         let mut panel = Panel::new(self.models.len());
         for asked in self.relations {

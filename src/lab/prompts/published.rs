@@ -12,19 +12,15 @@ use super::preference::{LARGE, Preference, is_over, is_unstable};
 const SCORES: [&str; 4] = ["p1", "p_at_1", "p@1", "P@1"];
 /// Columns other than models in a table with one column per model.
 const OTHERS: [&str; 4] = ["relation", "prompt", "label", "prompt_index"];
-/// Maximum number of fields per line.
 const MAX_FIELDS: usize = 4096;
 
-/// Reasons why a table cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// The header lacks columns.
     #[error(
         "{}, line 1: {what}; expected columns relation, model, prompt, p1, or relation, prompt and a column for each model",
         file.display()
     )]
     Header { file: PathBuf, what: String },
-    /// A row is invalid.
     #[error("{}, line {line}: {what}", file.display())]
     Row {
         file: PathBuf,
@@ -52,7 +48,6 @@ pub struct ScoreTable {
     pub missing: usize,
 }
 
-/// Statistics of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// By model: means over relations of standard deviation, gap, worst and best, and the number of relations with a gap above 10 points.

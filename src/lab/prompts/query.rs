@@ -20,7 +20,6 @@ pub struct Asker<'a> {
     said: bool,
 }
 
-/// A tokenized query.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Encoded {
     pub ids: Vec<u32>,

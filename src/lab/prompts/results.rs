@@ -26,7 +26,6 @@ pub struct Results {
     pub summaries: Vec<Tagged<PreferenceSummaryFinding>>,
     /// Verbalisation stability by relation and model.
     pub stability: Vec<Tagged<VerbalizationFinding>>,
-    /// Adjusted scores by relation and model.
     pub adjusted: Vec<Tagged<AdjustedFinding>>,
     /// Rank consistency by regime and model.
     pub ranks: Vec<Tagged<RankConsistencyFinding>>,
@@ -49,7 +48,6 @@ pub struct Results {
 /// The instances of a relation with one prompt, and each model's details on one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// Number of the question.
     pub ticket: u64,
     pub instances: Option<Tagged<InstancesFinding>>,
     /// The details on one instance, by model.

@@ -28,19 +28,14 @@ pub struct Spec {
     /// The seed of the run's random streams.
     #[serde(default)]
     pub seed: u64,
-    /// Relations, prompts and mentions.
     #[serde(default)]
     pub data: DataSpec,
-    /// Rules for answers.
     #[serde(default)]
     pub query: QuerySpec,
-    /// Averages over prompts and mentions.
     #[serde(default)]
     pub adjust: AdjustSpec,
-    /// Draws of ranks.
     #[serde(default)]
     pub ranks: RanksSpec,
-    /// Decomposition of gaps.
     #[serde(default)]
     pub ledger: LedgerSpec,
     #[serde(default)]
@@ -126,7 +121,6 @@ impl DataSpec {
 pub struct QuerySpec {
     /// Rule for the words that count as candidate answers.
     pub candidates: Candidates,
-    /// The k of P@k.
     pub k: usize,
     /// Words to skip: `own` for the built-in list, `none`, or a file.
     pub function_words: String,
@@ -144,7 +138,6 @@ impl Default for QuerySpec {
 pub const OWN_WORDS: &str = "own";
 pub const NO_WORDS: &str = "none";
 
-/// Weights of prompts and mentions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
@@ -224,9 +217,7 @@ pub struct RanksSpec {
     pub subset: usize,
     /// Sharing of prompts and mentions in the random regime.
     pub random: Sharing,
-    /// Places of equal scores.
     pub ties: Ties,
-    /// Arithmetic for comparing scores.
     pub scoring: Scoring,
 }
 
@@ -446,12 +437,10 @@ impl LabSpec for Spec {
 }
 
 impl Spec {
-    /// The text file for further training, if any.
     pub(crate) fn text_path(&self) -> Option<PathBuf> {
         self.disparity.text.as_ref().map(|text| self.data.base.join(text))
     }
 
-    /// The file of function words, if any.
     pub(crate) fn words_path(&self) -> Option<PathBuf> {
         let name = self.query.function_words.as_str();
         (name != OWN_WORDS && name != NO_WORDS).then(|| self.data.base.join(name))

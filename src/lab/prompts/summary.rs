@@ -9,7 +9,6 @@ use super::spec::Spec;
 use base::text::{brief_name, printable_label, section};
 use stats::estimate::Estimate;
 
-/// Results of a run as lines of text.
 pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let mut out = Vec::new();
     let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();

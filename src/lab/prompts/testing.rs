@@ -253,7 +253,6 @@ fn places(model: &str) -> Vec<Finding> {
     list
 }
 
-/// The fold of [`findings`].
 pub fn results() -> Results {
     let mut results = Results::default();
     for finding in findings() {

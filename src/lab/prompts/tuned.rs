@@ -25,7 +25,6 @@ use lab::spec::{Refuse, SpecError};
 /// Minimum number of facts in a search.
 const FEWEST: usize = 2;
 
-/// Settings of the search for prompts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TunedSpec {
@@ -80,7 +79,6 @@ impl TunedSpec {
     }
 }
 
-/// The rows of the setup pane.
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
     let found = "How many prompts per relation to search for with the first model, on facts that are then not asked (discrete search by gradients, as in AutoPrompt).";
     let facts = "Maximum number of facts of a relation that the search uses, at most half of them. They are not asked.";
@@ -150,7 +148,6 @@ pub(crate) struct Search<'a> {
     facts: Vec<(&'a str, u32)>,
 }
 
-/// A found prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub prompt: String,

@@ -9,7 +9,6 @@ use super::candidates::{Strings, folded};
 use super::function_words::FunctionWords;
 use model::{ModelError, Tokenizer};
 
-/// A model's words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Words {
     /// All tokens as text.

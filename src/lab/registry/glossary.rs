@@ -3,7 +3,6 @@ use std::sync::OnceLock;
 use lab::LabId;
 use lab::terms::{TERMS, Term};
 
-/// All terms and methods with their meanings.
 pub fn glossary() -> &'static [Term] {
     static ALL: OnceLock<Vec<Term>> = OnceLock::new();
     ALL.get_or_init(|| {

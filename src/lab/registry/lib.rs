@@ -47,11 +47,9 @@ pub type AnyExperiment = Box<dyn lab::Experiment<Kinds, Question>>;
 /// A lab as the rest of the program uses it.
 pub trait Lab: Sync {
     fn id(&self) -> LabId;
-    /// The name on screens.
     fn title(&self) -> &'static str;
     /// The lab's research question, in one line.
     fn question(&self) -> &'static str;
-    /// The TOML of the default experiment.
     fn default_spec(&self) -> &'static str;
     /// Creates an experiment without loading or computing anything.
     ///
@@ -141,12 +139,10 @@ macro_rules! labs {
                 match self { $( Spec::$Lab(_) => LabId::$Lab, )+ }
             }
 
-            /// The common interface of all specs.
             pub fn common(&self) -> &dyn LabSpec {
                 match self { $( Spec::$Lab(spec) => spec.as_ref(), )+ }
             }
 
-            /// The common interface of all specs, mutable.
             pub fn common_mut(&mut self) -> &mut dyn LabSpec {
                 match self { $( Spec::$Lab(spec) => spec.as_mut(), )+ }
             }

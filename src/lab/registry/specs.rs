@@ -47,7 +47,6 @@ impl Spec {
         Self::of_toml(lab, text).map_err(|e| parse_error(&e, text, origin))
     }
 
-    /// See [`LabSpec::check`](lab::LabSpec::check).
     pub fn check(&self, origin: &str) -> Result<(), SpecError> {
         self.common().check(origin)
     }
@@ -64,7 +63,6 @@ impl Spec {
         toml_of(self)
     }
 
-    /// See [`SpecFields::hash`](lab::SpecFields::hash).
     pub fn hash(&self) -> String {
         hash_of(self)
     }

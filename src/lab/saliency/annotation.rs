@@ -28,7 +28,6 @@ pub const MOST_CONFIDENT: u8 = 4;
 pub struct Annotation {
     /// The sentence with its original gold rationales.
     line: Line,
-    /// Words of the rationale.
     pub rationale: BTreeSet<usize>,
     /// Pairs (word of the original, word of this sentence); `None` if not aligned.
     pub alignment: Option<BTreeSet<(usize, usize)>>,
@@ -231,7 +230,6 @@ fn read_line(text: &str) -> Result<Annotation, String> {
     Ok(Annotation { line, rationale, alignment, sufficiency, compactness, confidence })
 }
 
-/// Agreement of two annotators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
     /// Number of sentences annotated by both.

@@ -23,7 +23,6 @@ use stats::rng::{shuffle, stream};
 
 /// Dimension of a row without one.
 const NO_DIMENSION: &str = "other";
-/// Maximum number of rows in a file.
 const MOST_ROWS: usize = 1_000_000;
 /// Number of rows between two checks for cancellation.
 const BEAT: usize = 1_024;
@@ -44,7 +43,6 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Total number of sentences.
     pub fn inputs(&self) -> usize {
         self.families.iter().map(Vec::len).sum()
     }
@@ -292,7 +290,6 @@ fn hashed(set: &Set) -> std::io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-/// Joins partners to their originals.
 fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut place: HashMap<String, usize> = HashMap::new();
     let (originals, partners): (Vec<_>, Vec<_>) = sentences.into_iter().partition(|s| s.sample == Sample::Original);

@@ -13,19 +13,14 @@ use corpus::readers::{Prediction, Rationale, Row};
 /// Maximum number of inputs in memory.
 const MOST: usize = 1_000_000;
 
-/// Reasons why no rows can be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElsewhereError {
-    /// There are more inputs than the maximum.
     #[error("more than {MOST} inputs; split the file")]
     Many,
-    /// Several systems have scores, and none was chosen.
     #[error("scores of {} systems ({}); choose one with --system", .0.len(), .0.join(", "))]
     Systems(Vec<String>),
-    /// The chosen system has no scores.
     #[error("no scores of the system `{0}`; there are {1}")]
     NoSystem(String, String),
-    /// No input has both words and scores.
     #[error("no input has both words and scores{0}")]
     Nothing(String),
     /// There are only scores.
@@ -45,7 +40,6 @@ pub enum SizeRule {
     Fixed(Size),
 }
 
-/// A parsed input.
 struct Entry {
     id: String,
     words: Vec<String>,

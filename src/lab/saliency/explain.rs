@@ -19,7 +19,6 @@ use model::chunk::TOKENS_PER_BATCH;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     pub prediction: PredictionFinding,
-    /// The scores by each method.
     pub rows: Vec<SaliencyFinding>,
 }
 

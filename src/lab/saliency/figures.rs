@@ -12,7 +12,6 @@ use figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role};
 use lab::{Details, EngineInfo, FigureEntry, Origin, Tagged};
 use stats::Estimate;
 
-/// The figures available by name.
 pub const ENTRIES: &[FigureEntry] = &[
     FigureEntry::headline("heatmap", "Scores of the tokens of a sentence and its perturbed partner, by method."),
     FigureEntry::headline(
@@ -439,7 +438,6 @@ fn explained<'m>(methods: impl Iterator<Item = &'m str>) -> Vec<Word> {
     known.map(|m| (m.short().to_owned(), format!("{}; {}", m.title(), figure::definition(m.about())))).collect()
 }
 
-/// Provenance of a figure's numbers.
 pub(super) fn provenance<T>(
     point: &Tagged<T>,
     engine: Option<&EngineInfo>,

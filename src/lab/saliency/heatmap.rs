@@ -26,7 +26,6 @@ pub struct Choice {
     pub method: String,
 }
 
-/// A sentence to draw.
 #[derive(Debug, Clone)]
 pub struct Side<'a> {
     pub name: String,
@@ -53,7 +52,6 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The short name of a method.
 pub fn short_method(method: &str) -> &str {
     named(method).map_or(method, |m| m.short())
 }

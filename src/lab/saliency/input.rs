@@ -15,7 +15,6 @@ use model::{Encoding, Long, Model, ModelError, Offer, Tokenizer};
 /// Maximum number of mask tokens per answer.
 pub(crate) const MOST_MASKS: usize = 12;
 
-/// A tokenized sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     pub ids: Vec<u32>,
@@ -35,7 +34,6 @@ pub struct Input {
     pub answer: Vec<u32>,
     /// Token ids of other fitting answers, which may have other lengths.
     pub others: Vec<Vec<u32>>,
-    /// Number of words of the sentence.
     pub count: usize,
     /// True if this is a part of a sentence longer than the model's maximum length.
     pub cut: bool,
@@ -81,7 +79,6 @@ impl Input {
 /// The reason why a model cannot use a sentence, in a few words.
 pub type Unfit = String;
 
-/// Tokenizes sentences for a model.
 pub struct Reader<'a> {
     model: &'a Model,
     tokenizer: &'a Tokenizer,

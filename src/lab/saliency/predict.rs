@@ -12,7 +12,6 @@ use lab::fault::Fault;
 use model::chunk::chunks;
 use model::{Batch, Model, Plan, Sites, Tokenizer};
 
-/// Number of answers shown.
 pub const SHOWN: usize = 5;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,6 @@ pub enum Question {
     Attention(AttentionQuestion),
 }
 
-/// A user's sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentenceQuestion {
     /// The text with adjacent `[MASK]`s, one for each token to predict.

@@ -41,7 +41,6 @@ pub struct Results {
 /// The answer to a typed sentence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Own {
-    /// Number of the question.
     pub ticket: u64,
     pub sentence: Option<Tagged<SentenceFinding>>,
     pub predictions: Vec<Tagged<PredictionFinding>>,

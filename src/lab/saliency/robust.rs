@@ -20,7 +20,6 @@ const FIRST: f64 = 0.05;
 const STRIDE: f64 = 4.0;
 /// Largest radius, which is the result if no change within it changes the prediction.
 pub(crate) const MOST: f64 = 4.0;
-/// Maximum number of forward passes per input.
 pub(crate) const PASSES: usize = ROUNDS * (STEPS + 1) * (WITH_GRADIENT + 1);
 
 /// An input whose embeddings are changed.

@@ -63,7 +63,6 @@ impl Row {
         Setting::new(self.key, self.label, self.help, move |_, _| kind(), move |spec, _| get(spec), put)
     }
 
-    /// A number with a slider.
     pub fn number<S: 'static>(
         self,
         stops: &'static [f64],
@@ -182,7 +181,6 @@ impl Row {
         .shown(move |spec, _| shown(spec).map_or(unset.to_owned(), |path| last_part(&path).to_owned()))
     }
 
-    /// A seed, without a slider.
     pub fn seed<S: 'static>(
         self,
         get: impl Fn(&S) -> u64 + 'static,

@@ -130,7 +130,6 @@ impl Bench<'_> {
         self.pace * super::probes::weight(size) / 2.0
     }
 
-    /// Trains both sides on random labels.
     fn control(&self, reporter: &Reporter, host: &mut Host<'_>) -> Result<(), Fault> {
         let Some((size, _)) = self.steps.last() else { return Ok(()) };
         for (side, first) in self.sides.into_iter().zip([true, false]) {

@@ -68,7 +68,6 @@ impl Corruption {
         Ok(step * self.settings.shuffled_steps.saturating_sub(before) as f64)
     }
 
-    /// Trains and returns the corrupted encoder.
     pub(crate) fn encoder(self, spec: &Spec, host: &mut Host<'_>) -> Result<Model, Fault> {
         let (name, seconds) = (spec.encoder(self.first), self.seconds(host)?);
         host.stage(format!("{name}: corrupting for {} steps", self.settings.shuffled_steps), "steps", seconds);

@@ -82,7 +82,6 @@ impl Instrument for Power {
     }
 }
 
-/// The comparison that a finding makes.
 fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     let about = |question: String, what: String, test: &str| Comparison {
         n: finding.n,
@@ -137,7 +136,6 @@ fn decisive(spec: &Spec) -> Spec {
 const EQUIVALENCE: &str = "two one-sided tests";
 const ANYTIME: &str = "sequential McNemar, p at any time";
 
-/// A run of a spec.
 struct Run {
     spec: Spec,
     /// Both sides on the same items so far, for answering questions.

@@ -28,7 +28,6 @@ use stats::Purpose;
 use stats::intervals::share;
 use stats::rng::{shuffle, stream};
 
-/// One side during a run.
 pub(crate) struct Side {
     /// Sentences and labels, shared with the other side unless it has another task.
     pub sentences: Arc<Sentences>,
@@ -295,7 +294,6 @@ fn placed(order: &[usize]) -> Vec<usize> {
     places
 }
 
-/// Maximum number of training sentences for baselines.
 const MOST_READ: usize = 50_000;
 
 /// Reports surface baselines on the training and test sentences of a side's probes.
@@ -327,7 +325,6 @@ fn surface(
     Ok(())
 }
 
-/// Reports one side at one size.
 fn sides(
     spec: &Spec,
     (first, side): (bool, &Side),

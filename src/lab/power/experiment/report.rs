@@ -33,7 +33,6 @@ pub(crate) struct Sizes {
     pub hidden: u64,
 }
 
-/// Converts pairs to findings of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
     spec: Spec,
@@ -48,7 +47,6 @@ pub(crate) struct Reporter {
     last: bool,
     /// Training examples of the probes; `None` for files and for folds.
     trained: Option<usize>,
-    /// The difference in each fold.
     folds: Vec<f64>,
 }
 
@@ -93,7 +91,6 @@ impl Reporter {
         &self.names
     }
 
-    /// Records the difference in a fold.
     pub(crate) fn fold(&mut self, gap: f64) {
         self.folds.push(gap);
     }

@@ -16,16 +16,13 @@ use lab::host::NoticeLevel;
 use model::Long;
 use stats::rng::{shuffle, stream, unit};
 
-/// Maximum number of classes of a file.
 const MAX_CLASSES: usize = 50;
-/// Maximum number of sentences of a file.
 const MAX_SENTENCES: usize = 4_000_000;
 
 /// Labelled sentences, split within each class into training, validation and test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sentences {
     pub texts: Vec<String>,
-    /// The class of each sentence.
     pub labels: Vec<usize>,
     pub classes: usize,
     /// Rows of each class in drawing order, for training, validation and test.
@@ -168,7 +165,6 @@ impl Sentences {
     }
 }
 
-/// Names for numbered classes.
 fn numbered(classes: usize) -> Vec<String> {
     (0..classes).map(|i| i.to_string()).collect()
 }

@@ -28,7 +28,6 @@ use stats::replicates::Contrast;
 /// Weight of the data relative to the penalty when solving for the best probe. A small penalty is kept because separable classes would
 /// otherwise have no best probe.
 const FREE: f64 = 1e4;
-/// Number of resamples of the test sentences.
 const RESAMPLES: usize = 400;
 
 /// Probes of one side by size, one per seed.

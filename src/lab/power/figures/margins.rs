@@ -61,7 +61,6 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
     }))
 }
 
-/// The prefix of the names of baselines.
 const BASE_LINE: &str = "base line";
 
 /// The baseline that is best at the largest size, shown at every size.

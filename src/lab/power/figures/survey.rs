@@ -10,7 +10,6 @@ use figure::layers::{Points, Rule, Spot, grouped};
 use figure::{Axis, Figure, Layer, Marker, Role};
 use lab::EngineInfo;
 
-/// Name of the column of this run's data.
 const RUN: &str = "this run";
 
 /// Published sets by suite, the run's data, and a rule at each requirement. A collapsed comparison has no rule.

@@ -44,7 +44,6 @@ pub(crate) struct Bench {
     pub members: Vec<Member>,
     /// The usable relations and their sources.
     pub library: Library,
-    /// Function words, which are skipped.
     pub function_words: FunctionWords,
     /// Words shared by all models.
     pub common: Common,
@@ -280,7 +279,6 @@ impl Bench {
 }
 
 impl Entry {
-    /// Omitted facts, by reason.
     pub(crate) fn reasons(&self) -> Vec<LeftOut> {
         let mut all = Vec::new();
         for (fact, reason) in &self.left_out {

@@ -19,7 +19,6 @@ const LONG: usize = 2_000;
 /// Maximum number of queries per model for querying the usual names of the first relation first.
 const FEW: usize = 1_000;
 
-/// A relation whose models are being queried.
 pub(crate) struct Early {
     /// The relation without answers.
     entry: Entry,

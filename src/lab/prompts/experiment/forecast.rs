@@ -56,7 +56,6 @@ impl Seconds {
 }
 
 impl Ahead {
-    /// Total seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.relations.iter().map(Seconds::sum).sum::<f64>()
             + REST

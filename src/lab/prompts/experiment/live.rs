@@ -14,7 +14,6 @@ use crate::question::{LookQuestion, PromptQuestion, Question as Asked};
 use base::Problem;
 use lab::fault::{Fault, problem};
 
-/// Number of tokens shown per query.
 const SHOWN: usize = 5;
 
 pub(crate) fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
@@ -68,7 +67,6 @@ pub(super) fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<
         .collect()
 }
 
-/// Scores a typed prompt.
 fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {

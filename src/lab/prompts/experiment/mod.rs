@@ -81,7 +81,6 @@ impl Instrument for Prompts {
     }
 }
 
-/// A run of a spec.
 struct Run {
     spec: Spec,
     /// Material for answering questions.
@@ -114,7 +113,6 @@ pub(super) struct Spread {
     pub adjusted: f64,
     /// Gaps corrected for the choice of the best and worst prompt.
     pub honest: Option<Honest>,
-    /// Verbalisation stability.
     pub stability: Option<f64>,
 }
 

@@ -62,7 +62,6 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
     }
 }
 
-/// Ranks, spreads and ledgers over all relations.
 pub(crate) fn conclude(bench: &Bench, gathered: &Gathered, host: &mut Host<'_>) -> Result<(), Fault> {
     if gathered.panel.relations() == 1 {
         let what = "a single relation could be asked: intervals over relations span all possible values";

@@ -106,7 +106,6 @@ pub(crate) fn investigate(
     tuning::report(bench, entry, host)
 }
 
-/// The weights of a relation's prompts.
 fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut Host<'_>) -> Result<Weights, Fault> {
     let entry = &bench.entries[at];
     let uniform = Weights::uniform(entry.prompts.len());

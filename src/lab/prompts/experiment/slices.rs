@@ -28,7 +28,6 @@ const RACES: usize = 6;
 /// Number of queries in a slice of perplexity, each with one pass per token.
 const PERPLEXITIES: usize = 12;
 
-/// One query of a slice.
 struct Picked<'a> {
     relation: usize,
     prompt: String,
@@ -121,7 +120,6 @@ fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(
 
 /// Measurements of a slice of pseudo-log-likelihood.
 pub(crate) struct Races {
-    /// Number of forward passes.
     pub passes: usize,
     /// By query: how long words remained in contention, from 0 (minimum) to 1 (to the end).
     each: Vec<f64>,

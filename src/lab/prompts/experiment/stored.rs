@@ -62,7 +62,6 @@ pub(crate) fn key(
     )
 }
 
-/// Replies by prompt.
 pub(crate) struct Known {
     width: usize,
     prompts: Vec<(String, Replies)>,

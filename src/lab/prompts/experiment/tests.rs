@@ -28,7 +28,6 @@ mod likely;
 mod own;
 mod tuned;
 
-/// A store in memory.
 #[derive(Default)]
 struct Memory {
     kept: Mutex<HashMap<String, Vec<u8>>>,

@@ -19,7 +19,6 @@ use model::{Dtype, Offer};
 use stats::estimate::Estimate;
 use stats::intervals::share;
 
-/// The search on a relation.
 pub(crate) struct Searched {
     /// The facts used in the search, which are not asked.
     held: Vec<Fact>,
@@ -61,7 +60,6 @@ impl Pulse for Lent<'_, '_> {
     }
 }
 
-/// Finds the prompts of a relation.
 pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host: &mut Host<'_>) -> Result<(), Fault> {
     let Some(held) = bench.searches.get(&relation.id).map(|s| &s.held) else { return Ok(()) };
     let spec = &bench.spec;

@@ -173,7 +173,6 @@ impl File<'_> {
         Ok(declared.iter().filter_map(|axis| Some((axis, named.remove(axis.name)?))).collect())
     }
 
-    /// The spec of one cell.
     fn cell(&self, lab: LabId, at: Vec<(String, String)>, table: &Table) -> Result<Cell, SpecError> {
         let text = toml::to_string(table)
             .map_err(|e| SpecError::Parse { origin: self.place("grid", &at), message: e.to_string() })?;

@@ -117,7 +117,6 @@ impl Annotation {
     }
 }
 
-/// A mask with its ratings.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RatedMask<'a> {
     pub sentence: String,

@@ -23,12 +23,10 @@ pub struct Person {
 }
 
 impl Person {
-    /// True if the person has scored rationales.
     pub fn is_checker(&self) -> bool {
         self.made.iter().any(|a| a.sufficiency.is_some() || a.compactness.is_some())
     }
 
-    /// True if the person has rated masks.
     pub fn is_rater(&self) -> bool {
         self.made.iter().any(|a| a.confidence.is_some())
     }
@@ -82,7 +80,6 @@ pub struct Alphas {
     pub confidence: Option<Estimate>,
 }
 
-/// Agreement of all people.
 pub fn alphas(people: &[Person], level: f64) -> Alphas {
     let (marked, _) = by_sentence(annotators(people));
     let shared: Vec<_> = marked.iter().filter(|all| all.len() > 1).collect();
@@ -158,7 +155,6 @@ impl Fate {
     }
 }
 
-/// A rationale with its mean scores.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scored<'a> {
     pub sentence: String,

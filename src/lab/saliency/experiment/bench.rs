@@ -17,7 +17,6 @@ use lab::finding::Label;
 use lab::host::NoticeLevel;
 use model::{Long, Model};
 
-/// Maximum number of reasons listed in a notice.
 const REASONS: usize = 4;
 
 pub(crate) struct Member {
@@ -260,7 +259,6 @@ impl Bench {
     }
 }
 
-/// Every sentence as input of the model.
 fn inputs(
     member: &Member,
     sentences: &[SentenceFinding],

@@ -75,7 +75,6 @@ impl Instrument for Saliency {
     }
 }
 
-/// The comparison that a finding makes.
 fn compared(finding: Head<'_>, kind: &Kind) -> Option<Comparison> {
     let d = match kind {
         Kind::Difference(d) => d,

@@ -20,7 +20,6 @@ use model::chunk::TOKENS_PER_BATCH;
 /// Number of inputs of the first step, small so that the first rows appear at once, and of later steps.
 const FIRST: usize = 4;
 const MOST: usize = 32;
-/// Number of passes of a prediction.
 pub(crate) const PREDICTION: usize = 1;
 
 /// The part of a row kept for means.
@@ -63,7 +62,6 @@ pub(crate) fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
 struct Share<'a> {
     host: &'a mut Host<'a>,
     tally: &'a mut Tally,
-    /// Number of planned passes.
     planned: usize,
     /// Initial total of the call.
     at_first: Option<usize>,
@@ -76,7 +74,6 @@ impl<'a> Share<'a> {
         Self { host, tally, planned, at_first: None, needs: planned }
     }
 
-    /// Ends the call.
     fn end(self) {
         self.tally.ended(self.planned, self.needs);
     }

@@ -22,7 +22,6 @@ pub struct Case<'a> {
     pub name: &'a str,
 }
 
-/// Scores of an input by a method.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
     /// One score per token, 0 for special tokens around the text.
@@ -56,7 +55,6 @@ pub trait Method: Sync {
     fn refuses(&self, model: &Model, spec: &Spec) -> Option<String>;
     /// Number of forward passes over an input of `words` words. A pass with gradients counts as three.
     fn passes(&self, spec: &Spec, words: usize) -> usize;
-    /// The scores of the inputs, in order.
     fn explain(
         &self,
         model: &Model,
@@ -66,7 +64,6 @@ pub trait Method: Sync {
     ) -> Result<Vec<Scores>, Fault>;
 }
 
-/// Generates the registry.
 macro_rules! registry {
     ($($module:ident),+ $(,)?) => {
         $( mod $module; )+

@@ -25,10 +25,8 @@ impl Slot {
     }
 }
 
-/// A given alignment is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AlignError {
-    /// An index is out of range.
     #[error("the alignment pairs word {original} with word {perturbed}, but there are {words} and {others} words")]
     Outside {
         /// Index in the original.
@@ -40,7 +38,6 @@ pub enum AlignError {
         /// Number of words of the perturbed input.
         others: usize,
     },
-    /// A word has two partners.
     #[error("the alignment names word {0} of the {1} twice")]
     Twice(usize, &'static str),
 }

@@ -10,25 +10,20 @@ use super::top_k::{first_of, order};
 /// Maximum number of words per input, because an alignment takes time in the product of two lengths.
 pub const MAX_WORDS: usize = 4096;
 
-/// Reasons why an input cannot be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum InputError {
     /// The number of scores differs from the number of words.
     #[error("{scores} scores for {words} words")]
     Lengths { scores: usize, words: usize },
-    /// A score is not finite.
     #[error("the score of word {0} is not a finite number")]
     Score(usize),
     /// A gold rationale has an index out of range.
     #[error("a gold rationale names word {index}, but there are {words} words")]
     Gold { index: usize, words: usize },
-    /// There are more words than the maximum.
     #[error("{0} words, more than the {MAX_WORDS} that are judged")]
     Long(usize),
-    /// No word has a score.
     #[error("no word has a score")]
     Empty,
-    /// An alignment is invalid.
     #[error(transparent)]
     Align(#[from] AlignError),
 }

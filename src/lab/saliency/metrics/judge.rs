@@ -35,7 +35,6 @@ impl Rules {
 /// The scores of a single input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Single {
-    /// Name of the input.
     pub id: String,
     /// Number of words in the predicted rationale.
     pub k: usize,
@@ -52,7 +51,6 @@ pub struct Single {
 /// The scores of an original and a perturbed partner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Kind of perturbation.
     pub perturbation: String,
     /// The partner's own scores.
     pub single: Single,
@@ -77,13 +75,11 @@ pub struct Judged {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partner {
     pub scored: Scored,
-    /// Kind of perturbation.
     pub perturbation: String,
     /// Pairs of word indices (original, perturbed); `None` if the alignment is unknown.
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 
-/// Judges a single input.
 pub fn single(scored: &Scored, rules: &Rules) -> Single {
     let words = scored.words().len();
     let gold = scored.gold_length();

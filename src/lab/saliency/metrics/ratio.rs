@@ -13,15 +13,12 @@ pub(crate) struct Bin {
     /// Upper end, included only in the last bin.
     pub to: f64,
     pub originals: usize,
-    /// Number of pairs.
     pub pairs: usize,
     /// Mean ratio of the inputs, the x position of the point.
     pub ratio: Option<Estimate>,
-    /// Token-F1 of the inputs.
     pub token_f1: Option<Estimate>,
     /// Expected F1 by chance, which increases with the ratio.
     pub random_f1: Option<Estimate>,
-    /// MAP of the pairs.
     pub map: Option<Estimate>,
     /// Expected MAP by chance.
     pub random_map: Option<Estimate>,

@@ -106,7 +106,6 @@ impl Seen<'_> {
 #[derive(Debug, Clone, Default)]
 struct Clustered {
     all: Differences,
-    /// Minimum and maximum value.
     range: Option<(f64, f64)>,
 }
 

@@ -17,7 +17,6 @@ pub struct Accuracy {
     pub top1: Option<Estimate>,
     /// Share of inputs with a right answer among the top three predictions.
     pub top3: Option<Estimate>,
-    /// Number of inputs.
     pub n: usize,
 }
 

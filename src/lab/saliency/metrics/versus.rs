@@ -57,7 +57,6 @@ pub struct Versus {
     pub difference: Estimate,
     /// Two-sided p-value of no difference, by a t test on the originals' sums, which partners cannot inflate.
     pub p: f64,
-    /// Number of originals.
     pub originals: usize,
     /// Number of scores.
     pub items: usize,
