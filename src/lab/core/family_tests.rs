@@ -45,8 +45,8 @@ fn a_question_that_is_asked_again_is_one_question() {
     assert_eq!(all.rows.iter().map(|c| c.adjusted()).collect::<Vec<_>>(), [Some(0.02), Some(0.02)]);
 }
 
-/// Regression: 170 strengths of sweeps and 30 pairs of methods used to form one family, so that the smallest adjusted p-value of a default
-/// run was .226.
+/// Regression: 170 strengths of sweeps and 30 pairs of methods used to form one family. The smallest adjusted p-value of a default run was
+/// .226.
 #[test]
 fn the_strengths_of_a_sweep_are_one_member_and_pairs_of_methods_another_family() {
     let pairs = (0..15).map(|k| comparison(&format!("pair {k}"), if k == 0 { 0.002 } else { 0.4 }));

@@ -9,7 +9,7 @@ impl ComparisonFinding {
         if self.planned { self.p } else { self.holm_p }
     }
 
-    /// True if the sides are equivalent within the margin by two one-sided tests at `alpha`, so that the interval at level 1 - 2 alpha is
+    /// True if the sides are equivalent within the margin by two one-sided tests at `alpha`. The interval at level 1 - 2 alpha is then
     /// inside the margin.
     pub fn is_equivalent(&self, alpha: f64) -> bool {
         self.equivalence_holm_p.unwrap_or(self.equivalence_p) <= alpha

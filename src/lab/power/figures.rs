@@ -229,8 +229,8 @@ pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }))
 }
 
-/// Recommendations after each training size: training examples by the bound, and test items for the target power (Zhu et al. 2022, upper
-/// halves of Figures 4 to 6). `None` for a collapsed comparison.
+/// Recommendations after each training size: training examples by the bound, and test items for the target power. `None` for a collapsed
+/// comparison. Zhu et al. 2022, upper halves of Figures 4 to 6.
 pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let (by, first) = several(results)?;
     if results.collapsed().is_some() {

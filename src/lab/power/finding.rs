@@ -168,8 +168,8 @@ pub struct ComparisonFinding {
     /// True if the sides have different items, as with two tasks; the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
-    /// Number of clusters, or of items under several seeds, in which the sides differ; absent if items are right or wrong once, and for
-    /// other metrics.
+    /// Number of differing clusters, or of differing items under several seeds; absent if items are right or wrong once, and for other
+    /// metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<usize>,
     /// True if the interval of `difference` is a bound because all units have the same difference.
@@ -203,7 +203,7 @@ pub struct PowerFinding {
     pub at_n: u64,
     /// Power, with the interval from the pilot's uncertainty.
     pub power: Estimate,
-    /// Mean exaggeration of a significant difference, if the true one is at the end of its interval nearer 0; absent if the interval
+    /// Mean exaggeration of a significant difference if the true one is at the end of its interval nearer 0. Absent if the interval
     /// contains 0 or one side wins no item.
     pub type_m: Option<f64>,
     /// Share of significant differences with the wrong sign, under the same assumption as `type_m`.
@@ -335,15 +335,15 @@ pub struct MdlFinding {
     pub uniform: f64,
     /// Length of the uniform code divided by this code's length.
     pub compression: f64,
-    /// For the prequential code of `b`: training examples that the bound recommends for its difference from `a` (Zhu et al. 2022, equation
-    /// 3, in bits per example, losses clipped at 10 bits).
+    /// For the prequential code of `b`: training examples that the bound recommends for its difference from `a` in bits per example (Zhu et
+    /// al. 2022, equation 3). Losses are clipped at 10 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_train: Option<u64>,
 }
 
-/// Share of random labels of its training sentences that the probe learns; labels are dealt by hashes of the sentences and as balanced as
-/// the task's. Control-task selectivity (Hewitt and Liang 2019) is undefined here: it needs labels of word types that training and test
-/// share, and accuracy on other sentences would be chance by construction.
+/// Share of random labels of its training sentences that the probe learns. Labels are dealt by hashes of the sentences, as balanced as the
+/// task's. Control-task selectivity (Hewitt and Liang 2019) is undefined here, because it needs labels of word types shared by training and
+/// test. Accuracy on other sentences would be chance by construction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ControlFinding {
     /// Name of the side.
@@ -357,9 +357,9 @@ pub struct ControlFinding {
     pub memorised: f64,
 }
 
-/// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12): from the trained
-/// probe to the best one on its training examples, and from that to the best one overall. The best one on the training examples of the
-/// largest size replaces the unknown best one overall. `n` of the finding is the number of test items of the largest size.
+/// The accuracy lost by a side's probes at one training size, in two parts (Zhu et al. 2022, section D.1 and Figure 12). The first is from
+/// the trained probe to the best one on its training examples, the second from that to the best one overall. The best one on the training
+/// examples of the largest size replaces the unknown best one overall. `n` of the finding is the number of test items of the largest size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Columns)]
 pub struct ShortfallFinding {
     /// Name of the side.

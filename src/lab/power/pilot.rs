@@ -353,8 +353,7 @@ mod tests {
 
     /// Intervals of required n and of power from pilots cover the truth. The bench runs more simulations.
     ///
-    /// Regression: with three expected discordant items of a hundred, coverage used to be .617 and .547, because the share of discordant
-    /// items was treated as known.
+    /// Regression: the share of discordant items used to be treated as known. With three expected of a hundred, coverage was .617 and .547.
     #[test]
     fn required_n_and_power_are_covered() {
         let mut rng = stream(9, "pilots");
@@ -394,8 +393,8 @@ mod tests {
         assert!(e.lo == 0.0 && e.lo <= e.mean && e.mean < e.hi, "{e:?}");
     }
 
-    /// Regression: power used to be computed at the observed difference, significant by luck, and reported results as 1.2 times too large
-    /// when the true factor is 2.
+    /// Regression: power used to be computed at the observed difference, which may be significant by luck. It reported results as 1.2 times
+    /// too large when the true factor is 2.
     #[test]
     fn errors_of_size_are_those_of_the_near_end() {
         let t = table(60, 14, 4, 22);

@@ -302,8 +302,8 @@ impl Panel {
 
     /// All draws instead of a sample: all subsets of relations and, in the random regime, every choice of prompts.
     ///
-    /// `None` if there are more than `most` draws, or if they are not equally likely: with several mentions, with relations of different
-    /// numbers of prompts, or with separate draws per model.
+    /// `None` if there are more than `most` draws, or if draws are not equally likely. That is the case with several mentions, with
+    /// relations of different numbers of prompts, and with separate draws per model.
     pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {
         let (relations, size) = (self.relations(), draws.subset.min(self.relations()));
         let prompts = match regime {

@@ -1,8 +1,8 @@
 //! Exact numbers for scores, so that ties are exact.
 //!
 //! A model's score over a draw of relations is a sum of fractions with different denominators. Sums of floats break true ties and create
-//! false ones. A score is therefore kept twice: as a fixed-point number with 80 binary places, which decides which of two is larger, and as
-//! a residue modulo a 61-bit prime, in which equal fractions are equal however they were summed.
+//! false ones. A score is therefore kept twice. A fixed-point number with 80 binary places decides which of two scores is larger. In a
+//! residue modulo a 61-bit prime, equal fractions are equal however they were summed.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! The figures of the lab: P@1 over prompts, ranks of models over prompts, their spread over relations, stability, rank consistency, ranks
-//! over draws, the curve over numbers of prompts, ledgers, further pretraining, and the causal model.
+//! The figures of the lab: scores, ranks and stability over prompts; rank consistency over draws; ledgers; further pretraining; the causal
+//! model.
 
 mod draws;
 mod spread;

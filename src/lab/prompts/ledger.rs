@@ -1,6 +1,6 @@
 //! The bias ledger: the parts of the gap between two models for a random prompt, mention and sample of instances.
 //!
-//! In one draw, each relation has one prompt (by its weight), its instances are resampled with replacement, and each drawn copy of an
+//! In one draw, each relation has one prompt (by its weight), and its instances are resampled with replacement. Each drawn copy of an
 //! instance has a separate mention. The gap D is the mean over relations of the mean difference of the two models' correctness. Its mean is
 //! the adjusted gap, due to the models themselves. Its variance is decomposed exactly into the choices of prompt, mentions and instances,
 //! and a residual in which prompt and instance cannot be separated.

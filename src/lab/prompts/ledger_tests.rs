@@ -104,8 +104,8 @@ fn a_planted_prompt_effect_is_found_and_none_is_not() {
     assert!((none.model_itself.mean - 0.2).abs() < 0.05 && none.model_itself.lo > 0.0);
 }
 
-/// Contributions to each part of a planted effect and of the chance of single answers, computed independently: d = hit of a - hit of b has
-/// variance p (1 - p) + .21 within a cell; 40 instances, 24 relations.
+/// Contributions to each part of a planted effect and of the chance of single answers, computed independently. Within a cell, d = hit of a
+/// - hit of b has variance p (1 - p) + .21. There are 40 instances and 24 relations.
 #[test]
 fn planted_mention_and_instance_effects_are_found() {
     let (cells, within) = (40.0 * 24.0, 0.0475 + 0.21);

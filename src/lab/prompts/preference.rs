@@ -1,5 +1,7 @@
-//! Prompt preference, the dependence of P@1 on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4), and verbalisation
-//! stability, the share of subjects with the same answer under every name (section 4, Figure 5).
+//! Prompt preference and verbalisation stability.
+//!
+//! Prompt preference is the dependence of P@1 on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4). Verbalisation stability
+//! is the share of subjects with the same answer under every name (section 4, Figure 5).
 
 use rand_chacha::rand_core::Rng;
 
@@ -109,8 +111,8 @@ pub struct Honest {
 
 /// Computes [`Honest`]; `None` with fewer than two prompts or two instances.
 ///
-/// Splits share instances, so their mean varies nearly as much as a single one, and the spread between splits counts in full (correction of
-/// Nadeau and Bengio 2003). An interval from the instances' contributions over all splits covers .80 instead of .95.
+/// Splits share instances, so their mean varies nearly as much as a single one. The spread between splits therefore counts in full
+/// (correction of Nadeau and Bengio 2003). An interval from the instances' contributions over all splits covers .80 instead of .95.
 pub fn honest(answers: &Answers, level: f64, seed: u64) -> Option<Honest> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {

@@ -1,4 +1,4 @@
-//! Automatic search for prompts like AutoPrompt (Shin et al. 2020): trigger words between subject and object are replaced one at a time by
+//! Automatic search for prompts like AutoPrompt (Shin et al. 2020). Trigger words between subject and object are replaced one at a time by
 //! words that make the objects of some facts more likely.
 //!
 //! The gradient of the loss with respect to a trigger's embedding ranks all words to first order. The best are scored exactly, and one

@@ -1,5 +1,5 @@
-//! A sentence as a model's input: its tokens with the mask (for a causal model, the text before it), the positions of the answer, and the
-//! words that each token overlaps.
+//! A sentence as a model's input: its tokens with the mask, the positions of the answer, and the words that each token overlaps. A causal
+//! model gets only the text before the mask.
 //!
 //! An answer of several tokens has as many masks. A causal model generates its tokens one by one, so later slots are known only after it
 //! has answered: [`Input::answered`].

@@ -139,8 +139,8 @@ mod tests {
     use model::Device;
     use model::chunk::TOKENS_PER_BATCH;
 
-    /// For a linear classifier of two classes with margin `w · x + b`, the smallest change of the free values is the margin over the norm
-    /// of their weights.
+    /// For a linear classifier of two classes with margin `w · x + b`, the smallest change of free values is the margin over the norm of
+    /// their weights.
     #[test]
     fn of_a_linear_classifier_it_is_the_distance_to_the_boundary() {
         let (w, b) = ([0.8f32, -0.6, 0.3, 0.9, -0.2, 0.4], 0.1f32);

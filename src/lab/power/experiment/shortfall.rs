@@ -1,10 +1,10 @@
 //! Accuracy lost by probes through optimisation and through lack of data (Zhu et al. 2022, section D.1 and Figure 12).
 //!
-//! With f the trained probe, f̂ the best one on the training examples and f* the best one overall, the excess risk of f is `(R(f) - R(f̂))
-//! + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size. f* is the f̂ of the largest size, so the
-//! second part is the gain from more data in this run, not the largest possible gain. f̂ has the lowest known cross entropy on the training
-//! examples. For logistic regression it is solved exactly; for a network it is the seed with the lowest loss, so that the first part is a
-//! lower bound.
+//! Let f be the trained probe, f̂ the best one on the training examples and f* the best one overall. The excess risk of f is `(R(f) -
+//! R(f̂)) + (R(f̂) - R(f*))`. R is one minus the accuracy on the test sentences of the largest size. f* is the f̂ of the largest size; the
+//! second part is therefore the gain from more data in this run, not the largest possible gain. f̂ has the lowest known cross entropy on
+//! the training examples. For logistic regression it is solved exactly. For a network it is the seed with the lowest loss, which makes the
+//! first part a lower bound.
 
 use super::probes::{Side, right, weight};
 use super::report::Reporter;
@@ -185,8 +185,7 @@ mod tests {
         }
     }
 
-    /// Simulated coverage at 95 %, by number of trainings, number of test items, share of answers that a training loses, and the spread of
-    /// that share.
+    /// Simulated coverage at 95 %. `lost` is the share of answers that a training loses, `spread` its spread over trainings.
     fn coverage(seeds: usize, n: usize, lost: f64, spread: f64) -> f64 {
         let spec = Spec::shipped();
         let mut rng = stream(5, &format!("{seeds} {n} {lost} {spread}"));

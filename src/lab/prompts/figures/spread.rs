@@ -1,5 +1,5 @@
-//! Figures of the spread over prompts on all relations: worst, best and standard deviation of every model, and the share of relations where
-//! the choice of prompt matters.
+//! Figures of the spread over prompts on all relations: worst and best score of every model, and the share of relations where the choice of
+//! prompt matters.
 
 use super::{ADJUSTED, AVERAGED, OF_SHARES, USUAL, band, covering, figure, models, of_means};
 use crate::finding::PreferenceSummaryFinding;
@@ -64,8 +64,7 @@ pub(crate) fn of_scores(layers: &[Layer]) -> Axis {
     Axis::linear("P@1").around(lo, hi)
 }
 
-/// Share of relations where the choice of prompt matters: for each model, those with a gap above 10 points; for all models, those where
-/// their order changes.
+/// Share of relations where the choice of prompt matters: a gap above 10 points for each model, a changed order for all models.
 pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
     let over = names.iter().enumerate().filter_map(|(at, model)| {

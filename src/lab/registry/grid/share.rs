@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 /// Returns for each cell the index of the share that computes it.
 ///
-/// Cells with the most work are assigned first, each to the share with the least work so far (longest processing time first: at most a
-/// third above the optimum, Graham 1969). Ties go to the earlier cell and the earlier share. Measured rates and existing results are
+/// Cells with the most work are assigned first, each to the share with the least work so far. This is longest processing time first, at
+/// most a third above the optimum (Graham 1969). Ties go to the earlier cell and the earlier share. Measured rates and existing results are
 /// ignored, so that every machine computes the same division.
 pub fn shares(work: &[u128], count: usize) -> Vec<usize> {
     let count = count.max(1);

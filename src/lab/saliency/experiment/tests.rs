@@ -218,8 +218,7 @@ fn sensitivity_of_a_cell_is_the_mean_of_its_rows() {
     assert!(says.contains("gives a changed sentence the same answer, the ranking by attention keeps a MAP"), "{says}");
 }
 
-/// The mean over originals of the lowest MAP among partners with the original's first answer, by the paper's equation 2 from the rankings
-/// of the run.
+/// The mean over originals of the lowest MAP among partners with the original's first answer, by the paper's equation 2.
 fn lowest_map(found: &Found, method: &str) -> f64 {
     let said =
         |id: &str| found.predictions.iter().find(|p| p.value.sentence == id).map(|p| p.value.top[0].answer.clone());
@@ -363,8 +362,8 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
     assert!(spec.reach("x").unwrap_err().to_string().contains("no such file or folder"));
 }
 
-/// Regression: doubled steps used to be missing from the progress, which stopped at the end of a step while they ran, and from the time
-/// left.
+/// Regression: doubled steps used to be missing from the time left and from the progress, which stopped at the end of a step while they
+/// ran.
 #[test]
 fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);

@@ -43,8 +43,8 @@ pub(crate) fn expected_best_f1(ranked: &[usize], k: usize, golds: &[Vec<usize>],
 
 /// Expected MAP of two independent random rankings of these words, whose order is irrelevant.
 ///
-/// Exact: a word with m equals among the N words of the original is in its top i with probability `1 - C(N-m, i) / C(N, i)`, and every word
-/// of the perturbed ranking is equally likely at each place.
+/// Exact: a word with m equals among the N words of the original is in its top i with probability `1 - C(N-m, i) / C(N, i)`. Every word of
+/// the perturbed ranking is equally likely at each place.
 pub(crate) fn expected_map<T: Eq + Hash>(original: &[T], perturbed: &[T]) -> f64 {
     if perturbed.is_empty() {
         return 0.0;
