@@ -257,7 +257,7 @@ fn labels_that_differ_in_case_alone_are_named() {
     let output = on_sentences(&Probity::new(), &sentences(180, labels));
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
-    assert!(told.contains("the labels `Past` and `past` differ in case alone and are two classes"), "{told}");
+    assert!(told.contains("the labels `Past` and `past` differ only in case and count as two classes"), "{told}");
 }
 
 #[test]

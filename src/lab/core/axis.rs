@@ -95,7 +95,7 @@ impl Axis {
     pub fn write(&self, value: &Value, cell: &mut Table) -> Result<(), String> {
         let written = match (self.takes, value) {
             (Takes::Part, Value::Table(part)) => return merge(cell, part, ""),
-            (Takes::Part, _) => return Err(wants(value, "a table of fields, as { a = { layer = 1 } }")),
+            (Takes::Part, _) => return Err(wants(value, "a table of fields, for example { a = { layer = 1 } }")),
             (Takes::Named, Value::String(name)) => {
                 let table = Table::from_iter([("name".to_owned(), Value::String(name.clone()))]);
                 Value::Array(vec![Value::Table(table)])
@@ -106,7 +106,7 @@ impl Axis {
             (Takes::Named, _) => return Err(wants(value, "a name, or a table with a name")),
             (Takes::One, _) => return Err(wants(value, "a single name")),
             (Takes::List, Value::Array(_)) => value.clone(),
-            (Takes::List, _) => return Err(wants(value, "a list, as [[\"a\", \"b\"], [\"c\"]]")),
+            (Takes::List, _) => return Err(wants(value, "a list, for example [[\"a\", \"b\"], [\"c\"]]")),
             (Takes::Value | Takes::Layer, _) => value.clone(),
         };
         self.keys().iter().try_for_each(|key| set(cell, key, written.clone()))

@@ -103,7 +103,7 @@ pub fn verdict(numbers: &[Common], shared: bool) -> String {
         _ => format!("{apart} of {all} differ"),
     };
     let how = if p.is_empty() { "" } else { " significantly after Holm's adjustment" };
-    let same = if same.is_empty() { String::new() } else { format!("; {} more the same in both", same.len()) };
+    let same = if same.is_empty() { String::new() } else { format!("; {} more identical", same.len()) };
     format!("{count}{how}{same}.")
 }
 
@@ -175,9 +175,9 @@ pub fn table(places: (usize, usize), numbers: &[Common], shared: bool, room: usi
     out
 }
 
-const NO_INTERVAL: &str = "A difference has an interval and a test if both numbers have an interval; two trainings or a single example have none.";
+const NO_INTERVAL: &str = "A difference has an interval and a test only if both numbers have intervals. Results of two trainings or of a single example have none.";
 /// Method for runs that differ only in their models.
-const SAME_EXAMPLES: &str = "Both runs test the same examples but keep no result for each, so the test is not paired: it takes the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
+const SAME_EXAMPLES: &str = "Both runs test the same examples but store no result per example. The test therefore treats the samples as independent (Newcombe 1998), and its intervals are usually wider than paired ones.";
 /// Method for all other runs.
 const OTHER_EXAMPLES: &str = "The settings that differ may change the examples, so the runs are compared as independent samples (Newcombe 1998).";
 

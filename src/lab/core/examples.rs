@@ -162,7 +162,7 @@ impl TaskSpec {
         let Some(data) = &self.data else { return Ok(()) };
         refuse.no_file("task.data", data)?;
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: the rows of the file decide".to_owned();
+            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
             return refuse.because("task.phi", problem);
         }
         Ok(())
@@ -180,7 +180,7 @@ impl TaskSpec {
             );
         }
         if self.phi.is_some() {
-            let problem = "cannot be combined with `task.data`: the rows of the file decide".to_owned();
+            let problem = "cannot be combined with `task.data`: it follows from the rows of the file".to_owned();
             return refuse.because("task.phi", problem);
         }
         refuse.twice("task.keep", &self.keep)?;
@@ -237,9 +237,9 @@ pub fn of(
 pub fn case_notice<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<Problem> {
     let [a, b] = own::differ_in_case(labels)?.map(|label| shortened(label, 40));
     Some(Problem {
-        what: format!("the labels `{a}` and `{b}` differ in case alone and are two classes"),
+        what: format!("the labels `{a}` and `{b}` differ only in case and count as two classes"),
         r#where: "task.data".into(),
-        hint: "write them alike in the file if they mean the same".into(),
+        hint: "give them the same spelling in the file if they mean the same".into(),
     })
 }
 
@@ -256,7 +256,7 @@ pub fn stimuli(
     }
     let stimuli = Stimuli::read(model, &set.examples, long, own::FEWEST, pulse)?.distinct();
     own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem::new(format!(
-            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit the model, {} look identical to another one to it",
+            "{e}; {} of {} examples have forms that are not single tokens of `{}`, {} do not fit the model, {} have the same tokens as another example",
             stimuli.dropped_forms,
             set.examples.len(),
             model.name(),

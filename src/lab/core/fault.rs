@@ -80,7 +80,7 @@ macro_rules! told {
 
 told! {
     TaskError: "task", "choose another task, or set task.examples";
-    FrequencyError: "task.phi", "leave phi out for the natural frequencies";
+    FrequencyError: "task.phi", "omit phi for the natural frequencies";
     SplitError: "split", "raise task.examples";
     DataError: "data", "raise task.examples";
 }

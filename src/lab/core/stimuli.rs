@@ -20,7 +20,7 @@ use super::store::{Key, key};
 pub enum StimuliError {
     /// The mask token of a masked model is missing.
     #[error(
-        "the tokenizer of `{model}` has no mask token, which a masked model needs to be asked anything; name it in special_tokens_map.json"
+        "the tokenizer of `{model}` has no mask token, and a masked model cannot predict without one; add it to special_tokens_map.json"
     )]
     NoMask {
         /// Name of the model.
@@ -198,7 +198,8 @@ impl Stimuli {
         let list: Vec<_> = all.into_iter().flatten().map(|s| s.0).filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
         if list.len() < fewest {
-            let reason = format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
+            let reason =
+                format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts are unusable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
         Ok(Self { list, dropped_forms, dropped_texts, dropped_repeats: 0, long, tokens_per_batch: TOKENS_PER_BATCH })
