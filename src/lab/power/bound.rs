@@ -101,7 +101,7 @@ impl std::str::FromStr for Bound {
         match text {
             "published" => Ok(Bound::Published),
             "textbook" => Ok(Bound::Textbook),
-            "own" => Err("the own bound needs its number: own:C for n = C / epsilon^2, for example own:95.88".into()),
+            "own" => Err("the bound `own` needs a constant: own:C for n = C / epsilon^2, for example own:95.88".into()),
             _ => Err(unknown("bound", text, &["published", "textbook", "own:C"])),
         }
     }
@@ -159,7 +159,7 @@ pub enum BoundError {
     Delta(f64),
     #[error("the classifier has no parameters")]
     Parameters,
-    #[error("the own bound has the constant {0}: it must be above 0 and at most {MOST_CONSTANT:e}")]
+    #[error("the bound `own` has the constant {0}: it must be above 0 and at most {MOST_CONSTANT:e}")]
     Constant(f64),
 }
 

@@ -186,7 +186,7 @@ pub enum MatchError {
     /// The sides have different numbers of runs. Means over the runs of each side would need a separate interval: Student's t over such
     /// means covers 49 to 93 % if few of 20 to 500 items differ, all in one direction.
     #[error(
-        "{a} run(s) on the first side and {b} on the second: give as many runs (files, epochs, seeds) of one as of the other"
+        "{a} run(s) on the first side and {b} on the second: give both sides the same number of runs (files, epochs, seeds)"
     )]
     Runs {
         /// Number of runs of the first side.
@@ -203,7 +203,7 @@ pub enum MatchError {
         known: String,
     },
     /// No item is common to both sides.
-    #[error("no item is in both: the first side has for example `{a}`, the second `{b}`")]
+    #[error("no item is in both: for example, the first side has `{a}` and the second has `{b}`")]
     Disjoint {
         /// An identifier from the first side.
         a: String,
@@ -212,7 +212,7 @@ pub enum MatchError {
     },
     /// Different items have the same identifier.
     #[error(
-        "{count} of {n} items are not the same in both: `{key}` differs for {items}; compare files of the same version of the task{}",
+        "{count} of {n} items differ between the sides: `{key}` differs for {items}; compare files of the same version of the task{}",
         hint(key)
     )]
     Documents {

@@ -64,7 +64,7 @@ impl Plan {
             refuse.outside("plan.n", n, 1..=1_000_000_000)?;
         }
         if self.hypothesis == Hypothesis::Equal && self.stop == Stop::Early {
-            let why = ": the sequential test is of a difference; a plan of equality stops at n (stop = \"at_n\")";
+            let why = ": the sequential test is for a difference; a plan for equality must stop at n (stop = \"at_n\")";
             return refuse.because("plan.stop", why.to_owned());
         }
         Ok(())

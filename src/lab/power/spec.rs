@@ -388,7 +388,7 @@ impl Spec {
             side.data.iter().try_for_each(|d| refuse.no_file(&format!("{key}.data"), d))?;
         }
         if self.also.folds && self.task.ratio != Ratio::PAPER {
-            let problem = "asks for six folds, which split 4:1:1: leave task.ratio out, or the folds".into();
+            let problem = "requires the ratio 4:1:1 for six folds: omit task.ratio, or the folds".into();
             return refuse.because("also.folds", problem);
         }
         let sizes = &self.task.sizes;

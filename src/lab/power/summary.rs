@@ -66,7 +66,9 @@ pub fn unbounded(c: &ComparisonFinding, n: &Open) -> Option<String> {
     };
     let count = if discordant == 1 { String::new() } else { format!("{discordant} ") };
     open.then(|| {
-        format!("only {count}{what} the sides: the items needed have no upper limit, and power has no lower one")
+        format!(
+            "only {count}{what} the sides: the number of items needed has no upper limit, and power has no lower limit"
+        )
     })
 }
 
@@ -99,7 +101,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let v = &c.value;
     if !c.is_final {
         let anytime = v.anytime_p.map_or(String::new(), |p| format!("; p at any time {}", p_value(p)));
-        return format!("interim p {}, which holds only for an n fixed beforehand{anytime}", p_value(v.p));
+        return format!("interim p {}, valid only for an n fixed in advance{anytime}", p_value(v.p));
     }
     let mut text = format!("p {}", p_value(v.p));
     if v.family > 1 && !v.planned {
@@ -108,7 +110,7 @@ pub fn evidence(c: &Tagged<ComparisonFinding>, alpha: f64) -> String {
     let same_level = c.level.is_some_and(|level| (1.0 - level - alpha).abs() < 1e-9);
     let apart = v.difference.lo > 0.0 || v.difference.hi < 0.0;
     if same_level && apart != (v.p <= alpha) {
-        text += "; the interval is by another method than the p-value, which decides";
+        text += "; the interval and the p-value use different methods, and the p-value decides";
     }
     text
 }
@@ -129,7 +131,7 @@ pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
         let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
         let alike = if differing == 0 { "the sides agree on all" } else { "the difference is the same in all" };
         return Some(format!(
-            "the interval is a bound, which covers at least {} of the time: {alike} {} {what}",
+            "the interval is a bound, valid at least {} of the time: {alike} {} {what}",
             percent(level),
             grouped(all)
         ));
@@ -184,11 +186,11 @@ pub fn verdict(results: &Results) -> Vec<String> {
     let by = if v.seeds > 1 { format!(" by the majority of {} seeds", v.seeds) } else { String::new() };
     match (results.stop(), results.steps().last()) {
         (Some(stop), _) => out.push(format!(
-            "looked at item by item{by}, one may stop after {} items",
+            "tested item by item{by}, the comparison may stop after {} items",
             grouped(stop.value.at_n as usize)
         )),
         (None, Some(last)) => out.push(format!(
-            "looked at item by item{by}, {} items do not allow stopping (e {:.2} of {:.0})",
+            "tested item by item{by}, {} items are too few to stop (e {:.2} of {:.0})",
             grouped(last.value.at_n as usize),
             last.value.log_e.exp(),
             1.0 / alpha
@@ -238,7 +240,7 @@ pub fn seen(c: &ComparisonFinding, (n, items): (&str, &str), share: &str, by: Te
 /// The reason why no number of items is recommended.
 pub fn none_enough(c: &ComparisonFinding) -> &'static str {
     if c.difference.mean == 0.0 {
-        "there is no difference to see, and no number of items would be enough"
+        "the observed difference is 0, and no number of items would be enough"
     } else {
         "no number of items would be enough"
     }
@@ -249,7 +251,7 @@ pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     let (m, s) = (type_m?, type_s?);
     (m >= 1.05 || s >= 0.005).then(|| {
         format!(
-            "if the true difference were at the near end of its interval, a significant one would be {m:.1} times too large on average (type M) and of the wrong sign {} of the time (type S)",
+            "if the true difference were at the end of its interval nearer to 0, a significant difference would be {m:.1} times too large on average (type M) and have the wrong sign {} of the time (type S)",
             often(s)
         )
     })
@@ -299,10 +301,10 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
             format!("made at {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
         (Stop::AtN, Some(c)) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None) => "not made: comparisons on other numbers of items are exploratory".into(),
+        (Stop::AtN, None) => "not done: comparisons on other numbers of items are exploratory".into(),
         (Stop::Early, ..) => early(results),
     };
-    format!("planned beforehand ({}): {outcome}", plan.words())
+    format!("planned in advance ({}): {outcome}", plan.words())
 }
 
 /// Outcome of a plan that stops early: its decision, or the state of the test.
@@ -318,7 +320,7 @@ fn early(results: &Results) -> String {
         }
         (None, Some(stop)) => format!("the sequential test stopped {}", after(&stop.value)),
         (None, None) => match results.comparison().and_then(|c| stepless(&c.value)) {
-            Some(why) => format!("the sequential test cannot be made, as {why}"),
+            Some(why) => format!("the sequential test is not possible: {why}"),
             None => "the sequential test has not stopped".into(),
         },
     }
@@ -328,8 +330,8 @@ fn early(results: &Results) -> String {
 pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
         c if c.unpaired => Some("the sides have different items"),
-        c if c.both.is_none() => Some("the metric is not right or wrong"),
-        c if c.clusters.is_some() => Some("items belong together"),
+        c if c.both.is_none() => Some("the metric is not binary"),
+        c if c.clusters.is_some() => Some("the items form clusters"),
         c if c.seeds.is_multiple_of(2) => Some("an even number of runs has no majority"),
         _ => None,
     }
@@ -343,7 +345,7 @@ pub fn beside(results: &Results) -> Vec<String> {
         let bits = |x: f64| grouped(x.round() as usize);
         let spread = v.sd.map_or(String::new(), |sd| format!(" (sd {} over {} seeds)", bits(sd), v.seeds));
         out.push(format!(
-            "{}: by the {} code the labels of {} sentences take {} bits{spread} instead of {}, {:.2} times shorter",
+            "{}: with the {} code, the labels of {} sentences take {} bits{spread} instead of {}, {:.2} times shorter",
             v.name,
             v.method,
             grouped(m.n),

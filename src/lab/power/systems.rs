@@ -138,7 +138,7 @@ impl Versus {
 pub enum SystemsError {
     #[error("{0}")]
     Folder(String),
-    #[error("{a} and {b} have no task in common: the first has for example `{first}`, the second `{second}`")]
+    #[error("{a} and {b} have no task in common: for example, the first has `{first}` and the second has `{second}`")]
     NoTask { a: String, b: String, first: String, second: String },
     #[error("task {task}: {source}")]
     Match { task: String, source: MatchError },

@@ -98,7 +98,7 @@ fn fault(e: GalleryError, first: bool) -> Fault {
         e @ GalleryError::Text { .. } => {
             Fault::Failed(problem(&e, &format!("{key}_text"), "expected a file of UTF-8 text, one sentence per line"))
         }
-        e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
+        e => Fault::Failed(problem(&e, key, "choose a model whose head the program can train")),
     }
 }
 

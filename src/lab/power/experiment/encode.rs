@@ -105,7 +105,7 @@ impl Reader {
         }
         if !out.is_finite() {
             return Err(problem(
-                &"a vector holds values that are not numbers",
+                &"a vector contains values that are not finite",
                 "encoder",
                 "choose another model or layer",
             )

@@ -62,13 +62,13 @@ pub(crate) fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut 
     }
     reporter.step(&pairs, host)?;
     if let Some(why) = reporter.stepless() {
-        let what = format!("the sequential test cannot be made, as {why}");
+        let what = format!("the sequential test is not possible: {why}");
         let problem = Problem { what, r#where: "sequential".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
     if reporter.is_short_of_power() {
         // Measured in the bench `power` (`signs`).
-        let what = "whether to give up is judged by the size of the difference and by power, not by its sign over parts of the items: in random parts it changes by chance, which would only repeat that power is low";
+        let what = "the decision to give up uses the size of the difference and the power, not its sign over parts of the items: over random parts, the sign changes by chance if power is low";
         let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
         host.notice(NoticeLevel::Info, problem)?;
     }
@@ -116,8 +116,7 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut Host<'_>) -> Res
     others.extend(lacking.iter().map(String::as_str));
     if spec.test.metric.is_none() && !others.is_empty() {
         let what = format!("{metric} is compared; left out: {}", others.join(", "));
-        let hint =
-            "`test.metric` names the one to compare; `probity compare A B` compares all that the files share".into();
+        let hint = "set test.metric to compare another one; `probity compare A B` compares all shared metrics".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)

@@ -170,8 +170,8 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     let (shared, of) = (a.intersection(&b).count(), grouped(b.len()));
     (shared > 0).then(|| Problem {
         what: format!(
-            "{} of B's {of} test sentences are A's too, under other labels; each side draws its own, balanced by its own labels, so they are compared \
-             unpaired, which is the more careful where both sides find the same sentences hard",
+            "{} of B's {of} test sentences are also A's, with other labels. Each side draws its own test set, balanced by its own labels, so the \
+             comparison is unpaired; this is conservative if the same sentences are hard for both sides",
             grouped(shared)
         ),
         r#where: "b.task".into(),

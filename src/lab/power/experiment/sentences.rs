@@ -187,7 +187,7 @@ type Read = (Vec<String>, Vec<usize>, Vec<String>);
 fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     let path = spec.path(file);
     let told = |e: corpus::readers::ReadError| {
-        problem(&e, "task.data", "`probity data list` names what can be read; labelled sentences are needed")
+        problem(&e, "task.data", "give a file of labelled sentences; `probity data list` lists the supported formats")
     };
     let mut seen: HashSet<String> = HashSet::new();
     let mut all: Vec<(String, String)> = Vec::new();
@@ -215,12 +215,12 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
     }
     if all.is_empty() && !names.is_empty() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let what = format!("its rows have several labels and none of the wanted name: {}", names.join(", "));
+        let what = format!("its rows have several labels, and none has the expected name: {}", names.join(", "));
         let hint = "set task.label to one of them".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if twice + other > 0 {
-        let what = format!("{} sentences are used; {twice} come twice and {other} rows have no label", all.len());
+        let what = format!("{} sentences are used; {twice} are duplicates and {other} rows have no label", all.len());
         host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint: String::new() })?;
     }
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
@@ -237,7 +237,8 @@ fn read(spec: &Spec, file: &str, host: &mut Host<'_>) -> Result<Read, Fault> {
         _ => None,
     };
     if let Some(what) = wrong {
-        let hint = "name a file of sentences with two labels or more, or another of its labels as task.label".into();
+        let hint =
+            "choose a file with at least two different labels, or set task.label to another of its labels".into();
         return Err(Problem { what, r#where: "task.data".into(), hint }.into());
     }
     if let Some(problem) = lab::examples::case_notice(names.keys().map(String::as_str)) {
@@ -280,10 +281,10 @@ fn fitting(
         if count > 0 {
             let all = texts.len();
             let what = format!(
-                "{count} of {all} sentences are longer than the {most} tokens that {name} reads: they {}",
+                "{count} of {all} sentences exceed the maximum of {most} tokens of {name}: they {}",
                 long.done()
             );
-            let hint = "the key is task.long: drop, truncate or window".into();
+            let hint = "set task.long to drop, truncate or window".into();
             host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
         }
     }

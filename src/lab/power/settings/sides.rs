@@ -133,7 +133,7 @@ fn layer(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "layer"),
         label(first, "layer"),
-        "The layer whose vectors are read; 0 for the embeddings.",
+        "Layer of the vectors; 0 for the embeddings.",
         move |spec, known| {
             let most = layers(spec, known);
             let stops = (0..=most).map(|l| l as f64).collect();
@@ -154,7 +154,7 @@ fn layer(first: bool) -> Setting<Spec> {
 }
 
 fn pooling(first: bool) -> Setting<Spec> {
-    let help = "How token vectors become one; the model's default is the mean for most.";
+    let help = "Pooling of token vectors into one; the default of most models is the mean.";
     row(key(first, "pooling"), label(first, "vector"), help).one_of(
         &POOLINGS,
         |p| p.map_or("model's own".to_owned(), |p| p.to_string()),
@@ -164,7 +164,7 @@ fn pooling(first: bool) -> Setting<Spec> {
 }
 
 fn classifier(first: bool) -> Setting<Spec> {
-    let help = "What is trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
+    let help = "Classifier trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
     row(key(first, "classifier"), label(first, "probe"), help)
         .one_of(
             &CLASSIFIERS,
@@ -186,7 +186,7 @@ fn noise(first: bool) -> Setting<Spec> {
 }
 
 fn corrupted(first: bool) -> Setting<Spec> {
-    let help = "Steps of training on shuffled words before the encoder is read (Zhu et al., Table 2: 200).";
+    let help = "Training steps on shuffled words before the vectors are computed (Zhu et al., Table 2: 200).";
     row(key(first, "corrupted"), label(first, "corruption"), help).count(
         &[0, 50, 100, 200, 500],
         0..=20_000,
@@ -220,7 +220,7 @@ fn corrupted_text(first: bool) -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "Results in place of a probe: a file (of any harness that `probity compare` reads; separate several seeds by commas), or a folder of them, task by task; several folders are several systems. Both sides need one.";
+    let help = "Results instead of a probe: a file (from any harness that `probity compare` supports; separate several seeds by commas), or a folder with results by task; several folders are several systems. Set it for both sides.";
     let shown = move |s: &Spec| match s.side(first).results.as_slice() {
         [] => "none".to_owned(),
         [one] => last_part(one).to_owned(),
