@@ -277,7 +277,7 @@ fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     let rows = sentences(60, label) + "te\tpast\tthe key number 0 is here\n";
     let output = on_sentences(&Probity::new(), &rows);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("1 come twice"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("1 are duplicates"), "{}", text(&output.stdout));
 }
 
 /// Two labellings of the same sentences were compared as two sets of sentences, without saying that they share some.

@@ -12,14 +12,14 @@ const LARGEST: f64 = (1u64 << 30) as f64;
 
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WeightError {
-    #[error("weight {0} is not a number from 0 on")]
+    #[error("weight {0} is negative or not a number")]
     Value(f64),
     #[error("the weights add up to 0")]
     Nothing,
     /// The number of weights differs from the number of prompts.
     #[error("{found} weights for {wanted} prompts")]
     Prompts { found: usize, wanted: usize },
-    #[error("the weights of the first {0} mentions add up to 0, and some subjects have no more")]
+    #[error("the weights of the first {0} mentions add up to 0, and some subjects have no other mention")]
     Mentions(usize),
 }
 

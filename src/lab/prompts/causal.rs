@@ -138,11 +138,11 @@ impl Bias {
                     (_, Some(n)) => format!("up to {n} facts per relation of the files"),
                 };
                 let mixtures = match disparity.gammas.len() {
-                    0 => "further pretraining on mixtures would measure it, and is off".to_owned(),
+                    0 => "further pretraining on mixtures would measure it but is off".to_owned(),
                     n => format!("further pretraining on {n} mixture{} measures it", if n == 1 { "" } else { "s" }),
                 };
                 format!(
-                    "Averaging over facts (X) removes this bias only as far as those asked are typical of all. Here: {facts}, whatever a model has read, {names}; {mixtures}."
+                    "Averaging over facts (X) removes this bias only if the facts of the run are typical of all facts. Here: {facts}, regardless of a model's pretraining data, {names}; {mixtures}."
                 )
             }
         }

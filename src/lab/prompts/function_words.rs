@@ -58,11 +58,11 @@ impl FunctionWords {
         let wrong = |what: String| Problem {
             what,
             r#where: path.display().to_string(),
-            hint: "name a text file with one word per line, or leave query.function_words out".into(),
+            hint: "give a text file with one word per line, or omit query.function_words".into(),
         };
         let text = base::read::text(path, MAX_BYTES).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
         let words = Self::of(&text);
-        if words.words.is_empty() { Err(wrong("it holds no words".into())) } else { Ok(words) }
+        if words.words.is_empty() { Err(wrong("it contains no words".into())) } else { Ok(words) }
     }
 
     /// True if a word with this spelling is skipped.

@@ -210,8 +210,8 @@ pub fn ledger(relations: &[Parts], level: f64) -> Option<Ledger> {
 }
 
 /// Caveat about intervals of parts and shares, which depend on the few relations where prompts matter much.
-pub const DOUBT: &str = "where prompts matter much more on some relations than on others, 95 % intervals of the parts cover the truth \
-less often than they say (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
+pub const DOUBT: &str = "if prompts matter much more for some relations than for others, 95 % intervals of the parts cover the true value less often \
+than in 95 % of runs (simulated: about .82 with 5 relations, .83 with 10, .89 with 39)";
 
 impl Ledger {
     /// The gap between two models as a sentence.
@@ -225,9 +225,12 @@ impl Ledger {
             format!("after adjustment {better} and {other} do not differ clearly ({points:.1} points)")
         };
         match self.prompt_unbiased_share {
-            None => format!("{gap}; whatever is drawn, the gap is the same"),
+            None => format!("{gap}; the gap is the same in every draw"),
             Some(share) => {
-                format!("{gap}; {:.0} % of the luck in this gap comes from which prompt was picked", 100.0 * share.mean)
+                format!(
+                    "{gap}; {:.0} % of the random variation of this gap comes from the choice of the prompt",
+                    100.0 * share.mean
+                )
             }
         }
     }

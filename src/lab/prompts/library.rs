@@ -176,7 +176,7 @@ fn wrong(place: &str, what: &dyn std::fmt::Display) -> Problem {
     Problem {
         what: what.to_string(),
         r#where: place.to_owned(),
-        hint: "`probity data show` shows what a file holds; facts and prompts may lie in files of one folder".into(),
+        hint: "`probity data show` lists the contents of a file; facts and prompts may be in different files of one folder".into(),
     }
 }
 
@@ -217,7 +217,7 @@ impl Gathered {
             })
             .map_err(|e| wrong(named, &e))?;
         if self.rows > MOST_ROWS {
-            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use a part of it")));
+            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; use a part of the file")));
         }
         let mut dropped = Vec::new();
         for (file, report) in set.files.iter().zip(&reports) {

@@ -186,7 +186,7 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
         }
         rows += 1;
         if rows > MOST_ROWS {
-            return Err(wrong(format!("more than {MOST_ROWS} rows; take some of the relations")));
+            return Err(wrong(format!("more than {MOST_ROWS} rows; give fewer relations")));
         }
         let row: Row = serde_json::from_str(text).map_err(|e| wrong(told(&e)))?;
         let row = Query::of(row, ignore_case).map_err(wrong)?;
@@ -206,9 +206,9 @@ pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Pr
     if found.relations.is_empty() {
         let first = found.left_out.first();
         return Err(whole(match first {
-            None => "holds no prediction; expected one JSON object per line".into(),
+            None => "contains no prediction; expected one JSON object per line".into(),
             Some(m) => {
-                let what = "no instance was answered by all models under all prompts; for example,";
+                let what = "no instance has answers from all models to all prompts; for example,";
                 format!("{what} {}: {}", m.relation, m.reason)
             }
         }));
@@ -293,7 +293,7 @@ impl Gathered {
         let cell = said << 1 | u32::from(row.right);
         if self.cells.insert(key(model, prompt, instance, mention), cell).is_some() {
             return Err(format!(
-                "a second answer of {} to `{}` about the same instance of {} under the same mention; leave one out",
+                "a second answer of {} to `{}` for the same instance of {} and the same mention; remove one",
                 row.model, row.prompt, row.relation
             ));
         }
@@ -318,7 +318,7 @@ impl Gathered {
                     lost += 1;
                     let prompt = &self.prompts.list[p as usize];
                     reason.get_or_insert_with(|| {
-                        format!("{} has no answer to `{prompt}` under each mention", found.models[m as usize])
+                        format!("{} has no answer to `{prompt}` for every mention", found.models[m as usize])
                     });
                 }
             }

@@ -87,7 +87,7 @@ fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
     assert_eq!((lost.relation.as_str(), lost.instances), ("P17", 1));
     assert!(lost.reason.contains("y has no answer to `[X] lies in [Y] .`"), "{}", lost.reason);
     let printed = parse(&text.lines().take(7).collect::<Vec<_>>().join("\n")).unwrap_err().to_string();
-    assert!(printed.contains("no instance was answered by all models"), "{printed}");
+    assert!(printed.contains("no instance has answers from all models"), "{printed}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_is_wrong_names_file_line_and_what_was_expected() {
         let error = parse(&format!("{good}\n{line}\n")).unwrap_err().to_string();
         assert!(error.contains(printed) && error.starts_with("p.jsonl, line 2: "), "{printed}: {error}");
     }
-    assert!(parse("\n").unwrap_err().to_string().contains("holds no prediction"));
+    assert!(parse("\n").unwrap_err().to_string().contains("contains no prediction"));
     let long = format!("{{\"x\":\"{}\"}}", "a".repeat(MOST_BYTES));
     assert!(parse(&long).unwrap_err().to_string().contains("line 1: longer than"));
     let printed = read(&mut &b"\xff\xfe"[..], Path::new("p.jsonl"), false).unwrap_err().to_string();

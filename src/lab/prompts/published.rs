@@ -99,7 +99,7 @@ impl ScoreTable {
             let line = tabbed(line);
             let fields: Vec<&str> = line.split('\t').map(str::trim).take(MAX_FIELDS).collect();
             if fields.len() != names.len() {
-                return Err(wrong(format!("{} fields where the header has {}", fields.len(), names.len())));
+                return Err(wrong(format!("{} fields, but the header has {}", fields.len(), names.len())));
             }
             let mut take = |model: &str, cell: &str| -> Result<(), TableError> {
                 signs |= cell.ends_with('%');

@@ -319,15 +319,15 @@ impl Spec {
         let data = &self.data;
         if data.files.iter().any(|f| f.trim().is_empty()) {
             return refuse
-                .because("data.files", "holds an empty name: name a file or folder, or leave the key out".into());
+                .because("data.files", "contains an empty name: name a file or folder, or omit the key".into());
         }
         refuse.twice("data.files", &data.files)?;
         if data.built_in && data.files.is_empty() {
-            let what = "goes with data.files: without files the built-in relations are asked in any case";
+            let what = "requires data.files: without files, the built-in relations are always used";
             return refuse.because("data.built_in", what.into());
         }
         if data.whole && !data.built_in {
-            let what = "goes with data.built_in: `relations` picks among the built-in ones then";
+            let what = "requires data.built_in: with it, `relations` selects among the built-in ones";
             return refuse.because("data.whole", what.into());
         }
         refuse.twice("data.relations", &data.relations)?;
@@ -371,7 +371,7 @@ impl Spec {
                     .into(),
             ),
             Weighting::User if adjust.prompts.is_some() || adjust.mentions.is_some() => {
-                refuse.because("adjust.prompts", "cannot be sampled under the user's own weights".into())
+                refuse.because("adjust.prompts", "cannot be sampled with the user's own weights".into())
             }
             _ => Ok(()),
         }
@@ -380,7 +380,7 @@ impl Spec {
     fn check_disparity(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let DisparitySpec { gammas, models, sentences, epochs, text, steps, batch, rate, masking } = &self.disparity;
         if let Some(bad) = gammas.iter().find(|g| !(0.0..=1.0).contains(*g)) {
-            return refuse.because("disparity.gammas", format!("holds {bad}: a share is 0 to 1"));
+            return refuse.because("disparity.gammas", format!("contains {bad}: a share is 0 to 1"));
         }
         refuse.twice("disparity.gammas", gammas)?;
         refuse.twice("disparity.models", models)?;
@@ -409,7 +409,7 @@ impl LabSpec for Spec {
         self.check_data(&refuse)?;
         refuse.outside("query.k", self.query.k, 1..=1000)?;
         if self.query.function_words.trim().is_empty() {
-            return refuse.because("query.function_words", "is empty: `own`, `none`, or a file".into());
+            return refuse.because("query.function_words", "is empty: set it to `own`, `none`, or a file".into());
         }
         self.check_adjust(&refuse)?;
         refuse.outside("ranks.draws", self.ranks.draws, 1..=100_000)?;

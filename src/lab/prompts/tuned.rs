@@ -80,9 +80,9 @@ impl TunedSpec {
 }
 
 pub(crate) fn settings() -> [Setting<Spec>; 4] {
-    let found = "How many prompts per relation to search for with the first model, on facts that are then not asked (discrete search by gradients, as in AutoPrompt).";
-    let facts = "Maximum number of facts of a relation that the search uses, at most half of them. They are not asked.";
-    let rounds = "How many times the search tries to replace a word of a found prompt.";
+    let found = "Number of prompts per relation to search for with the first model, on facts excluded from the evaluation (discrete gradient-based search, as in AutoPrompt).";
+    let facts = "Maximum number of facts per relation for the search, at most half of them. They are excluded from the evaluation.";
+    let rounds = "Number of attempts to replace a word of a found prompt.";
     [
         row("tuned.prompts", "Prompts found", found).count(
             &[0, 1, 2, 3, 5],

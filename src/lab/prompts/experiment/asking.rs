@@ -184,7 +184,7 @@ fn read(
 pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
     if let Rule::Words(words) = rule {
         let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
-        return Ok((!is_word).then(|| "not every model can write its object".into()));
+        return Ok((!is_word).then(|| "its object is not in the shared vocabulary of the models".into()));
     }
     let id = m.words.object(m.model.tokenizer()?, object)?;
     Ok(match rule {

@@ -143,10 +143,10 @@ impl Bench {
         for (k, a) in self.members.iter().enumerate() {
             for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
                 let what = format!(
-                    "{} and {} have the same weights: their gap is 0, and the rule for ties alone puts them in an order",
+                    "{} and {} have the same weights: their gap is 0, and only the rule for ties orders them",
                     a.name, b.name
                 );
-                let hint = "leave one of them out, or give ranks.ties = \"mean_place\"".into();
+                let hint = "remove one of them, or set ranks.ties = \"mean_place\"".into();
                 let problem = Problem { what, r#where: "models".into(), hint };
                 host.notice(NoticeLevel::Warning, problem)?;
             }
@@ -217,7 +217,7 @@ impl Bench {
                 return Ok(Some(why));
             }
             if replies.iter().any(Option::is_none) {
-                return Ok(Some(format!("a query is too long for {}, or leaves it nothing to read", m.name)));
+                return Ok(Some(format!("a query is too long for {}, or has no text before the answer", m.name)));
             }
         }
         Ok(None)
@@ -306,12 +306,12 @@ fn leave_out(list: &mut Vec<LeftOut>, reason: String, what: &str) {
 /// The reason why a prompt cannot be used, if any. `causal` names a model that reads only from left to right.
 pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
     if !is_prompt(prompt) {
-        return Some("it does not have [X] and [Y] once each".into());
+        return Some("it does not contain [X] and [Y] once each".into());
     }
     let after = prompt.split_once(OBJECT).map_or("", |(_, after)| after);
     let before = prompt.split_once(OBJECT).map_or("", |(before, _)| before);
     let last = matches!(after.trim(), "" | "." | "?" | "!") && !before.trim().is_empty();
-    causal.filter(|_| !last).map(|name| format!("[Y] is not last, so that {name} cannot answer"))
+    causal.filter(|_| !last).map(|name| format!("[Y] is not last, so {name} cannot predict it"))
 }
 
 fn library(spec: &Spec, host: &mut Host<'_>) -> Result<Library, Fault> {
@@ -360,8 +360,8 @@ fn functional(library: &mut Library, wanted: &[String], host: &mut Host<'_>) -> 
     if left_out == 0 {
         return Ok(());
     }
-    let hint = "relations = \"all\" under [data] asks them too, a list of identifiers only those you name".to_owned();
-    let what = format!("{left_out} of {all} relations are not asked: their subjects have several objects (N-M)");
+    let hint = "set relations = \"all\" under [data] to include them, or list the identifiers of some".to_owned();
+    let what = format!("{left_out} of {all} relations are left out: their subjects have several objects (N-M)");
     let problem = Problem { what, r#where: "data.relations".into(), hint };
     match left_out == all {
         true => Err(problem.into()),
@@ -377,12 +377,12 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     };
     let asked = |id: &str| library.relations.iter().any(|r| r.id == id);
     for (key, id) in spec.named().filter(|(_, id)| !asked(id)) {
-        let what = format!("what is given for relation {id} is not used: the relation is not asked");
-        tell(key, what, "add the relation to data.relations, or leave this out")?;
+        let what = format!("the values for relation {id} are ignored: the relation is not in the run");
+        tell(key, what, "add the relation to data.relations, or remove the values")?;
     }
     if !spec.adjust.user.is_empty() && spec.adjust.weights != Weighting::User {
-        let what = format!("these weights are not used: adjust.weights is {}", spec.adjust.weights.name());
-        tell("adjust.user", what, "give weights = \"user\" in [adjust], or leave them out")?;
+        let what = format!("these weights are ignored: adjust.weights is {}", spec.adjust.weights.name());
+        tell("adjust.user", what, "set weights = \"user\" in [adjust], or remove them")?;
     }
     let prompts = |r: &Relation| {
         let shipped = r.prompts.len().min(spec.data.prompts.unwrap_or(usize::MAX));
@@ -390,9 +390,10 @@ fn unused(spec: &Spec, library: &Library, host: &mut Host<'_>) -> Result<(), Fau
     };
     let most = library.relations.iter().map(prompts).max().unwrap_or(0);
     if let Some(wanted) = spec.adjust.prompts.filter(|n| *n > most) {
-        let what =
-            format!("{wanted} prompts per relation are wanted, but no relation has more than {most}: all are averaged");
-        tell("adjust.prompts", what, "give fewer, or leave the key out")?;
+        let what = format!(
+            "the setting is {wanted} prompts per relation, but no relation has more than {most}: all are averaged"
+        );
+        tell("adjust.prompts", what, "lower the number, or omit the key")?;
     }
     Ok(())
 }
@@ -402,7 +403,7 @@ const NAMED: usize = 3;
 /// Reports relations with facts but no prompt, or the reverse; an error for a relation requested by name.
 fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) -> Result<(), Fault> {
     let hint = || {
-        "facts and prompts of a relation may lie in several files, under one and the same name; `probity data show` lists both".to_owned()
+        "facts and prompts of a relation may be in different files, but need the same relation name; `probity data show` lists both".to_owned()
     };
     if let Some((id, why)) = all.iter().find(|(id, _)| wanted.contains(id)) {
         let what = format!("relation {id} has {why}");
@@ -416,6 +417,6 @@ fn left_out(all: &[(String, String)], wanted: &[String], host: &mut Host<'_>) ->
         0 => String::new(),
         n => format!("; and {n} more"),
     };
-    let what = format!("relations are not asked: {}{more}", named.join("; "));
+    let what = format!("relations are left out: {}{more}", named.join("; "));
     Ok(host.notice(NoticeLevel::Warning, Problem { what, r#where: "data.files".into(), hint: hint() })?)
 }

@@ -150,7 +150,7 @@ fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<Str
 }
 
 fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mut Host<'_>) -> Result<Outcome, Fault> {
-    let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "leave the model out of disparity.models"));
+    let said = |e: &dyn std::fmt::Display| Fault::Failed(problem(e, name, "remove the model from disparity.models"));
     let key = key(start, name, diet, settings)?;
     let store = host.store();
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
@@ -167,7 +167,7 @@ fn outcome(start: &Start, name: &str, diet: Diet, settings: &Settings, host: &mu
     let outcome = outcome.map_err(fault)?;
     let bytes = serde_json::to_vec(&outcome).map_err(|e| said(&e))?;
     if let Err(e) = store.keep_trained(&key, &bytes) {
-        let what = format!("a measured mixture could not be kept: {e}; it is trained again next time");
+        let what = format!("the result for a mixture could not be cached: {e}; the next run repeats its training");
         let hint = "free space, or set PROBITY_CACHE_DIR to another folder".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: name.into(), hint })?;
     }
@@ -187,6 +187,6 @@ fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut Host<'_>) -> 
 fn fault(e: GalleryError) -> Fault {
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
-        e => Fault::Failed(problem(&e, "disparity", "only models with a head that the program can train will do")),
+        e => Fault::Failed(problem(&e, "disparity", "choose a model whose head the program can train")),
     }
 }

@@ -25,9 +25,9 @@ pub(crate) fn answer(bench: &Bench, question: &Question, host: &mut Host<'_>) ->
 
 fn entry<'a>(bench: &'a Bench, relation: &str) -> Result<&'a Entry, Problem> {
     bench.entry(relation).ok_or_else(|| Problem {
-        what: format!("nothing has been asked about `{relation}` yet"),
+        what: format!("there are no results for `{relation}` yet"),
         r#where: "question".into(),
-        hint: "pick a relation that has its scores".into(),
+        hint: "choose a relation with scores".into(),
     })
 }
 
@@ -71,7 +71,7 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {
         let what = format!("none of the facts of `{}` can be asked of all models", asked.relation);
-        return Err(problem(&what, "prompt", "its instances say why; choose another relation").into());
+        return Err(problem(&what, "prompt", "the list of instances gives the reasons; choose another relation").into());
     }
     let all = replies(bench, entry, &asked.prompt, host)?;
     let index = entry.prompts.iter().position(|p| *p == asked.prompt);

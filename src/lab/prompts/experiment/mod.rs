@@ -180,7 +180,7 @@ impl Experiment<Kind, Question> for Run {
     fn answer(&mut self, question: &Question, share: Share, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
         let Self { bench, latest, .. } = self;
         latest.answer(question, share, || {
-            let nothing = || problem(&"nothing has been asked yet", "question", "run the experiment first");
+            let nothing = || problem(&"there are no results yet", "question", "run the experiment first");
             live::answer(bench.as_ref().ok_or_else(nothing)?, question, host)
         })
     }

@@ -88,11 +88,11 @@ pub(crate) fn investigate(
             true => ("prompt", "other prompts or models may help"),
             false => (
                 "instance",
-                "other models or facts may help, and query.candidates = \"relation_pll\" asks objects of several tokens too",
+                "other models or facts may help, and query.candidates = \"relation_pll\" allows objects of several tokens",
             ),
         };
-        let what = format!("{}: no {what} of it can be asked of all models", relation.id);
-        let hint = format!("its line in the list of relations says why; {help}");
+        let what = format!("{}: no {what} can be used with all models", relation.id);
+        let hint = format!("the list of relations gives the reason; {help}");
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "relation".into(), hint })?;
         return Ok(());
     }

@@ -298,7 +298,7 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
     assert!(results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")), "{:?}", desk.notices);
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
     // Regression: meaningless numbers used to be unmarked, such as a gap of 0 for a single prompt.
-    for printed in ["a single prompt", "no subject that is asked has a second name"] {
+    for printed in ["a single prompt", "no subject has a second name"] {
         assert!(desk.notices.iter().any(|n| n.what.contains(printed)), "{printed}: {:?}", desk.notices);
     }
     for l in &results.ledgers {
@@ -393,7 +393,7 @@ fn questions_are_answered_while_it_runs_and_afterwards() {
     for (relation, prompt, printed) in [
         ("capital", "no gaps", "[X] and [Y] once each"),
         ("capital", "[Y] of [X] .", "not last"),
-        ("nothing", "[X] [Y]", "nothing has been asked"),
+        ("nothing", "[X] [Y]", "there are no results for `nothing`"),
     ] {
         let asked = PromptQuestion { relation: relation.into(), prompt: prompt.into() };
         let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked), Share::All, &mut desk) else { panic!() };

@@ -82,7 +82,7 @@ pub(crate) fn search(bench: &mut Bench, relation: &Relation, seconds: f64, host:
     if found.is_empty() {
         let what = format!("{}: no prompt could be found", relation.id);
         let hint =
-            format!("a search needs two facts that are not asked, with objects that are one token of {}", member.name);
+            format!("a search needs two facts outside the evaluation whose objects are one token of {}", member.name);
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "tuned".into(), hint })?;
     }
     if let Some(searched) = bench.searches.get_mut(&relation.id) {

@@ -169,7 +169,7 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     one.ranks.subset = 1;
     let mut desk = Desk::new();
     run(&one, &mut desk).1.unwrap();
-    let printed = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("a single relation")).count();
+    let printed = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("only one relation is usable")).count();
     assert_eq!(printed(&desk), 1, "{:?}", desk.notices);
     let results = desk.results();
     let v = &results.summaries[0].value;
@@ -197,9 +197,9 @@ fn what_a_run_does_not_use_is_said() {
     let mut desk = Desk::new();
     run(&spec, &mut desk).1.unwrap();
     for (key, printed) in [
-        ("data.own", "relation profession is not used"),
+        ("data.own", "the values for relation profession are ignored"),
         ("adjust.user", "adjust.weights is uniform"),
-        ("adjust.prompts", "99 prompts per relation are wanted"),
+        ("adjust.prompts", "the setting is 99 prompts per relation"),
     ] {
         let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(printed));
         assert!(there, "{printed}: {:?}", desk.notices);

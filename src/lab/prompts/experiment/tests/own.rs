@@ -78,7 +78,7 @@ fn relations_of_several_objects_are_left_out_by_default_and_counted() {
     };
     let (ids, left_out, printed) = asked(Relations::Functional);
     assert_eq!((ids.as_str(), left_out), ("P30 P36", 1));
-    assert!(printed.unwrap().starts_with("1 of 3 relations are not asked"));
+    assert!(printed.unwrap().starts_with("1 of 3 relations are left out"));
     assert_eq!(asked(Relations::All), ("P190 P30 P36".into(), 0, None));
     assert_eq!(asked(["P190", "P36"].into()), ("P190 P36".into(), 0, None));
     // No relation would remain.
