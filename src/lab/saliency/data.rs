@@ -87,7 +87,7 @@ pub fn draw(spec: &Spec, host: &mut Host<'_>) -> Result<Drawn, Fault> {
         let printed: Vec<String> =
             drawn.left_out.iter().take(3).map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first)).collect();
         let printed = if printed.is_empty() { String::new() } else { format!(" ({})", printed.join("; ")) };
-        let what = format!("{}: no sentence can be asked{printed}", drawn.source);
+        let what = format!("{}: no sentence is usable{printed}", drawn.source);
         return Err(problem(&what, "data", "see data.file and data.dimensions of the spec").into());
     }
     drawn.families = evenly(std::mem::take(&mut drawn.families), spec.data.inputs, spec.seed);
@@ -223,7 +223,7 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
 }
 
 fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault> {
-    let hint = "`probity data show` shows what a file holds";
+    let hint = "`probity data show` lists the contents of a file";
     let failed = |e: &dyn std::fmt::Display| problem(e, "data.file", hint);
     let set = Set::open(path).map_err(|e| failed(&e))?;
     let names = set.names();
@@ -249,7 +249,7 @@ fn of_file(path: &Path, named: &str, host: &mut Host<'_>) -> Result<Drawn, Fault
             leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
         }
         if rows >= MOST_ROWS {
-            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of it")).into());
+            stop = Some(failed(&format!("more than {MOST_ROWS} rows; use a part of the file")).into());
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -296,7 +296,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut leave = |reason: &str, id: &str| leave_out(&mut drawn.left_out, ALL, reason, id);
     for original in originals {
         match place.contains_key(&original.sentence) {
-            true => leave("an identifier that an earlier sentence has", &original.sentence),
+            true => leave("the identifier of an earlier sentence", &original.sentence),
             false => {
                 place.insert(original.sentence.clone(), drawn.families.len());
                 drawn.families.push(vec![original]);
@@ -311,7 +311,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
             continue;
         };
         if !seen.insert(partner.sentence.clone()) {
-            leave("an identifier that an earlier sentence has", &partner.sentence);
+            leave("the identifier of an earlier sentence", &partner.sentence);
             continue;
         }
         let length = family[0].words.len();
@@ -332,8 +332,8 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
 
 /// The error for a model that cannot use any of the sentences.
 pub fn nothing(model: &str) -> Problem {
-    let what = format!("`{model}` can be asked none of the sentences");
-    problem(&what, "models", "choose a model that reads this language, or other data")
+    let what = format!("`{model}` can process none of the sentences");
+    problem(&what, "models", "choose a model of this language, or other data")
 }
 
 #[cfg(test)]
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                ("an identifier that an earlier sentence has", 2),
+                ("the identifier of an earlier sentence", 2),
                 ("its original is missing", 1),
                 ("an alignment outside the sentences", 1)
             ]

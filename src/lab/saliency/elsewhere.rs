@@ -166,7 +166,7 @@ impl Gathered {
             Some(id) => {
                 let of_system = self.importance.entry(system).or_default();
                 if of_system.contains_key(id.as_str()) {
-                    self.left_out.add("scores for an input that had some already", &id);
+                    self.left_out.add("a second set of scores for an input", &id);
                 } else {
                     of_system.insert(id.to_string(), importance);
                 }
@@ -214,7 +214,7 @@ impl Gathered {
         }
         let mut strangers: Vec<&String> = importance.keys().collect();
         strangers.sort_unstable();
-        strangers.into_iter().for_each(|id| left_out.add("scores for an input that is not there", id));
+        strangers.into_iter().for_each(|id| left_out.add("scores for an unknown input", id));
         if scored.is_empty() {
             let first = left_out.iter().max_by_key(|(_, count, _)| *count);
             let why = first.map_or(String::new(), |(why, n, id)| format!(": {why} ({n} times, first `{id}`)"));
@@ -242,7 +242,7 @@ impl Gathered {
         for entry in &self.entries {
             let owner = owners.get(entry.id.as_str());
             if owner.is_some_and(|o| !scored.contains_key(*o)) && scored.contains_key(&entry.id) {
-                left_out.add("a perturbed input whose original has no scores or is not there", &entry.id);
+                left_out.add("a perturbed input whose original is missing or has no scores", &entry.id);
             }
         }
         if judged.is_empty() {
@@ -423,7 +423,7 @@ mod tests {
         ];
         let found = judged(rows).unwrap();
         let reasons: Vec<&str> = found.left_out.iter().map(|(why, ..)| why).collect();
-        for word in ["no scores", "1 scores for 3 words", "input that is not there", "some already", "whose original"] {
+        for word in ["no scores", "1 scores for 3 words", "unknown input", "second set", "whose original"] {
             assert!(reasons.iter().any(|r| r.contains(word)), "{word}: {reasons:?}");
         }
         assert_eq!(found.judged.len(), 1);

@@ -37,7 +37,7 @@ pub fn explain(
     let predicted = predict(model, &[&input], TOKENS_PER_BATCH, pulse)?;
     let asked = answered(model, &[&input], &predicted)?;
     let Some((predicted, input)) = predicted.first().zip(asked.first()) else {
-        return Ok(Err("nothing was predicted".into()));
+        return Ok(Err("there is no prediction".into()));
     };
     let case = Case { input, predicted: &predicted.ids, name: &sentence.sentence };
     let mut rows = Vec::new();

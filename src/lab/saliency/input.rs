@@ -124,10 +124,10 @@ impl<'a> Reader<'a> {
             _ => return Ok(Err(format!("{typed} masks for an answer of {} tokens", answer.len()))),
         };
         if masks > MOST_MASKS {
-            return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are asked")));
+            return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are allowed")));
         }
         if sentence.words.len() == typed {
-            return Ok(Err("there is no word beside the mask".into()));
+            return Ok(Err("there is no word other than the mask".into()));
         }
         if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
             return Ok(Err("there are words after the mask, which a causal model does not see".into()));
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         let all = slots(&whole);
         let wanted = all.first().map_or(0..0, |first| *first..all[all.len() - 1] + 1);
         let Some(encoding) = whole.around(wanted, longest.saturating_sub(further), self.long) else {
-            let mut why = format!("longer than the {longest} tokens that the model reads");
+            let mut why = format!("longer than the model's maximum of {longest} tokens");
             if self.long != Long::Drop {
                 why += ", and its mask is cut off";
             }
@@ -180,8 +180,8 @@ impl<'a> Reader<'a> {
             0 if mask.is_none() => return Ok(Err("there is nothing before the mask".into())),
             n if mask.is_some() && n != masks => {
                 return Ok(Err(match (n, &self.mask) {
-                    (0, Some((text, _))) => format!("the tokenizer does not read its mask `{text}` as one token"),
-                    _ => "the text has mask tokens of its own".into(),
+                    (0, Some((text, _))) => format!("the tokenizer does not encode its mask `{text}` as one token"),
+                    _ => "the text itself contains mask tokens".into(),
                 }));
             }
             _ => {}

@@ -52,8 +52,8 @@ impl Member {
         if model.hash() == self.hash {
             return Ok(model);
         }
-        let what = format!("`{}` has changed while the run was at work", self.name);
-        Err(problem(&what, "models", "run it again with files that nobody changes").into())
+        let what = format!("`{}` changed during the run", self.name);
+        Err(problem(&what, "models", "run again, and leave the files of the model unchanged").into())
     }
 
     pub(crate) fn is_let_go(&self) -> bool {
@@ -206,7 +206,7 @@ impl Bench {
                 (n, ALL) => (NoticeLevel::Warning, format!("{n} rows are left out")),
                 (n, name) => {
                     let of = self.sentences.len();
-                    (NoticeLevel::Info, format!("`{name}` is not asked {n} of {of} sentences"))
+                    (NoticeLevel::Info, format!("`{name}` skips {n} of {of} sentences"))
                 }
             };
             let what = format!("{what}: {}", each.join("; "));
@@ -285,11 +285,11 @@ fn inputs(
     if cut > 0 {
         let (all, most) = (sentences.len(), model.arch().max_positions);
         let what = format!(
-            "{cut} of {all} sentences are longer than the {most} tokens that `{}` reads: they {}",
+            "{cut} of {all} sentences exceed the maximum of {most} tokens of `{}`: they {}",
             member.name,
             long.done()
         );
-        let hint = "words that the model does not see are not ranked; the key is data.long";
+        let hint = "words outside the model's input are not ranked; to change this, set data.long";
         host.notice(NoticeLevel::Info, lab::fault::problem(&what, "data.long", hint))?;
     }
     Ok(inputs)

@@ -348,14 +348,14 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
             "token index 9, but there are 4 tokens (line 2)",
             "not a row of this format",
             "its original is missing (f)",
-            "there is no word beside the mask (d)",
+            "there is no word other than the mask (d)",
         ] {
             assert!(told.iter().any(|t| t.starts_with("1 x ") && t.contains(part)), "{part}: {told:?}");
         }
         hashes.push(data.sha256);
         let notices: Vec<&str> = desk.notices.iter().map(|n| n.what.as_str()).collect();
         assert!(notices.iter().any(|n| n.starts_with("4 rows are left out: 1 ×")), "{notices:?}");
-        assert!(notices.iter().any(|n| n.starts_with("`bert-tiny` is not asked 1 of 4 sentences")), "{notices:?}");
+        assert!(notices.iter().any(|n| n.starts_with("`bert-tiny` skips 1 of 4 sentences")), "{notices:?}");
     }
     assert_eq!(hashes[0], hashes[1], "the folder's one file");
     spec.data.file = Some(folder.path().join("none").display().to_string());

@@ -33,7 +33,7 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
             Some("its encoder does not attend to the decoder, where the mask is predicted".into())
         }
         Direction::ToMask if arch.is_causal() => {
-            Some("its tokens attend to none behind them, and the last one predicts".into())
+            Some("its tokens do not attend to later ones, and the last token makes the prediction".into())
         }
         Direction::ToMask => None,
     }

@@ -26,7 +26,7 @@ impl Method for GradientXInput {
     }
 
     fn about(&self) -> &'static str {
-        "How steeply the prediction rises along a token's own vector (Shrikumar et al. 2016)."
+        "Slope of the prediction along a token's own vector (Shrikumar et al. 2016)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {

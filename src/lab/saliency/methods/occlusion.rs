@@ -26,7 +26,7 @@ impl Method for Occlusion {
     }
 
     fn about(&self) -> &'static str {
-        "What the prediction loses without the word (Zeiler and Fergus 2014; Li et al. 2016)."
+        "Drop in the prediction without the word (Zeiler and Fergus 2014; Li et al. 2016)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {

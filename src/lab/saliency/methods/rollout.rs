@@ -53,7 +53,7 @@ impl Method for Rollout {
     }
 
     fn about(&self) -> &'static str {
-        "How much of a token arrives at the mask through the attention of all layers (Abnar and Zuidema 2020)."
+        "Flow from a token to the mask through the attention of all layers (Abnar and Zuidema 2020)."
     }
 
     fn refuses(&self, model: &Model, _spec: &Spec) -> Option<String> {
@@ -61,7 +61,7 @@ impl Method for Rollout {
             return Some(e.to_string());
         }
         let two = model.arch().decoder.is_some();
-        two.then(|| "rollout is defined for one stack of layers, and the model has an encoder and a decoder".into())
+        two.then(|| "rollout is defined for one stack of layers, but the model has an encoder and a decoder".into())
     }
 
     fn passes(&self, _spec: &Spec, _words: usize) -> usize {

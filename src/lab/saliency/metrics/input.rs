@@ -20,7 +20,7 @@ pub enum InputError {
     /// A gold rationale has an index out of range.
     #[error("a gold rationale names word {index}, but there are {words} words")]
     Gold { index: usize, words: usize },
-    #[error("{0} words, more than the {MAX_WORDS} that are judged")]
+    #[error("{0} words, more than the maximum of {MAX_WORDS}")]
     Long(usize),
     #[error("no word has a score")]
     Empty,
