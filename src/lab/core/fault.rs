@@ -41,7 +41,7 @@ impl From<OwnError> for Fault {
     fn from(e: OwnError) -> Self {
         match e {
             OwnError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "task.data", "`probity data list` lists what can be read")),
+            e => Fault::Failed(problem(&e, "task.data", "`probity data list` lists the supported formats")),
         }
     }
 }

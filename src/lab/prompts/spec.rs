@@ -367,7 +367,7 @@ impl Spec {
         match adjust.weights {
             Weighting::User if adjust.user.is_empty() => refuse.because(
                 "adjust.user",
-                "is missing: give weights by relation, for example `capital = [1, 2, 1]`, or type them beside the prompts"
+                "is missing: give weights by relation, for example `capital = [1, 2, 1]`, or enter them with the prompts"
                     .into(),
             ),
             Weighting::User if adjust.prompts.is_some() || adjust.mentions.is_some() => {

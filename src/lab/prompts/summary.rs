@@ -14,7 +14,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();
     let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
     out.push(printable_label(&format!(
-        "{} relations, {kept} of {facts} facts can be asked of all {} models, answers by `{}`, weights {}, seed {}",
+        "{} relations, {kept} of {facts} facts are usable with all {} models, answers by `{}`, weights {}, seed {}",
         results.relations.len(),
         spec.models.len(),
         spec.query.candidates.name(),
@@ -193,7 +193,7 @@ fn tuned(results: &Results) -> Vec<String> {
         shown.push((&v.relation, &v.name));
         let (first, last) = (v.losses.first().copied().unwrap_or(0.0), v.losses.last().copied().unwrap_or(0.0));
         out.push(printable_label(&format!(
-            "  {} {}: `{}`, found for {} on {} facts from `{}`; loss {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the asked objects are objects of these facts",
+            "  {} {}: `{}`, found for {} on {} facts from `{}`; loss {first:.2} to {last:.2} in {} of {} rounds; {:.0} % of the evaluated objects are objects of these facts",
             v.relation, v.name, v.prompt, v.found_for, v.subjects.len(), v.control, v.losses.len().saturating_sub(1), v.rounds, 100.0 * v.objects_seen,
         )));
     }

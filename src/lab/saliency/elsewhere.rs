@@ -25,7 +25,7 @@ pub enum ElsewhereError {
     Nothing(String),
     /// There are only scores.
     #[error(
-        "no input has a gold rationale or a perturbed partner to be compared with; give the file that has them too (rows of several files are joined by their `id`)"
+        "no input has a gold rationale or a perturbed partner for comparison; also give the file with them (rows of several files are joined by their `id`)"
     )]
     NothingToCompare,
 }

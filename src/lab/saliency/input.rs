@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
             return Ok(Err("there is no word other than the mask".into()));
         }
         if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
-            return Ok(Err("there are words after the mask, which a causal model does not see".into()));
+            return Ok(Err("there are words after the mask, which a causal model cannot use".into()));
         }
         let others = sentence.other_answers.iter().map(|word| self.standing(sentence, first, word));
         let others: Vec<Vec<u32>> = others.filter_map(Result::transpose).collect::<Result<_, _>>()?;

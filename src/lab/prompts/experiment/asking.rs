@@ -190,7 +190,9 @@ pub(crate) fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<
     Ok(match rule {
         _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
         // A closed set of answers need not contain the objects.
-        Rule::Tokens(ids) if ids.is_empty() => Some("no answer of its relation is one token of every model".into()),
+        Rule::Tokens(ids) if ids.is_empty() => {
+            Some("no answer of its relation is a single token in every model".into())
+        }
         _ => None,
     })
 }

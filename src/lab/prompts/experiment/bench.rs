@@ -168,7 +168,7 @@ impl Bench {
             };
             if found != wanted {
                 let printed = WeightError::Prompts { found, wanted };
-                let hint = "give one for each prompt that is asked, in their order";
+                let hint = "give one for each prompt, in the order of the prompts";
                 return Err(problem(&format!("{}: {printed}", relation.id), "adjust.user", hint));
             }
         }

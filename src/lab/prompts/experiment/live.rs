@@ -70,7 +70,7 @@ pub(super) fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut Host<
 fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut Host<'_>) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     if entry.facts.is_empty() {
-        let what = format!("none of the facts of `{}` can be asked of all models", asked.relation);
+        let what = format!("no fact of `{}` is usable with all models", asked.relation);
         return Err(problem(&what, "prompt", "the list of instances gives the reasons; choose another relation").into());
     }
     let all = replies(bench, entry, &asked.prompt, host)?;
