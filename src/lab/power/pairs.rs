@@ -263,7 +263,7 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     for (i, id) in a[0].ids.iter().enumerate() {
         places[0] = i as u32;
         let mut others = places.iter_mut().zip(&files).skip(1);
-        // Searched after the previous item first, as most files have the same order.
+        // The search starts after the previous item, as most files have the same order.
         let there = others.all(|(place, file)| {
             let found = file.place(id, *place + u32::from(i > 0));
             *place = found.unwrap_or(*place);

@@ -108,7 +108,7 @@ fn encoder(first: bool) -> Setting<Spec> {
                 both[1] = copy;
             }
             both[usize::from(!first)] = name.clone();
-            // After files of results, neither side has an encoder.
+            // With results from files, neither side has an encoder.
             if both[usize::from(first)].is_empty() {
                 both[usize::from(first)] = name.clone();
             }

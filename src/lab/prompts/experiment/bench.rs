@@ -49,7 +49,7 @@ pub(crate) struct Bench {
     pub common: Common,
     /// The label of findings about all models.
     pub label: Label,
-    /// The relations asked so far.
+    /// The relations evaluated so far.
     pub entries: Vec<Entry>,
     /// By relation: the facts used in the search for prompts, and the prompts found so far.
     pub searches: HashMap<String, Searched>,
@@ -101,7 +101,7 @@ impl Said {
     }
 }
 
-/// Replies to all queries of some prompts over some facts; `None` for a query that cannot be asked.
+/// Replies to all queries of some prompts over some facts; `None` for an unusable query.
 pub(crate) type Replies = Vec<Option<Reply>>;
 
 impl Bench {

@@ -16,7 +16,7 @@ use model::chunk::TOKENS_PER_BATCH;
 
 /// Seconds for draws, ledgers and findings, measured on the built-in grid.
 pub(crate) const REST: f64 = 1.0;
-/// Seconds of intervals per prompt, fact and model, measured on LAMA. With stored answers, they are nearly all of a run.
+/// Seconds of intervals per prompt, fact and model, measured on LAMA. With stored answers, they take nearly all of the run's time.
 const INTERVALS: f64 = 5e-6;
 /// Bytes of answers, ranks and replies per query.
 const PER_QUERY: usize = 32;

@@ -56,7 +56,7 @@ fn with_draws(mut figure: Figure, draws: String) -> Figure {
 /// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
 pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let names = results.models();
-    // Each of two models is as consistent as their order.
+    // With two models, each is as consistent as their order.
     let is_pair = names.len() == 2;
     let mut layers = Vec::new();
     for (k, regime) in Regime::ALL.into_iter().enumerate() {

@@ -281,7 +281,7 @@ mod tests {
         predict(model, &[&input], TOKENS_PER_BATCH, &mut NoPulse).unwrap()[0].answer_probability.unwrap()
     }
 
-    /// Checks ERASER's measures against texts written out.
+    /// Checks ERASER's measures against texts whose words were deleted by hand.
     #[test]
     fn deleted_words_leave_the_text_without_them() {
         for name in ["bert-tiny", "gpt2-tiny"] {
