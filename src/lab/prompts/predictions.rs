@@ -46,7 +46,7 @@ pub enum PredictionError {
 
 /// A name, given as text or number.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a name is a text or a number")]
+#[serde(untagged, expecting = "a name must be a text or a number")]
 enum Name {
     Text(String),
     Number(serde_json::Number),

@@ -80,7 +80,7 @@ impl ScoreTable {
         let prompt = at("prompt").ok_or_else(|| header("no column `prompt`".into()))?;
         let columns = match (at("model"), SCORES.iter().find_map(|s| at(s))) {
             (Some(model), Some(score)) => Columns::Long { model, score },
-            (Some(_), None) => return Err(header("a column `model` but no column of scores (`p1`)".into())),
+            (Some(_), None) => return Err(header("a column `model`, but no column with scores (`p1`)".into())),
             (None, _) => {
                 let is_other = |name: &str| OTHERS.iter().any(|other| other.eq_ignore_ascii_case(name));
                 Columns::Wide((0..names.len()).filter(|k| !is_other(names[*k])).collect())
@@ -89,7 +89,7 @@ impl ScoreTable {
         let mut table = Self::default();
         if let Columns::Wide(list) = &columns {
             if list.is_empty() {
-                return Err(header("no column of a model".into()));
+                return Err(header("no column for a model".into()));
             }
             list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
         }
@@ -240,8 +240,8 @@ mod tests {
         assert_eq!((commas.relations[0].1[0].0.as_str(), commas.missing), ("p, q", 1));
         for (text, printed) in [
             ("a\tb\n", "no column `relation`"),
-            ("relation\tprompt\n", "no column of a model"),
-            ("relation\tprompt\tmodel\n", "no column of scores"),
+            ("relation\tprompt\n", "no column for a model"),
+            ("relation\tprompt\tmodel\n", "no column with scores"),
             ("relation\tprompt\ta\n", "no row with a score"),
             ("relation\tprompt\ta\nr\tp\n", "t.tsv, line 2: 2 fields"),
             ("relation\tprompt\ta\nr\tp\tx\n", "t.tsv, line 2: `x`"),

@@ -71,7 +71,7 @@ impl Serialize for Relations {
 impl<'de> Deserialize<'de> for Relations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "relations are \"functional\", \"all\" or a list of identifiers")]
+        #[serde(untagged, expecting = "relations must be \"functional\", \"all\" or a list of identifiers")]
         enum Given {
             Choice(String),
             Ids(Vec<String>),

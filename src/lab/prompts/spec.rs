@@ -166,7 +166,7 @@ impl Weighting {
 
 /// A user's weights for one relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "weights are a list of numbers, or a list of lists")]
+#[serde(untagged, expecting = "weights must be a list of numbers, or a list of lists")]
 pub enum UserWeights {
     /// One weight per prompt.
     Prompts(Vec<f64>),

@@ -117,7 +117,7 @@ impl Default for SaliencySpec {
 
 /// Removal of words for sufficiency and comprehensiveness: `false`, `true` or `"eraser"` in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "erasure is false, true or \"eraser\"")]
+#[serde(untagged, expecting = "erasure must be false, true or \"eraser\"")]
 pub enum Erasure {
     /// False: not measured. True: words are replaced by the baseline token at the rationale's size K.
     Baseline(bool),
